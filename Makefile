@@ -1,0 +1,43 @@
+# Everything is run from a virtual environment that this file makes itself, from a pinned lock.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check format bench lock clean
+help: ## What this file can do
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "tidemark needs Python 3.11 or later; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(READY) ## One broker, the CLI, librdkafka and PySpark on real input
+	$(BIN)/python -m benchmarks.demo
+
+test: $(READY) ## The test suite
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+check: $(READY) ## Format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Put the format right
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## The benchmarks, with this machine's own limits beside them
+	$(BIN)/python -m benchmarks
+
+lock: ## Pin the dependencies anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header \
+		--extra dev pyproject.toml -o requirements/dev.txt
+
+clean: ## Remove what this file made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

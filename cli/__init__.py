@@ -1,0 +1,1 @@
+"""The `tidemark` command: one module per noun."""

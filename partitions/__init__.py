@@ -1,0 +1,1 @@
+"""What a partition decides, without sockets, clock or trio: storage and state machines."""

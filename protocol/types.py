@@ -1,0 +1,44 @@
+"""The small values that every room speaks of, each with a type of its own.
+
+They cost nothing at run time (`NewType`); the type checker keeps an offset from being passed
+where an epoch is wanted.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NewType
+
+Offset = NewType("Offset", int)
+"""The position of a record in its partition, from 0."""
+
+Epoch = NewType("Epoch", int)
+"""A leader epoch: grows by at least one at every election, never goes back."""
+
+NodeId = NewType("NodeId", int)
+ProducerId = NewType("ProducerId", int)
+
+NO_OFFSET: Final = Offset(-1)
+NO_EPOCH: Final = Epoch(-1)
+NO_TIMESTAMP_MS: Final = -1
+NO_PRODUCER: Final = ProducerId(-1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic, by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """Where a log ends: the epoch of its last entry and its end offset (exclusive).
+
+    The order is Raft's up-to-dateness (§5.4.1): the last epoch first, then the length.
+    """
+
+    epoch: Epoch
+    offset: Offset

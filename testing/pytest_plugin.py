@@ -1,0 +1,1 @@
+"""The pytest plugin of `tidemark`; pytest loads it by its entry point."""

@@ -1,0 +1,22 @@
+"""The folders at the top are the packages of `tidemark`."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ["broker", "partitions", "protocol", "client", "testing", "cli"]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_link_leads_to_the_folder_of_its_name(room: str) -> None:
+    link = ROOT / "src" / "tidemark" / room
+    assert link.is_symlink()
+    assert link.resolve() == ROOT / room
+
+
+def test_nothing_else_is_shipped_as_a_top_level_package() -> None:
+    shipped = {
+        path.name for path in (ROOT / "src").iterdir() if not path.name.endswith(".egg-info")
+    }
+    assert shipped == {"tidemark", "pyspark_tidemark"} or shipped == {"tidemark"}

@@ -1,1 +1,1 @@
-"""What a node does: listener, request handlers, replicas, coordinators, metrics. Server-side trio lives here."""
+"""What a node does: listener, handlers, replicas, coordinators, metrics; server-side trio."""

@@ -1,1 +1,1 @@
-"""Bytes to values and back: types, errors, frames, message schemas, record batches. Imports nothing of ours."""
+"""Bytes to values and back: types, errors, frames, schemas, record batches. Pure."""

@@ -209,7 +209,7 @@ class UnsupportedVersion(ProtocolError):
 
 
 class CorruptBatch(TidemarkError):
-    """A record batch whose bytes do not hold together; `at` is its byte position in what was read."""
+    """A record batch whose bytes do not hold together; `at` is its byte position in the input."""
 
     def __init__(self, at: int, what: str) -> None:
         super().__init__(f"corrupt record batch at byte {at}: {what}")

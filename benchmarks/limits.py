@@ -1,0 +1,93 @@
+"""What this machine can do at most, measured without any broker: the figures that others are held to.
+
+* *loopback sendfile*: a process sends a file from the page cache, this one receives it;
+* *sync latency*: appending and overwriting 4 KB and syncing it, on the disk under `directory`.
+
+The third limit, the bare loop, is `bare_loop`'s.
+"""
+
+import multiprocessing
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness import percentile
+
+_CHUNK_BYTES = 1 << 20
+
+
+def loopback_sendfile(directory: Path, *, size_bytes: int, runs: int) -> float:
+    """Bytes per second, the median of `runs` transfers of one file of `size_bytes`."""
+    path = directory / "sendfile"
+    with path.open("wb", buffering=0) as file:
+        for _ in range(size_bytes // _CHUNK_BYTES):
+            file.write(bytes(_CHUNK_BYTES))
+    rates = [_one_transfer(path, size_bytes) for _ in range(runs + 1)]
+    path.unlink()
+    return statistics.median(rates[1:])  # the first one warmed the cache
+
+
+def _one_transfer(path: Path, size_bytes: int) -> float:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        context = multiprocessing.get_context("fork")
+        sender = context.Process(target=_send, args=(path, listener.getsockname(), size_bytes))
+        sender.start()
+        connection, _ = listener.accept()
+        buffer = bytearray(_CHUNK_BYTES)
+        received, start = 0, time.perf_counter()
+        with connection:
+            while received < size_bytes:
+                received += connection.recv_into(buffer)
+        seconds = time.perf_counter() - start
+        sender.join()
+    return size_bytes / seconds
+
+
+def _send(path: Path, address: tuple[str, int], size_bytes: int) -> None:
+    with socket.create_connection(address) as connection, path.open("rb") as file:
+        offset = 0
+        while offset < size_bytes:
+            offset += os.sendfile(connection.fileno(), file.fileno(), offset, _CHUNK_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncLatency:
+    """Milliseconds for 4 KB and one `fdatasync`."""
+
+    append_p50: float
+    append_p99: float
+    overwrite_p50: float
+    overwrite_p99: float
+
+
+def sync_latency(directory: Path, *, samples: int = 500) -> SyncLatency:
+    """How long a synced write takes here, at the end of a growing file and over a written one."""
+    path = directory / "sync"
+    block = os.urandom(4096)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    try:
+
+        def timed(write: Callable[[int], object]) -> list[float]:
+            taken = []
+            for number in range(samples):
+                start = time.perf_counter()
+                write(number)
+                os.fdatasync(descriptor)
+                taken.append((time.perf_counter() - start) * 1e3)
+            return sorted(taken)
+
+        append = timed(lambda number: os.pwrite(descriptor, block, number * 4096))
+        overwrite = timed(lambda number: os.pwrite(descriptor, block, number * 4096))
+    finally:
+        os.close(descriptor)
+        path.unlink()
+    return SyncLatency(
+        append_p50=percentile(append, 0.5),
+        append_p99=percentile(append, 0.99),
+        overwrite_p50=percentile(overwrite, 0.5),
+        overwrite_p99=percentile(overwrite, 0.99),
+    )

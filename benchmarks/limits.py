@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured without any broker: the figures that others are held to.
+"""What this machine can do at most, with no broker: what the other figures are held to.
 
 * *loopback sendfile*: a process sends a file from the page cache, this one receives it;
 * *sync latency*: appending and overwriting 4 KB and syncing it, on the disk under `directory`.

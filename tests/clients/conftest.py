@@ -1,0 +1,43 @@
+"""One real broker process for all client tests; every test has a topic name of its own.
+
+A test that restarts the broker has one of its own (`own_broker`).
+"""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+# Groups form at once: the default waits three seconds for more members to come.
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    data_dir = tmp_path_factory.mktemp("clients") / "data"
+    with open_broker_process(data_dir, settings=SETTINGS) as process:
+        yield process
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    with open_broker_process(tmp_path / "data", settings=SETTINGS) as process:
+        yield process
+
+
+@pytest.fixture
+def bootstrap(broker: BrokerProcess) -> str:
+    return broker.bootstrap
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"topic-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,225 @@
+"""kafka-python, unmodified: an idempotent producer by default, and a strict decoder."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
+from kafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
+from kafka.structs import OffsetAndMetadata
+
+from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
+from tidemark.testing.process import BrokerProcess
+
+# kafka-python ships no types: what it hands out is `Any`.
+
+
+@contextmanager
+def admin(bootstrap: str) -> Iterator[Any]:
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as client:
+        yield client
+
+
+@contextmanager
+def producer(bootstrap: str, **settings: object) -> Iterator[Any]:
+    with closing(KafkaProducer(bootstrap_servers=bootstrap, **settings)) as client:
+        yield client
+
+
+@contextmanager
+def consumer(bootstrap: str, *topics: str, **settings: object) -> Iterator[Any]:
+    client = KafkaConsumer(
+        *topics,
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=15_000,
+        **settings,
+    )
+    with closing(client):
+        yield client
+
+
+def create(
+    bootstrap: str, topic: str, partitions: int = 1, configs: dict[str, str] | None = None
+) -> None:
+    with admin(bootstrap) as client:
+        client.create_topics([NewTopic(topic, partitions, 1, topic_configs=configs or {})])
+
+
+def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: object) -> None:
+    with producer(bootstrap, **settings) as client:
+        for value in values:
+            client.send(topic, value, partition=0)
+        client.flush(20)
+
+
+def read(bootstrap: str, topic: str, count: int) -> list[Any]:
+    with consumer(bootstrap) as client:
+        client.assign([TopicPartition(topic, 0)])
+        return take(client, count)
+
+
+def take(client: Any, count: int) -> list[Any]:
+    records = [record for record, _ in zip(client, range(count), strict=False)]
+    assert len(records) == count
+    return records
+
+
+def test_topics(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, partitions=3)
+    with admin(bootstrap) as client:
+        assert topic in client.list_topics()
+        client.create_partitions({topic: NewPartitions(5)})
+        (described,) = client.describe_topics([topic])
+        assert len(described["partitions"]) == 5
+        with pytest.raises(TopicAlreadyExistsError):
+            client.create_topics([NewTopic(topic, 1, 1)])
+        client.delete_topics([topic])
+        assert topic not in client.list_topics()
+
+
+def test_configs(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, configs={"retention.ms": "1000000"})
+    with admin(bootstrap) as client:
+        change = {"segment.bytes": "2000000"}
+        client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=change)])
+        described = client.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+    text = str(described)
+    assert "2000000" in text
+    assert "1000000" in text
+
+
+def test_produce_and_consume(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    with producer(bootstrap) as client:
+        for sample in SAMPLES:
+            client.send(
+                topic,
+                sample.value,
+                sample.key,
+                partition=0,
+                headers=list(sample.headers),
+                timestamp_ms=sample.timestamp_ms,
+            )
+        client.flush(20)
+    records = read(bootstrap, topic, len(SAMPLES))
+    for offset, (sample, record) in enumerate(zip(SAMPLES, records, strict=True)):
+        assert (record.offset, record.key, record.value) == (offset, sample.key, sample.value)
+        assert tuple(record.headers) == sample.headers
+        assert record.timestamp == sample.timestamp_ms
+
+
+@pytest.mark.parametrize("acks", [0, 1, "all"])
+def test_acks(bootstrap: str, topic: str, acks: int | str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, [b"a", b"b", b"c"], acks=acks, enable_idempotence=False)
+    assert [record.value for record in read(bootstrap, topic, 3)] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_compression(bootstrap: str, topic: str, codec: str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, COMPRESSIBLE, compression_type=codec, linger_ms=20)
+    records = read(bootstrap, topic, len(COMPRESSIBLE))
+    assert [record.value for record in records] == COMPRESSIBLE
+
+
+def test_idempotent_producer(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    values = [str(number).encode() for number in range(1000)]
+    produce(bootstrap, topic, values, enable_idempotence=True)
+    records = read(bootstrap, topic, len(values))
+    assert [(record.offset, record.value) for record in records] == list(enumerate(values))
+
+
+def test_order_within_each_partition(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, partitions=4)
+    with producer(bootstrap) as client:
+        for number in range(500):
+            client.send(topic, b"%d" % number, b"%d" % (number % 17))
+        client.flush(20)
+    last: dict[bytes, int] = {}
+    with consumer(bootstrap, topic) as client:
+        for record in take(client, 500):
+            assert last.get(record.key, -1) < int(record.value)
+            last[record.key] = int(record.value)
+
+
+def test_offsets_by_time(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    with producer(bootstrap, linger_ms=50) as client:
+        for number in range(10):
+            client.send(topic, b"v", partition=0, timestamp_ms=TIMESTAMP_MS + number * 1000)
+        client.flush(20)
+    partition = TopicPartition(topic, 0)
+    with consumer(bootstrap) as client:
+        found = client.offsets_for_times({partition: TIMESTAMP_MS + 4500})
+        assert found[partition][:2] == (5, TIMESTAMP_MS + 5000)
+        assert client.offsets_for_times({partition: TIMESTAMP_MS * 2}) == {partition: None}
+        assert client.beginning_offsets([partition]) == {partition: 0}
+        assert client.end_offsets([partition]) == {partition: 10}
+
+
+def test_group_shares_partitions(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic, partitions=4)
+    settings = {"group_id": group, "heartbeat_interval_ms": 200}
+    deadline = time.monotonic() + 20
+    with consumer(bootstrap, topic, **settings) as one:
+        with consumer(bootstrap, topic, **settings) as two:
+            while {len(one.assignment()), len(two.assignment())} != {2}:
+                one.poll(50)
+                two.poll(50)
+                assert time.monotonic() < deadline
+            assert one.assignment().isdisjoint(two.assignment())
+        while len(one.assignment()) != 4:
+            one.poll(50)
+            assert time.monotonic() < deadline
+
+
+def test_commits_survive_a_restart(own_broker: BrokerProcess, topic: str, group: str) -> None:
+    create(own_broker.bootstrap, topic)
+    produce(own_broker.bootstrap, topic, [b"a", b"b", b"c", b"d"])
+    settings = {"group_id": group, "enable_auto_commit": False}
+    with consumer(own_broker.bootstrap, topic, **settings) as client:
+        take(client, 2)
+        client.commit({TopicPartition(topic, 0): OffsetAndMetadata(2, "half of it", -1)})
+    own_broker.kill()
+    own_broker.start()
+    with consumer(own_broker.bootstrap, topic, **settings) as client:
+        assert [record.value for record in take(client, 2)] == [b"c", b"d"]
+
+
+def test_automatic_topic(bootstrap: str, topic: str) -> None:
+    produce(bootstrap, topic, [b"first use"])
+    assert [record.value for record in read(bootstrap, topic, 1)] == [b"first use"]
+
+
+def test_delete_records(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    for value in (b"a", b"b", b"c"):
+        produce(bootstrap, topic, [value])
+    partition = TopicPartition(topic, 0)
+    with admin(bootstrap) as client:
+        client.delete_records({partition: 2})
+    with consumer(bootstrap) as client:
+        assert client.beginning_offsets([partition]) == {partition: 2}
+
+
+def test_record_too_large(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, configs={"max.message.bytes": "1000"})
+    with producer(bootstrap) as client, pytest.raises(MessageSizeTooLargeError):
+        client.send(topic, b"x" * 5000).get(20)
+
+
+def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, [b"a"])
+    with consumer(bootstrap, topic, group_id=group, enable_auto_commit=False) as client:
+        take(client, 1)
+        client.commit()
+        with admin(bootstrap) as manager:
+            assert group in str(manager.list_groups())
+            assert "Stable" in str(manager.describe_groups([group]))

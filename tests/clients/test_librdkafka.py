@@ -1,0 +1,323 @@
+"""confluent-kafka, the Python face of librdkafka, unmodified."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
+from tidemark.testing.process import BrokerProcess
+
+
+def admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+def create(
+    bootstrap: str, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> None:
+    new = NewTopic(
+        topic, num_partitions=partitions, replication_factor=1, config=dict(configs or {})
+    )
+    admin(bootstrap).create_topics([new])[topic].result(10)
+
+
+def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: object) -> list[int]:
+    """Produce `values` to partition 0; returns the offsets that were acknowledged."""
+    offsets: list[int] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise KafkaException(error)
+        offset = message.offset()
+        assert offset is not None
+        offsets.append(offset)
+
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
+    for value in values:
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
+    assert producer.flush(20) == 0
+    return offsets
+
+
+def read(bootstrap: str, topic: str, count: int, partitions: int = 1) -> list[Message]:
+    """The first `count` messages of the topic, by assignment, without a group's help."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    try:
+        return take(consumer, count)
+    finally:
+        consumer.close()
+
+
+def take(consumer: Consumer, count: int, seconds: float = 20) -> list[Message]:
+    messages: list[Message] = []
+    deadline = time.monotonic() + seconds
+    while len(messages) < count and time.monotonic() < deadline:
+        for message in consumer.consume(count - len(messages), 0.2):
+            assert message.error() is None, message.error()
+            messages.append(message)
+    assert len(messages) == count
+    return messages
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not come about in time"
+
+
+def group_consumer(bootstrap: str, group: str, topic: str, **settings: object) -> Consumer:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,
+            **settings,
+        }
+    )
+    consumer.subscribe([topic])
+    return consumer
+
+
+def test_topics(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, partitions=3)
+    metadata = admin(bootstrap).list_topics(timeout=10)
+    assert len(metadata.topics[topic].partitions) == 3
+    admin(bootstrap).create_partitions([NewPartitions(topic, 5)])[topic].result(10)
+    wait_for(lambda: len(admin(bootstrap).list_topics(topic, 10).topics[topic].partitions) == 5)
+    with pytest.raises(KafkaException) as refused:
+        create(bootstrap, topic)
+    assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+    admin(bootstrap).delete_topics([topic])[topic].result(10)
+    wait_for(lambda: topic not in admin(bootstrap).list_topics(timeout=10).topics)
+
+
+def test_configs(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, configs={"retention.ms": "1000000"})
+    client = admin(bootstrap)
+    change = ConfigResource(
+        ResourceType.TOPIC,
+        topic,
+        incremental_configs=[
+            ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.APPEND)
+        ],
+    )
+    for future in client.incremental_alter_configs([change]).values():
+        future.result(10)
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    configs = client.describe_configs([resource])[resource].result(10)
+    assert configs["retention.ms"].value == "1000000"
+    assert configs["cleanup.policy"].value == "delete,compact"
+    assert configs["segment.bytes"].is_default
+
+
+def test_produce_and_consume(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for sample in SAMPLES:
+        producer.produce(
+            topic,
+            sample.value,
+            sample.key,
+            partition=0,
+            headers=list(sample.headers),
+            timestamp=sample.timestamp_ms,
+        )
+    assert producer.flush(20) == 0
+    messages = read(bootstrap, topic, len(SAMPLES))
+    assert [message.offset() for message in messages] == list(range(len(SAMPLES)))
+    for sample, message in zip(SAMPLES, messages, strict=True):
+        assert message.key() == sample.key
+        assert message.value() == sample.value
+        assert tuple(message.headers() or ()) == sample.headers
+        assert message.timestamp()[1] == sample.timestamp_ms
+
+
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_acks(bootstrap: str, topic: str, acks: str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, [b"a", b"b", b"c"], acks=acks)
+    assert [message.value() for message in read(bootstrap, topic, 3)] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_compression(bootstrap: str, topic: str, codec: str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, COMPRESSIBLE, **{"compression.type": codec, "linger.ms": 50})
+    messages = read(bootstrap, topic, len(COMPRESSIBLE))
+    assert [message.value() for message in messages] == COMPRESSIBLE
+
+
+def test_idempotent_producer(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    values = [str(number).encode() for number in range(2000)]
+    offsets = produce(bootstrap, topic, values, **{"enable.idempotence": True, "linger.ms": 1})
+    assert offsets == list(range(2000))
+    assert [message.value() for message in read(bootstrap, topic, 2000)] == values
+
+
+def test_order_within_each_partition(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, partitions=4)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(1000):
+        producer.produce(topic, str(number).encode(), str(number % 17).encode())
+    assert producer.flush(20) == 0
+    last: dict[bytes, int] = {}
+    for message in read(bootstrap, topic, 1000, partitions=4):
+        key, value = message.key(), message.value()
+        assert isinstance(key, bytes)
+        assert isinstance(value, bytes)
+        assert last.get(key, -1) < int(value)
+        last[key] = int(value)
+
+
+def test_offsets_by_time(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 100})
+    for number in range(10):  # one batch: the answer is a record inside it
+        producer.produce(topic, b"v", partition=0, timestamp=TIMESTAMP_MS + number * 1000)
+    assert producer.flush(20) == 0
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    at = consumer.offsets_for_times([TopicPartition(topic, 0, TIMESTAMP_MS + 4500)], timeout=10)
+    after = consumer.offsets_for_times(
+        [TopicPartition(topic, 0, TIMESTAMP_MS + 60_000)], timeout=10
+    )
+    assert (at[0].offset, after[0].offset) == (5, -1)
+    assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
+    consumer.close()
+    partition = TopicPartition(topic, 0)
+    listed = admin(bootstrap).list_offsets(
+        {partition: OffsetSpec.max_timestamp()}, isolation_level=IsolationLevel.READ_UNCOMMITTED
+    )
+    assert listed[partition].result(10).offset == 9
+
+
+def test_group_shares_partitions(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic, partitions=4)
+    one = group_consumer(bootstrap, group, topic)
+    wait_for(lambda: one.poll(0.1) is None and len(one.assignment()) == 4)
+    two = group_consumer(bootstrap, group, topic)
+
+    def shared() -> bool:
+        one.poll(0.1)
+        two.poll(0.1)
+        return len(one.assignment()) == len(two.assignment()) == 2
+
+    wait_for(shared)
+    two.close()
+    wait_for(lambda: one.poll(0.1) is None and len(one.assignment()) == 4)
+    one.close()
+
+
+def test_commits_survive_a_restart(own_broker: BrokerProcess, topic: str, group: str) -> None:
+    create(own_broker.bootstrap, topic)
+    produce(own_broker.bootstrap, topic, [b"a", b"b", b"c", b"d"])
+    consumer = group_consumer(own_broker.bootstrap, group, topic, **{"enable.auto.commit": False})
+    first = take(consumer, 2)
+    consumer.commit(message=first[-1], asynchronous=False)
+    consumer.close()
+    own_broker.kill()
+    own_broker.start()
+    again = group_consumer(own_broker.bootstrap, group, topic)
+    assert [message.value() for message in take(again, 2)] == [b"c", b"d"]
+    again.close()
+
+
+def test_static_member(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic, partitions=2)
+    rebalances: list[int] = []
+
+    def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+        rebalances.append(len(partitions))
+
+    watcher = group_consumer(bootstrap, group, topic, **{"group.instance.id": "watcher"})
+    watcher.subscribe([topic], on_assign=assigned)
+    static = group_consumer(bootstrap, group, topic, **{"group.instance.id": "static"})
+
+    def both() -> bool:
+        watcher.poll(0.1)
+        static.poll(0.1)
+        return len(watcher.assignment()) == len(static.assignment()) == 1
+
+    wait_for(both)
+    seen = len(rebalances)
+    static.close()  # a static member does not leave
+    back = group_consumer(bootstrap, group, topic, **{"group.instance.id": "static"})
+
+    def returned() -> bool:
+        watcher.poll(0.1)
+        back.poll(0.1)
+        return len(back.assignment()) == 1
+
+    wait_for(returned)
+    assert len(rebalances) == seen
+    back.close()
+    watcher.close()
+
+
+def test_automatic_topic(bootstrap: str, topic: str) -> None:
+    produce(bootstrap, topic, [b"first use"])
+    assert [message.value() for message in read(bootstrap, topic, 1)] == [b"first use"]
+
+
+def test_delete_records(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    for value in (b"a", b"b", b"c"):
+        produce(bootstrap, topic, [value])
+    partition = TopicPartition(topic, 0, 2)
+    deleted: Any = admin(bootstrap).delete_records([partition])[partition].result(10)
+    assert deleted.low_watermark == 2
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (2, 3)
+    consumer.close()
+
+
+def test_record_too_large(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, configs={"max.message.bytes": "1000"})
+    with pytest.raises(KafkaException) as refused:
+        produce(bootstrap, topic, [b"x" * 5000])
+    assert refused.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
+
+
+def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic)
+    produce(bootstrap, topic, [b"a", b"b"])
+    consumer = group_consumer(bootstrap, group, topic)
+    consumer.commit(message=take(consumer, 2)[-1], asynchronous=False)
+    client = admin(bootstrap)
+    listed = client.list_consumer_groups().result(10)
+    assert group in [found.group_id for found in listed.valid]
+    described = client.describe_consumer_groups([group])[group].result(10)
+    assert described.state.name == "STABLE"
+    assert len(described.members) == 1
+    request = ConsumerGroupTopicPartitions(group)
+    offsets = client.list_consumer_group_offsets([request])[group].result(10)
+    assert [(found.topic, found.offset) for found in offsets.topic_partitions] == [(topic, 2)]
+    with pytest.raises(KafkaException) as refused:
+        client.delete_consumer_groups([group])[group].result(10)
+    assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
+    consumer.close()
+    client.delete_consumer_groups([group])[group].result(10)

@@ -1,1 +1,103 @@
-"""The client library on trio, its blocking facade, Arrow columns, and the Spark data source."""
+"""The client library: `open_client` and what it gives. It speaks to any Kafka broker.
+
+```python
+async with open_client("127.0.0.1:9092") as client:
+    await client.admin.create_topic("greetings", partitions=3)
+    async with client.producer() as producer:
+        delivery = await producer.send("greetings", b"hello", key=b"world")
+        print(await delivery.wait())
+    async with client.consumer("greetings", until_end=True) as consumer:
+        async for record in consumer:
+            print(record.key, record.value)
+```
+
+Errors: `RequestError` carries one of Kafka's codes, `OSError` is the network. The same for code
+without trio is in `tidemark.client.blocking`.
+"""
+
+from tidemark.client.admin import Admin
+from tidemark.client.client import Client, open_client
+from tidemark.client.consumer import Consumer
+from tidemark.client.descriptions import (
+    ApiRange,
+    BrokerDescription,
+    ClusterDescription,
+    CommittedOffset,
+    ConfigEntry,
+    ConfigSource,
+    CreatedTopic,
+    GroupDescription,
+    GroupListing,
+    ListedOffset,
+    LogDirDescription,
+    MemberDescription,
+    PartitionDescription,
+    ReplicaSize,
+    TopicDescription,
+)
+from tidemark.client.offsets import (
+    AtOffset,
+    AtTime,
+    BeforeEnd,
+    Beginning,
+    End,
+    Isolation,
+    MaxTime,
+    OffsetSpec,
+    Start,
+)
+from tidemark.client.producer import DeliveryFuture, Producer
+from tidemark.client.records import (
+    CREATE_TIME,
+    LOG_APPEND_TIME,
+    ConsumerRecord,
+    FetchedBatches,
+    RecordMetadata,
+)
+from tidemark.client.settings import ClientSettings
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.types import TopicPartition
+
+__all__ = [
+    "CREATE_TIME",
+    "LOG_APPEND_TIME",
+    "Admin",
+    "ApiRange",
+    "AtOffset",
+    "AtTime",
+    "BeforeEnd",
+    "Beginning",
+    "BrokerDescription",
+    "Client",
+    "ClientSettings",
+    "ClusterDescription",
+    "CommittedOffset",
+    "Compression",
+    "ConfigEntry",
+    "ConfigSource",
+    "Consumer",
+    "ConsumerRecord",
+    "CreatedTopic",
+    "DeliveryFuture",
+    "End",
+    "ErrorCode",
+    "FetchedBatches",
+    "GroupDescription",
+    "GroupListing",
+    "Isolation",
+    "ListedOffset",
+    "LogDirDescription",
+    "MaxTime",
+    "MemberDescription",
+    "OffsetSpec",
+    "PartitionDescription",
+    "Producer",
+    "RecordMetadata",
+    "ReplicaSize",
+    "RequestError",
+    "Start",
+    "TopicDescription",
+    "TopicPartition",
+    "open_client",
+]

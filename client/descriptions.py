@@ -1,0 +1,184 @@
+"""What the admin calls return: plain values, named as users speak of the things."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerDescription:
+    """One broker, at the address it advertises to this client."""
+
+    node_id: NodeId
+    host: str
+    port: int
+    rack: str | None = None
+
+    @property
+    def address(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    """The cluster as the asked broker sees it. `controller_id` is None while there is none."""
+
+    cluster_id: str | None
+    controller_id: NodeId | None
+    brokers: tuple[BrokerDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDescription:
+    """One partition's replicas. `leader` is None while there is none."""
+
+    partition: int
+    leader: NodeId | None
+    leader_epoch: Epoch
+    replicas: tuple[NodeId, ...]
+    in_sync: tuple[NodeId, ...]
+    offline: tuple[NodeId, ...] = ()
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """One topic. `topic_id` is zero where the broker has no topic ids."""
+
+    name: str
+    topic_id: uuid.UUID
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTopic:
+    """What came of a creation; -1 and no configs from brokers too old to say."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+class ConfigSource(IntEnum):
+    """Where a config's value comes from. The numbers are the wire's."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """One config's value in force. `value` is None where it is sensitive or has none."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_read_only: bool = False
+    is_sensitive: bool = False
+    documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source is ConfigSource.DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedOffset:
+    """An offset that was asked for; -1 where no record matches, and then the timestamp too."""
+
+    offset: Offset
+    timestamp_ms: int
+    leader_epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    """A group's commit for one partition: the next offset to read."""
+
+    offset: Offset
+    leader_epoch: Epoch = NO_EPOCH
+    metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    """One group in a list. `state` is empty from brokers too old to say."""
+
+    group: str
+    protocol_type: str
+    state: str
+    coordinator: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    """One member. `assignment` is empty where the group's protocol is not a consumer's."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    assignment: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """One group; `assignor` is empty while it has no members."""
+
+    group: str
+    state: str
+    protocol_type: str
+    assignor: str
+    coordinator: NodeId
+    members: tuple[MemberDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSize:
+    """One replica on a disk. `offset_lag` is how far its end is behind the high watermark."""
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirDescription:
+    """One data directory of one broker; -1 bytes from brokers too old to say."""
+
+    node_id: NodeId
+    path: str
+    error: ErrorCode
+    total_bytes: int
+    usable_bytes: int
+    replicas: tuple[ReplicaSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRange:
+    """An API that a broker serves, and the versions it speaks of it."""
+
+    api_key: int
+    name: str
+    min_version: int
+    max_version: int

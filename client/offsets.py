@@ -1,0 +1,81 @@
+"""Where in a partition to begin, as values: each is one kind of place.
+
+```
+Beginning()          the log start
+End()                the log end: only what is written from now on
+AtOffset(42)         that offset
+AtTime(1700000000000)   the first record with that timestamp (ms) or a later one; the end if none
+BeforeEnd(10)        ten offsets before the end, or the log start if there are fewer
+MaxTime()            the record with the largest timestamp (list_offsets only)
+```
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from tidemark.protocol.types import Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The log start."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The log end; for a reader of committed transactions, the last stable offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffset:
+    """One offset, whether it exists or not: out of range shows when it is fetched."""
+
+    offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The first record whose timestamp is `timestamp_ms` or later."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeEnd:
+    """So many offsets before the end, never before the log start."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTime:
+    """The record with the largest timestamp."""
+
+
+Start = Beginning | End | AtOffset | AtTime | BeforeEnd
+OffsetSpec = Beginning | End | AtTime | MaxTime
+
+
+class Isolation(IntEnum):
+    """What a reader sees of transactions. The numbers are the wire's."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+def as_start(start: Start | str | int) -> Start:
+    """The short forms: "beginning", "end", 42 (that offset), -10 (ten before the end).
+
+    Raises `ValueError` on any other word.
+    """
+    match start:
+        case "beginning" | "earliest" | "start":
+            return Beginning()
+        case "end" | "latest":
+            return End()
+        case str():
+            raise ValueError(f'start is "beginning", "end" or a number, not {start!r}')
+        case int():
+            return AtOffset(Offset(start)) if start >= 0 else BeforeEnd(-start)
+        case _:
+            return start

@@ -1,0 +1,22 @@
+"""What a client can be told, each setting with its unit and its default."""
+
+from dataclasses import dataclass, field
+
+from tidemark.client.retries import Backoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Settings of one client; everything it opens (producers, consumers) inherits them."""
+
+    client_id: str = "tidemark"
+    connect_timeout_seconds: float = 10.0
+    request_timeout_seconds: float = 30.0
+    """How long one request may stay unanswered before its connection is given up."""
+    retry_timeout_seconds: float = 60.0
+    """How long an operation is tried again on errors that may pass, before the last one is raised.
+    A producer's bound is its own `delivery_timeout_seconds`."""
+    metadata_max_age_seconds: float = 300.0
+    frame_bytes_max: int = 128 * 1024 * 1024
+    """The largest response that is accepted; a longer one closes the connection."""
+    backoff: Backoff = field(default_factory=Backoff)

@@ -1,0 +1,46 @@
+"""What every handler can reach: the parts of one running broker, made by `server.open_broker`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tidemark.broker.config import BrokerSettings
+    from tidemark.broker.coordinator import GroupCoordinator
+    from tidemark.broker.disk import DiskWriter
+    from tidemark.broker.metrics import Metrics
+    from tidemark.broker.timers import Timers
+    from tidemark.broker.topics import Topics
+    from tidemark.protocol.types import NodeId
+
+
+class Clock(Protocol):
+    """The time of day, for timestamps and retention. Deadlines are on trio's clock instead."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One broker's parts. Handlers read it; only `server.py` puts it together."""
+
+    settings: BrokerSettings
+    node_id: NodeId
+    cluster_id: str
+    topics: Topics
+    coordinator: GroupCoordinator
+    disk: DiskWriter
+    metrics: Metrics
+    timers: Timers
+    clock: Clock

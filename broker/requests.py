@@ -1,0 +1,103 @@
+"""What a handler is given, and the three ways in which it may answer.
+
+Nothing here knows sockets: a connection drives these, and a test can stand in for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from tidemark.protocol.errors import RequestError
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerAddress:
+    """Where a client can reach this broker, as it should be told."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Who asks, and how; the same value for all requests of one API on one connection."""
+
+    api_version: int
+    client_id: str | None
+    connection_id: int
+    client_host: str
+    listener: ListenerAddress
+    """The broker's address for this client: what is advertised, or where the client came in."""
+
+
+class Pending(Generic[R]):
+    """An answer that comes later, without a task: completed once, or given up once.
+
+    The handler keeps it and calls `complete` or `fail`. If the connection goes away first,
+    `abandoned` turns true, the `on_abandon` callback runs, and completing it does nothing.
+    """
+
+    __slots__ = ("_deliver", "_on_abandon", "_outcome", "abandoned")
+
+    def __init__(self) -> None:
+        self.abandoned = False
+        self._outcome: tuple[R | None, RequestError | None] | None = None
+        self._deliver: Callable[[R | None, RequestError | None], None] | None = None
+        self._on_abandon: Callable[[], None] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._outcome is not None
+
+    def complete(self, response: R) -> None:
+        self._settle(response, None)
+
+    def fail(self, error: RequestError) -> None:
+        """Answer with an error, as if the handler had raised it."""
+        self._settle(None, error)
+
+    def _settle(self, response: R | None, error: RequestError | None) -> None:
+        assert self._outcome is None, "a request is answered once"
+        self._outcome = (response, error)
+        self._on_abandon = None
+        if self._deliver is not None and not self.abandoned:
+            self._deliver(response, error)
+
+    def on_abandon(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the connection goes away before the answer."""
+        assert self._on_abandon is None, "a pending answer has one owner"
+        self._on_abandon = callback
+
+    def deliver_to(self, deliver: Callable[[R | None, RequestError | None], None]) -> None:
+        """For the connection: where the answer goes. Called at once if it is there already."""
+        assert self._deliver is None, "a request has one connection"
+        self._deliver = deliver
+        if self._outcome is not None:
+            deliver(*self._outcome)
+
+    def abandon(self) -> None:
+        """For the connection: nobody waits for this answer any more."""
+        if self.abandoned or self._outcome is not None:
+            return
+        self.abandoned = True
+        callback, self._on_abandon = self._on_abandon, None
+        if callback is not None:
+            callback()
+
+
+Answer: TypeAlias = R | Pending[R] | Awaitable[R] | None
+"""What a handler returns; `None` is no response at all (Produce with acks=0)."""
+
+# One table holds the handlers of all APIs, so the message types are erased here; each
+# handler module states its own.
+Handler: TypeAlias = "Callable[[Node, Any, RequestContext], Answer[Any]]"

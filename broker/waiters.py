@@ -1,0 +1,77 @@
+"""Who waits for a partition: for its high watermark to pass an offset, or to move at all.
+
+A replica has one leader epoch in its life, so an offset stands for a position here; a replica
+that closes fails everything that waits.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Protocol
+
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import Offset
+
+Committed = Callable[[RequestError | None], None]
+"""Called once: with `None` when the offset is committed, with an error when it never will be."""
+
+
+class CommitWaiters:
+    """Callbacks by the end offset they wait for, called in the order of their offsets."""
+
+    __slots__ = ("_serial", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Offset, int, Committed]] = deque()
+        self._serial = count()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, end_offset: Offset, committed: Committed) -> None:
+        entry = (end_offset, next(self._serial), committed)
+        # Appends come in order; only a duplicate waits for an offset that lies further back.
+        if not self._waiting or self._waiting[-1] < entry:
+            self._waiting.append(entry)
+        else:
+            insort(self._waiting, entry)
+
+    def advance(self, high_watermark: Offset) -> None:
+        while self._waiting and self._waiting[0][0] <= high_watermark:
+            self._waiting.popleft()[2](None)
+
+    def fail_all(self, error: RequestError) -> None:
+        while self._waiting:
+            self._waiting.popleft()[2](error)
+
+
+class FetchWaiter(Protocol):
+    """A parked fetch: looks at its partitions again when one of them has moved."""
+
+    def look_again(self) -> None: ...
+
+
+class FetchWaiters:
+    """The fetches parked at one partition, in the order of their coming."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[FetchWaiter, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, waiter: FetchWaiter) -> None:
+        self._waiting[waiter] = None
+
+    def discard(self, waiter: FetchWaiter) -> None:
+        self._waiting.pop(waiter, None)
+
+    def wake(self) -> None:
+        # A woken fetch that is answered removes itself from every partition it waits at.
+        for waiter in list(self._waiting):
+            waiter.look_again()

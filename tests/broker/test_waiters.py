@@ -1,0 +1,55 @@
+from functools import partial
+
+from tidemark.broker.waiters import CommitWaiters, FetchWaiters
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import Offset
+
+
+def test_waiters_are_answered_when_their_offset_is_committed_and_not_before() -> None:
+    waiters, answered = CommitWaiters(), list[int]()
+    for end in (5, 10, 15):
+        waiters.add(Offset(end), lambda error, end=end: answered.append(end))  # type: ignore[misc]  # a default argument binds `end`
+    waiters.advance(Offset(4))
+    assert answered == []
+    waiters.advance(Offset(10))
+    assert answered == [5, 10]
+    assert len(waiters) == 1
+
+
+def test_a_duplicate_waits_for_its_original_though_it_comes_later() -> None:
+    waiters, answered = CommitWaiters(), list[str]()
+    waiters.add(Offset(5), lambda error: answered.append("original"))
+    waiters.add(Offset(10), lambda error: answered.append("next"))
+    waiters.add(Offset(5), lambda error: answered.append("duplicate"))
+    waiters.advance(Offset(5))
+    assert answered == ["original", "duplicate"]
+
+
+def test_all_waiters_are_failed_when_the_replica_closes() -> None:
+    waiters, errors = CommitWaiters(), list[RequestError | None]()
+    waiters.add(Offset(5), errors.append)
+    waiters.add(Offset(9), errors.append)
+    error = RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    waiters.fail_all(error)
+    assert errors == [error, error]
+    assert len(waiters) == 0
+
+
+class Fetch:
+    def __init__(self, waiters: FetchWaiters, log: list[str], name: str, *, answered: bool) -> None:
+        self.waiters, self.log, self.name, self.answered = waiters, log, name, answered
+
+    def look_again(self) -> None:
+        self.log.append(self.name)
+        if self.answered:
+            self.waiters.discard(self)
+
+
+def test_a_fetch_that_is_answered_leaves_and_one_that_is_not_stays() -> None:
+    waiters, log = FetchWaiters(), list[str]()
+    make = partial(Fetch, waiters, log)
+    waiters.add(make("satisfied", answered=True))
+    waiters.add(make("wants more", answered=False))
+    waiters.wake()
+    waiters.wake()
+    assert log == ["satisfied", "wants more", "wants more"]

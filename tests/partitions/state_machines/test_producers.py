@@ -1,0 +1,253 @@
+"""Trap P8 and the producer bugs of others: retries, gaps, epochs, the wrap, snapshots."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tidemark.partitions.state_machines.producers import FRESH, Duplicate, ProducerTable
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import Epoch, Offset, ProducerId
+
+SEQUENCE_END = 2**31
+
+
+def batch(
+    sequence: int,
+    *,
+    records: int = 1,
+    producer_id: int = 7,
+    epoch: int = 0,
+    timestamp_ms: int = 1_000,
+    control: bool = False,
+) -> BatchHeader:
+    return BatchHeader(
+        base_offset=Offset(0),
+        batch_length=100,
+        partition_leader_epoch=Epoch(0),
+        magic=2,
+        crc=0,
+        attributes=0x30 if control else 0,
+        last_offset_delta=records - 1,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        record_count=records,
+    )
+
+
+@dataclass
+class Partition:
+    """A log as the table sees it: checked batches get the next offsets."""
+
+    table: ProducerTable = field(default_factory=ProducerTable)
+    end: int = 0
+    log: list[tuple[BatchHeader, Offset]] = field(default_factory=list)
+
+    def produce(self, header: BatchHeader) -> int:
+        """The base offset that the producer is answered with."""
+        match self.table.check(header):
+            case Duplicate(base_offset=base_offset):
+                return base_offset
+        base_offset = Offset(self.end)
+        self.table.append(header, base_offset)
+        self.log.append((header, base_offset))
+        self.end += header.last_offset_delta + 1
+        return base_offset
+
+    def refusal(self, header: BatchHeader) -> ErrorCode:
+        with pytest.raises(RequestError) as caught:
+            self.table.check(header)
+        return caught.value.code
+
+
+def test_trap_p8_each_of_the_last_five_batches_is_a_duplicate_with_its_original_offset() -> None:
+    partition = Partition()
+    offsets = {at: partition.produce(batch(at, records=2)) for at in range(0, 10, 2)}
+    for at, offset in offsets.items():
+        answer = partition.table.check(batch(at, records=2))
+        assert answer == Duplicate(
+            base_offset=Offset(offset), next_offset=Offset(offset + 2), timestamp_ms=1_000
+        )
+    assert partition.end == 10
+
+
+def test_trap_p8_a_duplicate_older_than_the_window_is_named_so() -> None:
+    partition = Partition()
+    for sequence in range(6):
+        partition.produce(batch(sequence))
+    assert partition.refusal(batch(0)) is ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert isinstance(partition.table.check(batch(1)), Duplicate)
+
+
+def test_trap_p8_a_duplicate_must_match_both_ends() -> None:
+    partition = Partition()
+    partition.produce(batch(0, records=5))
+    assert partition.refusal(batch(0, records=4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.refusal(batch(3, records=5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_trap_p8_a_gap_is_out_of_order() -> None:
+    partition = Partition()
+    partition.produce(batch(0))
+    assert partition.refusal(batch(2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.produce(batch(1)) == 1
+
+
+def test_trap_p8_a_lower_epoch_is_refused() -> None:
+    partition = Partition()
+    partition.produce(batch(0, epoch=3))
+    assert partition.refusal(batch(1, epoch=2)) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_trap_p8_a_new_epoch_starts_at_sequence_zero() -> None:
+    partition = Partition()
+    partition.produce(batch(0))
+    assert partition.refusal(batch(1, epoch=1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.produce(batch(0, epoch=1)) == 1
+    assert partition.produce(batch(1, epoch=1)) == 2
+
+
+def test_a_batch_of_a_former_epoch_is_no_duplicate_in_the_new_one() -> None:
+    partition = Partition()
+    partition.produce(batch(0))
+    assert partition.table.check(batch(0, epoch=1)) is FRESH
+
+
+def test_trap_p8_an_unknown_producer_may_start_at_any_sequence() -> None:
+    partition = Partition()
+    assert partition.produce(batch(41, epoch=9)) == 0
+    assert partition.produce(batch(42, epoch=9)) == 1
+
+
+def test_what_was_never_seen_is_a_gap_and_not_a_duplicate() -> None:
+    """Calling it a duplicate would tell the producer that lost records are safe (KAFKA-14359)."""
+    partition = Partition()
+    partition.produce(batch(100))
+    assert partition.refusal(batch(99)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_trap_p8_the_sequence_goes_on_at_zero_after_two_to_the_31_minus_1() -> None:
+    partition = Partition()
+    partition.produce(batch(SEQUENCE_END - 3, records=2))
+    assert partition.produce(batch(SEQUENCE_END - 1, records=3)) == 2
+    assert partition.produce(batch(2)) == 5
+    assert partition.produce(batch(SEQUENCE_END - 1, records=3)) == 2
+    assert partition.refusal(batch(4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_after_more_records_than_there_are_sequences_a_gap_is_still_a_gap() -> None:
+    table = ProducerTable()
+    step = 2**29
+    for round_number in range(8):
+        table.append(batch(round_number * step % SEQUENCE_END, records=step), Offset(0))
+    with pytest.raises(RequestError) as caught:
+        table.check(batch(5))
+    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_with_a_producer_and_no_sequence_is_invalid() -> None:
+    assert Partition().refusal(batch(-1)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_marker_raises_the_epoch_and_takes_no_sequence() -> None:
+    partition = Partition()
+    partition.produce(batch(0))
+    partition.produce(batch(-1, epoch=1, control=True))
+    assert partition.table.newest_epoch(ProducerId(7)) == 1
+    assert partition.refusal(batch(1)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert partition.refusal(batch(1, epoch=1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert partition.produce(batch(0, epoch=1)) == 2
+
+
+def test_batches_without_a_producer_leave_no_trace() -> None:
+    table = ProducerTable()
+    table.append(batch(-1, producer_id=-1), Offset(0))
+    assert len(table) == 0
+
+
+def test_a_batch_that_was_checked_and_not_appended_is_still_fresh() -> None:
+    table = ProducerTable()
+    assert table.check(batch(0)) is FRESH
+    assert table.check(batch(0)) is FRESH
+
+
+def test_an_idle_producer_expires_by_when_it_was_heard_and_not_by_its_records() -> None:
+    table = ProducerTable()
+    table.append(batch(0, producer_id=1, timestamp_ms=5), Offset(0), heard_ms=10_000)
+    table.append(batch(0, producer_id=2, timestamp_ms=5), Offset(1))
+    assert table.expire(10_500, idle_ms=1_000) == 1
+    assert table.newest_epoch(ProducerId(1)) == 0
+    assert table.newest_epoch(ProducerId(2)) is None
+
+
+def test_the_least_recently_heard_producer_gives_way() -> None:
+    table = ProducerTable(producers_max=2)
+    for producer_id, sequence in ((1, 0), (2, 0), (1, 1), (3, 0)):
+        table.append(batch(sequence, producer_id=producer_id), Offset(0))
+    assert [table.newest_epoch(ProducerId(n)) for n in (1, 2, 3)] == [0, None, 0]
+
+
+HISTORIES = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(-2, 2), st.integers(1, 3)),
+    max_size=60,
+)
+
+
+def produce_all(partition: Partition, history: list[tuple[int, int, int, int]]) -> None:
+    """Batches near what comes next, so that all of fresh, duplicate, gap and new epoch happen."""
+    following: dict[tuple[int, int], int] = {}
+    for producer_id, epoch, skew, records in history:
+        at = max(0, following.get((producer_id, epoch), 0) + skew)
+        header = batch(at, records=records, producer_id=producer_id, epoch=epoch)
+        try:
+            partition.produce(header)
+        except RequestError:
+            continue
+        following[producer_id, epoch] = at + records
+
+
+@given(history=HISTORIES)
+def test_no_record_of_an_epoch_is_appended_twice(history: list[tuple[int, int, int, int]]) -> None:
+    partition = Partition()
+    produce_all(partition, history)
+    seen = [
+        (header.producer_id, header.producer_epoch, header.base_sequence + index)
+        for header, _ in partition.log
+        for index in range(header.record_count)
+    ]
+    assert len(seen) == len(set(seen))
+
+
+@given(history=HISTORIES)
+def test_the_table_is_what_replaying_the_log_gives(
+    history: list[tuple[int, int, int, int]],
+) -> None:
+    partition, replayed = Partition(), ProducerTable()
+    produce_all(partition, history)
+    for header, base_offset in partition.log:
+        replayed.append(header, base_offset)
+    assert replayed.encode() == partition.table.encode()
+
+
+@given(history=HISTORIES)
+def test_a_snapshot_gives_the_same_table_back(history: list[tuple[int, int, int, int]]) -> None:
+    partition = Partition()
+    produce_all(partition, history)
+    data = partition.table.encode()
+    assert ProducerTable.decode(data).encode() == data
+
+
+@given(cut=st.integers(0, 200), tail=st.binary(max_size=3))
+def test_a_snapshot_that_is_cut_or_changed_is_refused(cut: int, tail: bytes) -> None:
+    partition = Partition()
+    for sequence in range(4):
+        partition.produce(batch(sequence))
+    broken = partition.table.encode()[:cut] + tail
+    assume(broken != partition.table.encode())
+    with pytest.raises(StorageError):
+        ProducerTable.decode(broken)

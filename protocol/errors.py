@@ -8,6 +8,7 @@ TidemarkError
 │   ├── FrameTooLarge        a length beyond the limit, or negative
 │   └── UnsupportedVersion   an API or version that is not spoken
 ├── CorruptBatch             a record batch whose bytes do not hold together
+│   └── UnsupportedMagic     a record batch in another format than v2
 ├── RequestError             a request that is answered with one of Kafka's error codes
 ├── ConfigError              an option, file or topic config that cannot be used
 └── StorageError             a data directory that cannot be served
@@ -215,6 +216,14 @@ class CorruptBatch(TidemarkError):
         super().__init__(f"corrupt record batch at byte {at}: {what}")
         self.at = at
         self.what = what
+
+
+class UnsupportedMagic(CorruptBatch):
+    """A record batch in the format of Kafka before 0.11, or in none that is known."""
+
+    def __init__(self, at: int, magic: int) -> None:
+        super().__init__(at, f"its format (magic) is {magic}; only 2 is spoken")
+        self.magic = magic
 
 
 class RequestError(TidemarkError):

@@ -5,7 +5,7 @@ where an epoch is wanted.
 """
 
 from dataclasses import dataclass
-from typing import Final, NewType
+from typing import Final, NewType, TypeAlias
 
 Offset = NewType("Offset", int)
 """The position of a record in its partition, from 0."""
@@ -15,6 +15,9 @@ Epoch = NewType("Epoch", int)
 
 NodeId = NewType("NodeId", int)
 ProducerId = NewType("ProducerId", int)
+
+BytesLike: TypeAlias = bytes | bytearray | memoryview
+"""What is read as bytes without a copy."""
 
 NO_OFFSET: Final = Offset(-1)
 NO_EPOCH: Final = Epoch(-1)

@@ -1,0 +1,95 @@
+"""Where a broker listens and what it tells clients to connect to.
+
+A listener is written as Kafka writes it, `NAME://host:port`, or as `host:port` alone, which means
+the listener called PLAINTEXT. An IPv6 address goes in brackets: `[::1]:9092`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+DEFAULT_NAME = "PLAINTEXT"
+_WILDCARDS = frozenset({"", "0.0.0.0", "::"})
+
+
+class SecurityProtocol(Enum):
+    """What a listener asks of a client before it serves it."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port. Port 0 is any free port; an empty host is every interface."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether this stands for every interface, so that no client can connect *to* it."""
+        return self.host in _WILDCARDS
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A listener's name and an address: one entry of `listeners` or `advertised.listeners`."""
+
+    name: str
+    address: Address
+    is_named: bool = True
+    """Whether the name was written, rather than understood."""
+
+    def __str__(self) -> str:
+        return f"{self.name}://{self.address}" if self.is_named else str(self.address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One address that clients connect to, with all that was configured about it."""
+
+    name: str
+    address: Address
+    advertised: Address | None
+    protocol: SecurityProtocol
+
+    @property
+    def requires_sasl(self) -> bool:
+        return self.protocol is SecurityProtocol.SASL_PLAINTEXT
+
+    def shown_to(self, *, local_host: str, bound_port: int) -> Address:
+        """The address to give to a client that reached this listener at `local_host`.
+
+        That is the advertised one; without it the address listened on. A listener on every
+        interface gives each client the very address by which that client came, which is one it
+        can reach. A port of 0 is the port that was bound.
+        """
+        chosen = self.advertised or self.address
+        host = local_host if chosen.is_wildcard else chosen.host
+        return Address(host, chosen.port or bound_port)
+
+
+def parse_address(text: str) -> Address:
+    """`host:port`, `:port`, `[ipv6]:port`. Raises `ValueError` saying what is wrong."""
+    host, colon, port = text.strip().rpartition(":")
+    if not colon:
+        raise ValueError(f"{text!r} has no port: write it as host:port")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"{text!r} is ambiguous: put an IPv6 address in brackets")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError(f"{text!r} has no port from 0 to 65535 behind its last colon")
+    return Address(host, int(port))
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """`NAME://host:port` or `host:port`. Raises `ValueError` saying what is wrong."""
+    name, scheme, address = text.strip().rpartition("://")
+    if scheme and not name:
+        raise ValueError(f"{text!r} has no listener name before ://")
+    return Endpoint(name.upper() or DEFAULT_NAME, parse_address(address), is_named=bool(scheme))

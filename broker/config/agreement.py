@@ -1,0 +1,70 @@
+"""What must hold between settings, once each is right by itself."""
+
+from collections.abc import Iterator
+
+from tidemark.broker.config.addresses import Endpoint, SecurityProtocol
+from tidemark.broker.config.settings import BrokerSettings
+
+_PROTOCOLS = frozenset(protocol.value for protocol in SecurityProtocol)
+
+
+def problems_between(settings: BrokerSettings) -> Iterator[str]:
+    """Each contradiction, as a sentence that says what to change."""
+    yield from _listener_problems(settings)
+    yield from _security_problems(settings)
+    if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
+        yield (
+            "group.min.session.timeout.ms is above group.max.session.timeout.ms: "
+            "no member could join"
+        )
+    if settings.queued_max_request_bytes < settings.socket_request_max_bytes:
+        yield (
+            "queued.max.request.bytes is below socket.request.max.bytes: the largest request "
+            "could never be received; raise the one or lower the other"
+        )
+
+
+def _listener_problems(settings: BrokerSettings) -> Iterator[str]:
+    if not settings.listeners:
+        yield "listeners is empty: clients need at least one"
+    for setting, endpoints in (
+        ("listeners", settings.listeners),
+        ("advertised.listeners", settings.advertised_listeners),
+    ):
+        for name in _repeated(endpoints):
+            yield f"{setting} has {name} more than once: give each listener a name of its own"
+    listening = {endpoint.name for endpoint in settings.listeners}
+    for endpoint in settings.advertised_listeners:
+        if endpoint.name not in listening:
+            yield (
+                f"advertised.listeners names {endpoint.name}, which is not one of listeners: "
+                f"{', '.join(sorted(listening))}"
+            )
+        if endpoint.address.is_wildcard:
+            yield f"advertised.listeners has {endpoint}: clients need a host to connect to"
+
+
+def _security_problems(settings: BrokerSettings) -> Iterator[str]:
+    protocols = dict(settings.listener_security_protocol_map)
+    for endpoint in settings.listeners:
+        protocol = protocols.get(endpoint.name, endpoint.name)
+        if protocol in _PROTOCOLS:
+            continue
+        if protocol in ("SSL", "SASL_SSL"):
+            yield (
+                f"listener {endpoint.name} asks for TLS, which is not offered: "
+                "put a TLS proxy in front, or use PLAINTEXT or SASL_PLAINTEXT"
+            )
+        else:
+            yield (
+                f"listener {endpoint.name} has no protocol: add {endpoint.name}:PLAINTEXT or "
+                f"{endpoint.name}:SASL_PLAINTEXT to listener.security.protocol.map"
+            )
+        return
+    if not settings.users and any(each.requires_sasl for each in settings.client_listeners()):
+        yield "a listener asks for SASL and there are no users: nobody could connect; add users"
+
+
+def _repeated(endpoints: tuple[Endpoint, ...]) -> list[str]:
+    names = [endpoint.name for endpoint in endpoints]
+    return sorted({name for name in names if names.count(name) > 1})

@@ -1,0 +1,131 @@
+"""Kafka's names that are not settings of ours: defaults of topic configs, and what has no meaning
+here.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+TOPIC_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "compression.type": "compression.type",
+        "log.cleaner.delete.retention.ms": "delete.retention.ms",
+        "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
+        "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
+        "log.cleanup.policy": "cleanup.policy",
+        "log.flush": "flush",
+        "log.flush.interval.messages": "flush.messages",
+        "log.flush.interval.ms": "flush.ms",
+        "log.index.interval.bytes": "index.interval.bytes",
+        "log.index.size.max.bytes": "segment.index.bytes",
+        "log.message.timestamp.after.max.ms": "message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms": "message.timestamp.before.max.ms",
+        "log.message.timestamp.type": "message.timestamp.type",
+        "log.preallocate": "preallocate",
+        "log.retention.bytes": "retention.bytes",
+        "log.retention.ms": "retention.ms",
+        "log.roll.jitter.ms": "segment.jitter.ms",
+        "log.roll.ms": "segment.ms",
+        "log.segment.bytes": "segment.bytes",
+        "log.segment.delete.delay.ms": "file.delete.delay.ms",
+        "message.max.bytes": "max.message.bytes",
+        "min.insync.replicas": "min.insync.replicas",
+        "unclean.leader.election.enable": "unclean.leader.election.enable",
+    }
+)
+"""The broker's name for the default of a topic config, and that topic config's own name."""
+
+SCALED_TOPIC_DEFAULTS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
+    {
+        "log.retention.minutes": ("log.retention.ms", 60_000),
+        "log.retention.hours": ("log.retention.ms", 3_600_000),
+        "log.roll.hours": ("log.roll.ms", 3_600_000),
+        "log.roll.jitter.hours": ("log.roll.jitter.ms", 3_600_000),
+    }
+)
+"""The same in other units: the name in milliseconds, and how many of them make one."""
+
+_WITHOUT_MEANING: Final = (
+    "alter.config.policy.class.name",
+    "authorizer.",
+    "background.threads",
+    "broker.heartbeat.",
+    "broker.session.timeout.ms",
+    "client.quota.",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "connection.failed.authentication.delay.ms",
+    "connections.max.reauth.ms",
+    "control.plane.listener.name",
+    "controlled.shutdown.",
+    "controller.",
+    "create.topic.policy.class.name",
+    "delegation.token.",
+    "early.start.listeners",
+    "fetch.purgatory.",
+    "group.consumer.",
+    "group.coordinator.",
+    "group.share.",
+    "initial.broker.registration.timeout.ms",
+    "inter.broker.",
+    "kafka.metrics.",
+    "leader.imbalance.",
+    "log.cleaner.",
+    "log.dir.failure.timeout.ms",
+    "log.flush.offset.checkpoint.interval.ms",
+    "log.flush.scheduler.interval.ms",
+    "log.flush.start.offset.checkpoint.interval.ms",
+    "log.message.downconversion.enable",
+    "log.message.format.version",
+    "max.connection.creation.rate",
+    "max.connections.per.ip",
+    "metadata.",
+    "metric.",
+    "metrics.num.samples",
+    "metrics.recording.level",
+    "metrics.sample.window.ms",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.",
+    "offsets.commit.",
+    "offsets.load.buffer.size",
+    "offsets.topic.compression.codec",
+    "offsets.topic.replication.factor",
+    "password.encoder.",
+    "process.roles",
+    "producer.purgatory.",
+    "queued.max.requests",
+    "quota.",
+    "remote.",
+    "replica.",
+    "replication.quota.",
+    "reserved.broker.max.id",
+    "request.timeout.ms",
+    "sasl.kerberos.",
+    "sasl.mechanism.",
+    "security.inter.broker.protocol",
+    "security.providers",
+    "server.max.startup.time.ms",
+    "share.coordinator.",
+    "socket.connection.setup.",
+    "socket.listen.backlog.size",
+    "telemetry.",
+    "transaction.abort.timed.out.",
+    "transaction.remove.expired.",
+    "transaction.state.log.",
+    "transactional.id.expiration.ms",
+    "unstable.",
+    "zookeeper.",
+    "confluent.",
+)
+
+
+def is_without_meaning(name: str) -> bool:
+    """Whether Kafka knows the name, or one of its family, and there is nothing to set here."""
+    return any(
+        name.startswith(known) if known.endswith(".") else name == known
+        for known in _WITHOUT_MEANING
+    )

@@ -1,0 +1,170 @@
+"""One configuration out of all sources, with every mistake told at once.
+
+Precedence: option, environment, file, default.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, override
+
+from tidemark.broker.config.agreement import problems_between
+from tidemark.broker.config.fields import Setting
+from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
+from tidemark.broker.config.kinds import as_text, integer, parse_items
+from tidemark.broker.config.names import MEANINGS, Meaning
+from tidemark.broker.config.settings import SETTINGS, BrokerSettings
+from tidemark.broker.config.sources import (
+    Given,
+    Source,
+    from_environment,
+    from_file,
+    from_options,
+)
+from tidemark.protocol.errors import ConfigError
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """The settings; where each one came from that has not its default; what was passed over."""
+
+    settings: BrokerSettings
+    origins: Mapping[str, str]
+    notices: tuple[str, ...]
+
+
+def load_settings(
+    *,
+    options: Mapping[str, object] = _NOTHING,
+    environment: Mapping[str, str] = _NOTHING,
+    file: Path | None = None,
+) -> Loaded:
+    """The configuration that these sources make. Raises `ConfigError` with a line per mistake."""
+    sources = [from_options(options), *from_environment(environment)]
+    if file is not None:
+        sources.append(from_file(file))
+    problems: list[str] = []
+    notices: list[str] = []
+    chosen: dict[str, Given] = {}
+    for source in sources:
+        for name, given in _understood(source, problems, notices).items():
+            chosen.setdefault(name, given)
+    _leave_out_controllers(chosen, sources)
+    settings = _structured(chosen, problems)
+    if settings is not None:
+        problems.extend(problems_between(settings))
+    if settings is None or problems:
+        raise ConfigError("\n".join(problems))
+    origins = {name: given.origin for name, given in chosen.items()}
+    return Loaded(settings=settings, origins=origins, notices=tuple(notices))
+
+
+def _understood(source: Source, problems: list[str], notices: list[str]) -> dict[str, Given]:
+    """What one source says, by the setting meant; what it should not say goes to the lists."""
+    best: dict[str, tuple[int, Given]] = {}
+    for given in source.given:
+        meaning = MEANINGS.get(given.name)
+        if meaning is None:
+            _note_unknown(given, source, problems, notices)
+            continue
+        value = _scaled(given, meaning, problems)
+        if meaning.setting not in best or meaning.rank < best[meaning.setting][0]:
+            best[meaning.setting] = (meaning.rank, attrs.evolve(given, value=value))
+    return {name: given for name, (_, given) in best.items()}
+
+
+def _note_unknown(given: Given, source: Source, problems: list[str], notices: list[str]) -> None:
+    if source.is_kafka and is_without_meaning(given.name):
+        notices.append(f"{given.name} ({given.origin}) has no meaning here and is passed over")
+    elif source.is_strict:
+        near = difflib.get_close_matches(given.name, MEANINGS, n=1)
+        advice = f"; did you mean {near[0]}?" if near else ""
+        problems.append(f"{given.name} ({given.origin}) is not a setting{advice}")
+    elif not source.is_kafka and given.name != "bootstrap":
+        notices.append(f"{given.origin} is not a setting and is passed over")
+
+
+def _scaled(given: Given, meaning: Meaning, problems: list[str]) -> object:
+    if meaning.scale == 1:
+        return given.value
+    try:
+        number = integer(-1).parse(given.value)
+    except ValueError as error:
+        problems.append(_problem(given, str(error)))
+        return "0"
+    return str(number if number < 0 else number * meaning.scale)
+
+
+def _leave_out_controllers(chosen: dict[str, Given], sources: Iterable[Source]) -> None:
+    """Take Kafka's controller listeners out: its metadata quorum is not part of this broker."""
+    controllers = {
+        name.upper()
+        for source in sources
+        for given in source.given
+        if given.name == "controller.listener.names"
+        for name in parse_items(given.value)
+    }
+    for setting in ("listeners", "advertised.listeners") if controllers else ():
+        if setting in chosen:
+            kept = [
+                item
+                for item in parse_items(chosen[setting].value)
+                if item.partition("://")[0].upper() not in controllers
+            ]
+            chosen[setting] = attrs.evolve(chosen[setting], value=",".join(kept))
+
+
+def _structured(chosen: Mapping[str, Given], problems: list[str]) -> BrokerSettings | None:
+    values: dict[str, object] = {
+        SETTINGS[name].field: given.value for name, given in chosen.items() if name in SETTINGS
+    }
+    values["topic_defaults"] = _topic_defaults(chosen, problems)
+    try:
+        return _CONVERTER.structure(values, BrokerSettings)
+    except cattrs.ClassValidationError as error:
+        by_field = {setting.field: setting for setting in SETTINGS.values()}
+        for cause, note in error.group_exceptions()[0]:
+            setting = by_field[note.name]
+            problems.append(_problem(chosen[setting.name], str(cause), setting))
+        return None
+
+
+def _topic_defaults(chosen: Mapping[str, Given], problems: list[str]) -> Mapping[str, str]:
+    return {
+        TOPIC_DEFAULTS[name]: as_text(
+            tuple(given.value) if isinstance(given.value, list) else given.value
+        )
+        for name, given in chosen.items()
+        if name in TOPIC_DEFAULTS
+    }
+
+
+def _problem(given: Given, what: str, setting: Setting | None = None) -> str:
+    if setting is not None and setting.is_secret:
+        return f"{given.name} ({given.origin}) {what}"
+    return f"{given.name} = {as_text(given.value)!r} ({given.origin}) {what}"
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(detailed_validation=True)
+
+    # Any: cattrs hands a hook whatever the source held and the type of the field.
+    def parser(setting: Setting) -> Any:
+        return override(struct_hook=lambda value, _type: setting.kind.parse(value))
+
+    overrides = {setting.field: parser(setting) for setting in SETTINGS.values()}
+    overrides["topic_defaults"] = override(struct_hook=lambda value, _type: MappingProxyType(value))
+    converter.register_structure_hook(
+        BrokerSettings, make_dict_structure_fn(BrokerSettings, converter, **overrides)
+    )
+    return converter
+
+
+_CONVERTER = _make_converter()

@@ -1,0 +1,237 @@
+"""Where settings come from, which source counts, and what is said about a mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from tidemark.broker.config import Address, BrokerSettings, User, load_settings
+from tidemark.protocol.errors import ConfigError
+
+
+def written(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def problems(**sources: object) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        load_settings(**sources)  # type: ignore[arg-type] # the tests pass what load_settings takes
+    return str(raised.value).splitlines()
+
+
+def test_without_any_source_there_are_the_defaults() -> None:
+    assert load_settings().settings == BrokerSettings()
+
+
+def test_an_option_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.toml", "num.partitions = 1\nnode.id = 1\nbroker.rack = 'file'")
+    loaded = load_settings(
+        options={"num.partitions": "3"},
+        environment={"TIDEMARK_NUM_PARTITIONS": "2", "TIDEMARK_NODE_ID": "2"},
+        file=file,
+    )
+    assert loaded.settings.num_partitions == 3
+    assert loaded.settings.node_id == 2
+    assert loaded.settings.rack == "file"
+    assert loaded.origins == {
+        "num.partitions": "option",
+        "node.id": "environment TIDEMARK_NODE_ID",
+        "broker.rack": str(file),
+    }
+
+
+def test_our_variables_beat_those_of_kafkas_image() -> None:
+    environment = {
+        "KAFKA_NUM_PARTITIONS": "7",
+        "TIDEMARK_NUM_PARTITIONS": "8",
+        "KAFKA_NODE_ID": "5",
+    }
+    settings = load_settings(environment=environment).settings
+    assert (settings.num_partitions, settings.node_id) == (8, 5)
+
+
+@pytest.mark.parametrize("name", ["num.partitions", "num-partitions", "num_partitions"])
+def test_a_dash_or_an_underscore_is_as_good_as_a_dot(name: str) -> None:
+    assert load_settings(options={name: "9"}).settings.num_partitions == 9
+
+
+def test_every_mistake_is_told_with_its_name_its_origin_and_what_is_expected() -> None:
+    told = problems(
+        options={"num.partitions": "many", "listen": "9092"},
+        environment={"TIDEMARK_NODE_ID": "-1"},
+    )
+    assert told == [
+        "node.id = '-1' (environment TIDEMARK_NODE_ID) must be a whole number, 0 or more",
+        "listen = '9092' (option) '9092' has no port: write it as host:port",
+        "num.partitions = 'many' (option) must be a whole number, 1 or more",
+    ]
+
+
+def test_an_unknown_option_is_told_with_the_nearest_name() -> None:
+    assert problems(options={"num.partition": "3"}) == [
+        "num.partition (option) is not a setting; did you mean num.partitions?"
+    ]
+
+
+def test_an_unknown_name_in_toml_is_a_mistake(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.toml", "[num]\npartitionz = 3")
+    assert problems(file=file) == [
+        f"num.partitionz ({file}) is not a setting; did you mean num.partitions?"
+    ]
+
+
+def test_an_unknown_variable_is_only_a_notice() -> None:
+    """Kubernetes sets TIDEMARK_SERVICE_HOST for a service that is called tidemark."""
+    loaded = load_settings(environment={"TIDEMARK_SERVICE_HOST": "10.0.0.1", "KAFKA_HOME": "/opt"})
+    assert loaded.settings == BrokerSettings()
+    assert len(loaded.notices) == 1
+    assert "TIDEMARK_SERVICE_HOST" in loaded.notices[0]
+
+
+def test_toml_takes_dotted_names_as_tables_or_quoted(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "a.toml",
+        """
+        listeners = ["PLAINTEXT://:9092", "INSIDE://10.0.0.1:9093"]
+        "auto.create.topics.enable" = false
+        [listener]
+        security.protocol.map = "INSIDE:PLAINTEXT"
+        [log.retention]
+        hours = 2
+        """,
+    )
+    settings = load_settings(file=file).settings
+    assert [str(endpoint) for endpoint in settings.listeners] == [
+        "PLAINTEXT://:9092",
+        "INSIDE://10.0.0.1:9093",
+    ]
+    assert settings.auto_create_topics_enable is False
+    assert settings.topic_defaults == {"retention.ms": "7200000"}
+
+
+def test_kafkas_own_server_properties_starts_a_broker(tmp_path: Path) -> None:
+    """The file that Kafka ships for one node that is broker and controller."""
+    file = written(
+        tmp_path,
+        "server.properties",
+        """
+        # The role of this server.
+        process.roles=broker,controller
+        node.id=1
+        controller.quorum.bootstrap.servers=localhost:9093
+        listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+        inter.broker.listener.name=PLAINTEXT
+        advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+        controller.listener.names=CONTROLLER
+        listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL
+        num.network.threads=3
+        num.io.threads=8
+        socket.send.buffer.bytes=102400
+        socket.receive.buffer.bytes=102400
+        socket.request.max.bytes=104857600
+        log.dirs=/tmp/kraft-combined-logs
+        num.partitions=1
+        num.recovery.threads.per.data.dir=1
+        offsets.topic.replication.factor=1
+        share.coordinator.state.topic.replication.factor=1
+        transaction.state.log.replication.factor=1
+        log.retention.hours=168
+        log.segment.bytes=1073741824
+        log.retention.check.interval.ms=300000
+        """,
+    )
+    loaded = load_settings(file=file)
+    settings = loaded.settings
+    assert [listener.name for listener in settings.client_listeners()] == ["PLAINTEXT"]
+    assert settings.client_listeners()[0].advertised == Address("localhost", 9092)
+    assert settings.data_dir == Path("/tmp/kraft-combined-logs")
+    assert settings.topic_defaults == {"retention.ms": "604800000", "segment.bytes": "1073741824"}
+    assert any(notice.startswith("num.io.threads") for notice in loaded.notices)
+
+
+def test_a_typo_in_server_properties_is_a_mistake(tmp_path: Path) -> None:
+    file = written(tmp_path, "server.properties", "log.retention.hour=3")
+    assert problems(file=file) == [
+        f"log.retention.hour ({file}) is not a setting; did you mean log.retention.hours?"
+    ]
+
+
+def test_milliseconds_count_before_minutes_and_minutes_before_hours(tmp_path: Path) -> None:
+    lines = "log.retention.hours=1\nlog.retention.minutes=2\nlog.retention.ms=3\n"
+    file = written(tmp_path, "a.properties", lines)
+    assert load_settings(file=file).settings.topic_defaults == {"retention.ms": "3"}
+
+
+def test_unlimited_stays_unlimited_in_any_unit() -> None:
+    settings = load_settings(options={"log.retention.hours": "-1"}).settings
+    assert settings.topic_defaults == {"retention.ms": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.conf", "node.id = 4"), ("a.conf", "node.id: 4\nbroker.rack = not toml")],
+)
+def test_a_file_with_another_ending_is_known_by_its_content(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    assert load_settings(file=written(tmp_path, name, content)).settings.node_id == 4
+
+
+def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
+    missing = tmp_path / "none.toml"
+    assert problems(file=missing) == [
+        f"cannot read the configuration file {missing}: No such file or directory"
+    ]
+    broken = written(tmp_path, "broken.toml", "node.id = ")
+    assert problems(file=broken)[0].startswith(f"the configuration file {broken} is not TOML: ")
+
+
+def test_users_come_from_tables_or_from_text_and_passwords_do_not_show(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.toml", '[[users]]\nname = "ada"\npassword = "s3cret"')
+    from_toml = load_settings(file=file).settings
+    from_text = load_settings(environment={"TIDEMARK_USERS": "ada:s3cret"}).settings
+    assert from_toml.users == from_text.users == (User("ada", "s3cret"),)
+    assert "s3cret" not in repr(from_toml)
+    assert "s3cret" not in "".join(problems(options={"users": "s3cret"}))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"listeners": ""}, "listeners is empty"),
+        ({"listeners": ":1,:2"}, "listeners has PLAINTEXT more than once"),
+        ({"listeners": "PLAINTEXT://:1,OUTSIDE://:2"}, "listener OUTSIDE has no protocol"),
+        ({"listeners": "SSL://:1"}, "listener SSL asks for TLS"),
+        ({"advertise": "OUTSIDE://here:1"}, "advertised.listeners names OUTSIDE"),
+        ({"advertise": "0.0.0.0:1"}, "advertised.listeners has 0.0.0.0:1: clients need a host"),
+        ({"listeners": "SASL_PLAINTEXT://:1"}, "a listener asks for SASL and there are no users"),
+        ({"group.min.session.timeout.ms": "9999999"}, "group.min.session.timeout.ms is above"),
+        ({"queued.max.request.bytes": "4096"}, "queued.max.request.bytes is below"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(
+    options: dict[str, str], problem: str
+) -> None:
+    (told,) = problems(options=options)
+    assert told.startswith(problem)
+
+
+def test_with_users_a_listener_without_a_protocol_asks_for_sasl() -> None:
+    users = {"users": "ada:s3cret"}
+    assert load_settings(options=users).settings.client_listeners()[0].requires_sasl
+    named = load_settings(options={**users, "listeners": "PLAINTEXT://:0"}).settings
+    assert not named.client_listeners()[0].requires_sasl
+
+
+def test_a_listener_on_every_interface_shows_each_client_the_address_it_came_by() -> None:
+    listener = load_settings(options={"listen": "0.0.0.0:0"}).settings.client_listeners()[0]
+    assert listener.shown_to(local_host="10.1.2.3", bound_port=40000) == Address("10.1.2.3", 40000)
+
+
+def test_an_advertised_address_is_shown_to_every_client() -> None:
+    options = {"listen": "0.0.0.0:9092", "advertise": "kafka.example.org:19092"}
+    listener = load_settings(options=options).settings.client_listeners()[0]
+    shown = listener.shown_to(local_host="10.1.2.3", bound_port=9092)
+    assert shown == Address("kafka.example.org", 19092)

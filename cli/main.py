@@ -1,0 +1,167 @@
+"""The `tidemark` command itself: the table of nouns, the options they share, and the one place
+where an exception becomes a line on standard error and an exit status.
+
+A noun's module is imported when the noun is used, never to list it, so `tidemark --help` and
+shell completion cost no more than click does.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Final, NamedTuple
+
+import click
+
+from tidemark import __version__
+from tidemark.cli.session import Session, bootstrap_option
+from tidemark.protocol.errors import TidemarkError
+
+FAILURE: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 128 + 2  # As the shell reports a command that SIGINT ended.
+BROKEN_PIPE: Final = 128 + 13  # And SIGPIPE: `tidemark consume … | head` ends this way.
+
+
+class Noun(NamedTuple):
+    """Where a top-level command is, and the line that `--help` shows for it."""
+
+    where: str
+    help: str
+
+
+NOUNS: Final = {
+    "serve": Noun("tidemark.cli.broker:serve", "Run a broker."),
+    "topic": Noun("tidemark.cli.topic:topic", "Create, look at, change and delete topics."),
+    "produce": Noun("tidemark.cli.produce:produce", "Write records to a topic."),
+    "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
+    "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
+    "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
+    "log": Noun("tidemark.cli.log:log", "Look into a partition's files, without a broker."),
+}
+
+
+class Nouns(click.Group):
+    """The top-level group: its commands are named in a table and imported one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(NOUNS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        noun = NOUNS.get(cmd_name)
+        if noun is None:
+            return None
+        module, _, attribute = noun.where.partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, noun.help) for name, noun in NOUNS.items()])
+
+
+@click.command(
+    cls=Nouns,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Each command has its own --help. Times are UTC unless they say otherwise.",
+)
+@bootstrap_option
+@click.option("-v", "--verbose", count=True, help="Say more; twice, show where a failure was.")
+@click.version_option(__version__, prog_name="tidemark", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, bootstrap: str | None, verbose: int) -> None:
+    """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
+
+    Every command but `serve` and `log` works against any Kafka broker.
+    """
+    session = Session(verbosity=verbose)
+    ctx.obj = session if bootstrap is None else session.at(bootstrap)
+
+
+def main() -> None:
+    """The console script: run, and leave with the command's exit status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; whatever happens is reported here. Returns the exit status."""
+    try:
+        # click catches `Exit` itself and returns its code; a command that ends returns None.
+        status = cli.main(list(arguments), prog_name="tidemark", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:
+        return report(error, verbose="-vv" in arguments)
+    return status if isinstance(status, int) else 0
+
+
+def report(error: BaseException, *, verbose: bool) -> int:
+    """Say on standard error what ended the command, in one line; returns its exit status."""
+    cause = most_telling(error)
+    match cause:
+        case SystemExit():
+            return cause.code if isinstance(cause.code, int) else FAILURE
+        case KeyboardInterrupt() | click.Abort():
+            return INTERRUPTED
+        case BrokenPipeError():
+            _silence_standard_output()
+            return BROKEN_PIPE
+    if verbose:
+        traceback.print_exception(error)
+    click.echo(f"tidemark: {one_line(cause)}", err=True)
+    return USAGE if isinstance(cause, click.UsageError) else FAILURE
+
+
+def most_telling(error: BaseException) -> BaseException:
+    """The one exception to report of what may be a tree of groups, as trio's nurseries raise.
+
+    An interrupt wins over everything, because it is what the user did; then an expected kind of
+    failure over a bug, which may be no more than its consequence.
+    """
+    return min(_leaves(error), key=_rank)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _rank(error: BaseException) -> int:
+    kinds: tuple[type[BaseException] | tuple[type[BaseException], ...], ...] = (
+        (KeyboardInterrupt, SystemExit, click.Abort),
+        BrokenPipeError,
+        (click.ClickException, TidemarkError),
+        OSError,
+    )
+    return next((i for i, kind in enumerate(kinds) if isinstance(error, kind)), len(kinds))
+
+
+def one_line(error: BaseException) -> str:
+    """What went wrong, for a person, in one line."""
+    match error:
+        case click.UsageError(ctx=ctx):
+            hint = f" Try '{ctx.command_path} --help'." if ctx else ""
+            text = error.format_message().rstrip(".") + "." + hint
+        case click.ClickException():
+            text = error.format_message()
+        case TidemarkError():
+            text = str(error)
+        case OSError(strerror=str(reason)):
+            text = f"{error.filename}: {reason}" if error.filename else reason
+        case OSError():
+            text = str(error) or type(error).__name__
+        case _:
+            text = f"a bug: {type(error).__name__}: {error} (-vv shows where)"
+    return " ".join(text.split())
+
+
+def _silence_standard_output() -> None:
+    """Keep the interpreter's last flush from failing on the pipe a second time."""
+    # A test's stream is no real file; then nothing will be flushed to a pipe either.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,196 @@
+"""What commands print: the answer on standard output, in the form that was asked for, and
+everything else on standard error, and that only where somebody is looking.
+
+Nothing here wraps or cuts a line, and nothing is coloured, unless it goes to a terminal.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+class Form(StrEnum):
+    """How a list or a description is printed: the choices of `-o`."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+output_option = click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(list(Form)),
+    default=Form.TABLE,
+    show_default=True,
+    help="How to print the answer.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: which key of a row it shows, and whether only `-o wide` does."""
+
+    key: str
+    heading: str | None = None
+    wide: bool = False
+
+    @property
+    def title(self) -> str:
+        return (self.heading or self.key.replace("_", "-")).upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One table of a description that has several."""
+
+    title: str
+    rows: Sequence[Mapping[str, Json]]
+    columns: Sequence[Column]
+
+
+def print_rows(rows: Sequence[Mapping[str, Json]], columns: Sequence[Column], form: Form) -> None:
+    """Print a list. JSON and YAML carry every key of the rows, tables the columns."""
+    match form:
+        case Form.TABLE | Form.WIDE:
+            _echo_table(rows, columns, form)
+        case _:
+            print_value(list(rows), form)
+
+
+def print_sections(
+    document: Mapping[str, Json], facts: Mapping[str, Json], sections: Sequence[Section], form: Form
+) -> None:
+    """Print a description: `facts` and tables for people, or the whole `document`."""
+    if form not in (Form.TABLE, Form.WIDE):
+        print_value(document, form)
+        return
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        click.echo(f"{name.upper():<{width}}  {cell(value)}")
+    for section in sections:
+        if section.rows:
+            click.echo(f"\n{section.title.upper()}")
+            _echo_table(section.rows, section.columns, form)
+
+
+def print_value(value: Json, form: Form) -> None:
+    """Print any value as JSON or YAML."""
+    if form is Form.YAML:
+        import yaml
+
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def cell(value: Json) -> str:
+    """A value as a table shows it.
+
+    What came from the network may hold anything: characters that do not print (a terminal's
+    escape sequences among them) are shown as escapes, never sent to the terminal.
+    """
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return value if value.isprintable() else _escaped(value)
+        case Mapping():
+            return ", ".join(f"{key}={cell(item)}" for key, item in value.items()) or "-"
+        case Sequence():
+            return ",".join(map(cell, value)) or "-"
+        case _:
+            return str(value)
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def render_table(
+    rows: Sequence[Mapping[str, Json]], columns: Sequence[Column], console: "Console"
+) -> str:
+    """The table as text: no borders, numbers to the right, no spaces at line ends."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        numeric = bool(rows) and all(
+            isinstance(value := row.get(column.key), int) and not isinstance(value, bool)
+            for row in rows
+        )
+        table.add_column(
+            Text(column.title), justify="right" if numeric else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(Text(cell(row.get(column.key))) for column in columns))
+    with console.capture() as capture:
+        console.print(table)
+    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+
+
+def _echo_table(rows: Sequence[Mapping[str, Json]], columns: Sequence[Column], form: Form) -> None:
+    from rich.console import Console
+
+    shown = [column for column in columns if form is Form.WIDE or not column.wide]
+    to_terminal = sys.stdout.isatty()
+    # A pipe has no width: a table that is cut to 80 columns cannot be grepped.
+    console = Console(file=sys.stdout, width=None if to_terminal else 1_000_000)
+    click.echo(render_table(rows, shown, console), nl=False)
+
+
+def notice(text: str) -> None:
+    """Tell a person what was done. Scripts have the exit status."""
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
+
+
+@contextmanager
+def progress(what: str, *, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error while the block runs, if that is a terminal.
+
+    Yields the function that moves it forward, by bytes; `total` None means that the end is not
+    known.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TransferSpeedColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=total)
+        yield lambda step: bar.advance(task, step)

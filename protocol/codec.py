@@ -1,0 +1,80 @@
+"""The one way in and out: a message and a version to bytes, and back.
+
+Codecs are compiled when a version of a message is first used, and kept. Everything that is wrong
+with bytes is a `MalformedMessage`, and so is a message that its version cannot say.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, Protocol, TypeVar
+
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.primitives import Chunk
+from tidemark.protocol.schema.construct_codec import ConstructCodec
+from tidemark.protocol.schema.declaration import Message
+from tidemark.protocol.schema.wire_types import SizedRecords
+
+M = TypeVar("M", bound=Message)
+
+
+class Codec(Protocol[M]):
+    """One version of one message."""
+
+    def decode(self, data: bytes | memoryview) -> M: ...
+
+    def encode(self, message: M) -> list[Chunk]: ...
+
+
+_CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the key's message
+
+
+def encode(message: Message, version: int) -> bytes:
+    """`message` as bytes, without a header. Its records must be in memory."""
+    chunks = encode_chunks(message, version)
+    assert all(isinstance(chunk, bytes | bytearray | memoryview) for chunk in chunks)
+    return b"".join(chunks)  # type: ignore[arg-type]  # the line above
+
+
+def encode_parts(message: Message, version: int) -> list[bytes | SizedRecords]:
+    """`message` in order, where records that are not in memory are parts of their own."""
+    return join_chunks(encode_chunks(message, version))
+
+
+def encode_chunks(message: Message, version: int) -> list[Chunk]:
+    """`message` in as many pieces as its encoder made; for those who join them later."""
+    return codec_of(type(message), version).encode(message)
+
+
+def decode(cls: type[M], version: int, data: bytes | memoryview) -> M:
+    """The message at the start of `data`.
+
+    What follows it is ignored: some clients send more than they should (librdkafka does, with
+    Metadata 9). Records are views into `data`; everything else is copied out of it.
+    """
+    return codec_of(cls, version).decode(data)
+
+
+def codec_of(cls: type[M], version: int) -> Codec[M]:
+    """The codec of one version, compiled on first use."""
+    codec = _CODECS.get((cls, version))
+    if codec is None:
+        if not cls.first_version <= version <= cls.last_version:
+            raise MalformedMessage(f"{cls.__name__} has no version {version}")
+        codec = _CODECS[cls, version] = ConstructCodec(cls, version)
+    return codec
+
+
+def join_chunks(chunks: Iterable[Chunk]) -> list[bytes | SizedRecords]:
+    """Join what is in memory, and leave what is not between it."""
+    parts: list[bytes | SizedRecords] = []
+    run: list[bytes | bytearray | memoryview] = []
+    for chunk in chunks:
+        if isinstance(chunk, bytes | bytearray | memoryview):
+            run.append(chunk)
+            continue
+        if run:
+            parts.append(b"".join(run))
+            run = []
+        parts.append(chunk)
+    if run:
+        parts.append(b"".join(run))
+    return parts

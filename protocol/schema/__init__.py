@@ -1,0 +1,53 @@
+"""The declaration layer: a message is declared once, and compiled for each version that is used."""
+
+from tidemark.protocol.schema.declaration import (
+    Message,
+    Struct,
+    WireField,
+    message,
+    struct,
+    wire,
+)
+from tidemark.protocol.schema.wire_types import (
+    BOOL,
+    BYTES,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UINT16,
+    UINT32,
+    UUID16,
+    ZERO_UUID,
+    SizedRecords,
+    array,
+    nested,
+)
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "RECORDS",
+    "STRING",
+    "UINT16",
+    "UINT32",
+    "UUID16",
+    "ZERO_UUID",
+    "Message",
+    "SizedRecords",
+    "Struct",
+    "WireField",
+    "array",
+    "message",
+    "nested",
+    "struct",
+    "wire",
+]

@@ -201,12 +201,16 @@ class FrameTooLarge(ProtocolError):
 
 
 class UnsupportedVersion(ProtocolError):
-    """An API key that is unknown, or a version outside the range that is spoken."""
+    """An API key that is unknown, or a version outside the range that is spoken.
 
-    def __init__(self, api_key: int, version: int) -> None:
+    `correlation_id` is the request's where there is one: ApiVersions must be answered even so.
+    """
+
+    def __init__(self, api_key: int, version: int, correlation_id: int | None = None) -> None:
         super().__init__(f"API {api_key} version {version} is not supported")
         self.api_key = api_key
         self.version = version
+        self.correlation_id = correlation_id
 
 
 class CorruptBatch(TidemarkError):

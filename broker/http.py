@@ -1,0 +1,117 @@
+"""The broker's HTTP side: `/metrics`, `/healthz`, `/readyz`.
+
+hypercorn and starlette take longer to import than all the rest of the broker, so they are imported
+in a thread once the socket is bound: a client that connects earlier waits in the socket's queue.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from tidemark.broker.config import Address
+
+if TYPE_CHECKING:
+    from hypercorn.config import Config
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_BACKLOG = 100
+
+
+class Readiness:
+    """Whether this broker serves clients, and if not, why not."""
+
+    def __init__(self) -> None:
+        self.waits_for: str | None = "recovery"
+        """What keeps it from serving; `None` once it serves."""
+
+    def serving(self) -> None:
+        self.waits_for = None
+
+    def stopping(self) -> None:
+        self.waits_for = "stopping"
+
+
+def bind_http(address: Address) -> socket.socket:
+    """A listening socket. Raises `OSError` if the address is in use or not ours."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address.host, address.port))
+        bound.listen(_BACKLOG)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+async def serve_http(
+    bound: socket.socket,
+    registry: CollectorRegistry,
+    readiness: Readiness,
+    *,
+    wait_stop: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve HTTP on `bound`, which this closes, until `wait_stop` returns or it is cancelled."""
+    with bound:
+        serve = await trio.to_thread.run_sync(_prepare, bound, registry, readiness)
+        await serve(shutdown_trigger=wait_stop)
+
+
+def _prepare(
+    bound: socket.socket, registry: CollectorRegistry, readiness: Readiness
+) -> Callable[..., Awaitable[None]]:
+    from hypercorn.trio import serve
+
+    # hypercorn closes what it is given; the caller's socket stays the caller's to close.
+    config = _hypercorn_config(f"fd://{bound.dup().detach()}")
+    # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
+    return partial(serve, _application(registry, readiness), config)  # type: ignore[arg-type]
+
+
+def _hypercorn_config(bind: str) -> Config:
+    from hypercorn.config import Config
+
+    config = Config()
+    config.bind = [bind]
+    config.accesslog = None
+    config.errorlog = logging.getLogger("hypercorn")
+    config.graceful_timeout = 1
+    config.include_server_header = False
+    return config
+
+
+def _application(registry: CollectorRegistry, readiness: Readiness) -> Starlette:
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
+
+    # One scrape at a time: a second one would only make both slower.
+    one_at_a_time = trio.CapacityLimiter(1)
+
+    async def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        page = await trio.to_thread.run_sync(encode, registry, limiter=one_at_a_time)
+        return Response(page, media_type=content_type)
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_request: Request) -> Response:
+        if readiness.waits_for is not None:
+            return PlainTextResponse(f"not ready: {readiness.waits_for}\n", status_code=503)
+        return PlainTextResponse("ready\n")
+
+    return Starlette(
+        routes=[Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz)]
+    )

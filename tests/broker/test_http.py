@@ -1,0 +1,91 @@
+"""Health, readiness and metrics over HTTP, served by hypercorn on trio."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry, Counter
+
+from tidemark.broker.config import Address
+from tidemark.broker.http import Readiness, bind_http, serve_http
+
+
+async def get(port: int, path: str, accept: str = "*/*") -> tuple[int, str]:
+    """The status and the body of one request."""
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        lines = [f"GET {path} HTTP/1.1", "host: x", f"accept: {accept}", "connection: close"]
+        await stream.send_all("\r\n".join([*lines, "", ""]).encode())
+        answer = b"".join([chunk async for chunk in stream]).decode()
+    head, _, body = answer.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+@asynccontextmanager
+async def serving(registry: CollectorRegistry, readiness: Readiness) -> AsyncIterator[int]:
+    bound = bind_http(Address("127.0.0.1", 0))
+    port = bound.getsockname()[1]
+    stop = trio.Event()
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                await serve_http(bound, registry, readiness, wait_stop=stop.wait)
+
+            nursery.start_soon(serve)
+            yield port
+            stop.set()
+
+
+async def test_a_broker_is_healthy_before_it_is_ready() -> None:
+    readiness = Readiness()
+    async with serving(CollectorRegistry(), readiness) as port:
+        assert await get(port, "/healthz") == (200, "ok\n")
+        assert await get(port, "/readyz") == (503, "not ready: recovery\n")
+        readiness.serving()
+        assert await get(port, "/readyz") == (200, "ready\n")
+        readiness.stopping()
+        assert await get(port, "/readyz") == (503, "not ready: stopping\n")
+
+
+async def test_metrics_are_those_of_the_registry_and_nothing_else_is_there() -> None:
+    registry = CollectorRegistry()
+    Counter("waves", "Waves seen.", registry=registry).inc(3)
+    async with serving(registry, Readiness()) as port:
+        status, page = await get(port, "/metrics")
+        assert (status, "waves_total 3.0" in page) == (200, True)
+        _, page = await get(port, "/metrics", accept="application/openmetrics-text")
+        assert page.endswith("# EOF\n")
+        assert (await get(port, "/"))[0] == 404
+
+
+async def test_two_brokers_in_one_process_serve_their_own_metrics() -> None:
+    first, second = CollectorRegistry(), CollectorRegistry()
+    Counter("waves", "Waves seen.", registry=first).inc(1)
+    Counter("waves", "Waves seen.", registry=second).inc(2)
+    async with serving(first, Readiness()) as one, serving(second, Readiness()) as two:
+        assert "waves_total 1.0" in (await get(one, "/metrics"))[1]
+        assert "waves_total 2.0" in (await get(two, "/metrics"))[1]
+
+
+async def test_a_client_that_connects_before_the_server_is_there_is_answered() -> None:
+    bound = bind_http(Address("127.0.0.1", 0))
+    early = socket.create_connection(bound.getsockname())
+    early.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    stop = trio.Event()
+    with early, trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                await serve_http(bound, CollectorRegistry(), Readiness(), wait_stop=stop.wait)
+
+            nursery.start_soon(serve)
+            stream = trio.SocketStream(trio.socket.from_stdlib_socket(early))
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+            stop.set()
+
+
+def test_a_port_in_use_is_an_os_error() -> None:
+    with bind_http(Address("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        bind_http(Address("127.0.0.1", taken.getsockname()[1]))

@@ -1,0 +1,41 @@
+"""Log lines as a process sees them."""
+
+import json
+import subprocess
+import sys
+
+SCRIPT = """
+import io, logging, sys
+from tidemark.broker.logs import configure_logs
+import structlog
+configure_logs({level!r}, {format!r}, sys.stderr)
+log = structlog.get_logger("here")
+log.debug("too small"); log.info("opened", port=1)
+try: 1 / 0
+except ZeroDivisionError: log.exception("failed")
+logging.getLogger("library").warning("careful: %s", "hot")
+print("rich" in sys.modules)
+"""
+
+
+def lines(level: str, format: str) -> list[str]:
+    script = SCRIPT.format(level=level, format=format)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n", "rich is not loaded, and nothing is logged to standard output"
+    return done.stderr.splitlines()
+
+
+def test_away_from_a_terminal_each_line_is_json() -> None:
+    opened, failed, library = map(json.loads, lines("info", "auto"))
+    assert opened.items() >= {"event": "opened", "port": 1, "level": "info"}.items()
+    assert "ZeroDivisionError" in failed["exception"]
+    assert library.items() >= {"event": "careful: hot", "level": "warning"}.items()
+
+
+def test_for_people_lines_are_text_and_the_level_holds() -> None:
+    text = "\n".join(lines("warning", "console"))
+    assert "opened" not in text
+    assert "failed" in text
+    assert "ZeroDivisionError" in text

@@ -1,0 +1,255 @@
+"""What the cluster knows of itself: its id, its topics, and which producer ids are given away.
+
+The state is a function of the commands applied to it, in order; every node that applies the same
+commands holds the same state. What a partition's leader is, and where its log ends, is not here:
+that changes without anybody deciding it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, assert_never
+from uuid import UUID
+
+from tidemark.partitions.state_machines.cluster_commands import (
+    AllocateProducerIds,
+    Command,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    FoundCluster,
+    ProducerIdBlock,
+    SetTopicConfigs,
+)
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.state_machines.topic_names import check_topic_name, collision_key
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import ProducerId
+
+PARTITIONS_MAX: Final = 100_000
+"""Of one topic. A typing error in a partition count must not fill the disk with directories."""
+
+_SNAPSHOT_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMetadata:
+    """One topic. `configs` are its overrides alone, as text."""
+
+    name: str
+    id: UUID
+    partitions: int
+    configs: Mapping[str, str]
+    created_ms: int
+
+
+Applied = TopicMetadata | ProducerIdBlock | None
+"""What a command came to: the topic as it is now (or was, once deleted), or the ids given."""
+
+
+class VersionConflict(RequestError):
+    """The state has moved on since the command was decided: decide again, on the new state."""
+
+    def __init__(self, at_version: int, version: int) -> None:
+        super().__init__(
+            ErrorCode.OPERATION_NOT_ATTEMPTED,
+            f"decided at metadata version {at_version}, and it is {version} now: try again",
+        )
+
+
+class ClusterState:
+    """The metadata at one version. Every applied command raises the version by one."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.cluster_id: str | None = None
+        self._by_name: dict[str, TopicMetadata] = {}
+        self._by_id: dict[UUID, TopicMetadata] = {}
+        # collision_key -> name, so that a name is compared with all others at once.
+        self._taken: dict[str, str] = {}
+        self._next_producer_id = 0
+
+    @property
+    def topics(self) -> Mapping[str, TopicMetadata]:
+        """By name, in the order of their creation."""
+        return self._by_name
+
+    def topic(self, name: str) -> TopicMetadata | None:
+        return self._by_name.get(name)
+
+    def topic_by_id(self, topic_id: UUID) -> TopicMetadata | None:
+        return self._by_id.get(topic_id)
+
+    def check(self, command: Command) -> None:
+        """Raises the `RequestError` that `apply` would, and changes nothing.
+
+        This is also all that `validate_only` does.
+        """
+        self._decide(command)
+
+    def apply(self, command: Command) -> Applied:
+        """Carry the command out. Raises `RequestError`, and then nothing has changed.
+
+        Deterministic: a command that is refused here is refused wherever the same commands came
+        before it, so a log may hold refused commands.
+        """
+        carry_out = self._decide(command)
+        result = carry_out()
+        self.version += 1
+        return result
+
+    def _decide(self, command: Command) -> Callable[[], Applied]:
+        if command.at_version != self.version:
+            raise VersionConflict(command.at_version, self.version)
+        match command:
+            case FoundCluster():
+                return self._found(command)
+            case CreateTopic():
+                return self._create_topic(command)
+            case DeleteTopic():
+                topic = self._existing(command.id)
+                return lambda: self._remove(topic)
+            case SetTopicConfigs():
+                return self._set_configs(command)
+            case CreatePartitions():
+                return self._create_partitions(command)
+            case AllocateProducerIds():
+                return self._allocate_producer_ids(command)
+            case _:
+                assert_never(command)
+
+    def _found(self, command: FoundCluster) -> Callable[[], Applied]:
+        if self.cluster_id is not None:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"this is cluster {self.cluster_id} already"
+            )
+
+        def carry_out() -> None:
+            self.cluster_id = command.cluster_id
+
+        return carry_out
+
+    def _create_topic(self, command: CreateTopic) -> Callable[[], Applied]:
+        name = command.name
+        check_topic_name(name)
+        if name in self._by_name:
+            raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {name} already")
+        other = self._taken.get(collision_key(name))
+        if other is not None:
+            raise RequestError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f'{name} and the topic {other} differ only in "." and "_", '
+                "and metrics could not tell them apart: choose another name",
+            )
+        if command.id in self._by_id or command.id.int == 0:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"the topic id {command.id} is in use")
+        _check_partitions(command.partitions)
+        TopicConfig.from_overrides(command.configs)
+        topic = TopicMetadata(
+            name=name,
+            id=command.id,
+            partitions=command.partitions,
+            configs=dict(command.configs),
+            created_ms=command.created_ms,
+        )
+        return lambda: self._put(topic)
+
+    def _set_configs(self, command: SetTopicConfigs) -> Callable[[], Applied]:
+        topic = self._existing(command.id)
+        TopicConfig.from_overrides(command.configs)
+        return lambda: self._put(replace(topic, configs=dict(command.configs)))
+
+    def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
+        topic = self._existing(command.id)
+        if command.partitions <= topic.partitions:
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"{topic.name} has {topic.partitions} partitions: the number can only grow",
+            )
+        _check_partitions(command.partitions)
+        return lambda: self._put(replace(topic, partitions=command.partitions))
+
+    def _allocate_producer_ids(self, command: AllocateProducerIds) -> Callable[[], Applied]:
+        if command.count < 1:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"a block of {command.count} ids")
+        first = self._next_producer_id
+
+        def carry_out() -> ProducerIdBlock:
+            self._next_producer_id = first + command.count
+            return ProducerIdBlock(first=ProducerId(first), end=ProducerId(first + command.count))
+
+        return carry_out
+
+    def _existing(self, topic_id: UUID) -> TopicMetadata:
+        topic = self._by_id.get(topic_id)
+        if topic is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
+        return topic
+
+    def _put(self, topic: TopicMetadata) -> TopicMetadata:
+        self._by_name[topic.name] = self._by_id[topic.id] = topic
+        self._taken[collision_key(topic.name)] = topic.name
+        return topic
+
+    def _remove(self, topic: TopicMetadata) -> TopicMetadata:
+        del self._by_name[topic.name], self._by_id[topic.id]
+        del self._taken[collision_key(topic.name)]
+        return topic
+
+    def encode(self) -> bytes:
+        """A snapshot: equal states have equal bytes."""
+        body = {
+            "format": _SNAPSHOT_FORMAT,
+            "version": self.version,
+            "cluster_id": self.cluster_id,
+            "next_producer_id": self._next_producer_id,
+            "topics": [_topic_body(topic) for topic in self._by_name.values()],
+        }
+        return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "ClusterState":
+        """The state of a snapshot. Raises `StorageError` if it is none."""
+        state = cls()
+        try:
+            body = json.loads(data)
+            if body["format"] != _SNAPSHOT_FORMAT:
+                raise StorageError(f"a metadata snapshot of format {body['format']}, not 1")
+            state.version = int(body["version"])
+            state.cluster_id = body["cluster_id"]
+            state._next_producer_id = int(body["next_producer_id"])
+            for topic in body["topics"]:
+                state._put(TopicMetadata(**{**topic, "id": UUID(topic["id"])}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"a metadata snapshot that cannot be read: {error!r}") from error
+        return state
+
+    @classmethod
+    def replay(cls, commands: Iterable[Command]) -> "ClusterState":
+        """The state after `commands`; those that are refused change nothing, as when they came."""
+        state = cls()
+        for command in commands:
+            try:
+                state.apply(command)
+            except RequestError:
+                continue
+        return state
+
+
+# Any: JSON's own values.
+def _topic_body(topic: TopicMetadata) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "id": str(topic.id),
+        "partitions": topic.partitions,
+        "configs": dict(topic.configs),
+        "created_ms": topic.created_ms,
+    }
+
+
+def _check_partitions(partitions: int) -> None:
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{partitions} partitions: a topic has 1 to {PARTITIONS_MAX}",
+        )

@@ -1,0 +1,242 @@
+"""The cluster's metadata: names, versions, and that it is a function of its commands."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
+from tidemark.partitions.state_machines.cluster_commands import (
+    AllocateProducerIds,
+    Command,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    FoundCluster,
+    ProducerIdBlock,
+    SetTopicConfigs,
+    decode_command,
+    encode_command,
+)
+from tidemark.partitions.state_machines.topic_names import (
+    resolve_partitions,
+    resolve_replication_factor,
+)
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import NodeId, ProducerId
+
+
+def create(
+    state: ClusterState,
+    name: str,
+    *,
+    number: int = 1,
+    partitions: int = 1,
+    configs: dict[str, str] | None = None,
+) -> CreateTopic:
+    return CreateTopic(
+        at_version=state.version,
+        name=name,
+        id=UUID(int=number),
+        partitions=partitions,
+        configs=configs or {},
+        created_ms=5,
+    )
+
+
+def refusal(state: ClusterState, command: Command) -> ErrorCode:
+    before = state.encode()
+    with pytest.raises(RequestError) as caught:
+        state.apply(command)
+    assert state.encode() == before, "a refused command changes nothing"
+    return caught.value.code
+
+
+def test_a_created_topic_is_found_by_name_and_by_id() -> None:
+    state = ClusterState()
+    state.apply(create(state, "orders", partitions=3, configs={"flush": "os"}))
+    topic = state.topic("orders")
+    assert topic is not None
+    assert topic is state.topic_by_id(UUID(int=1))
+    assert (topic.partitions, topic.configs, topic.created_ms) == (3, {"flush": "os"}, 5)
+    assert state.version == 1
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a/b", "a b", "naïve", "a\n"])
+def test_trap_m3_an_invalid_name_creates_nothing(name: str) -> None:
+    state = ClusterState()
+    assert refusal(state, create(state, name)) is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_trap_m3_names_that_differ_only_in_dot_and_underscore_collide() -> None:
+    state = ClusterState()
+    state.apply(create(state, "a.b_c"))
+    collision = create(state, "a_b.c", number=2)
+    assert refusal(state, collision) is ErrorCode.INVALID_TOPIC_EXCEPTION
+    state.apply(DeleteTopic(at_version=state.version, id=UUID(int=1)))
+    state.apply(create(state, "a_b.c", number=2))
+
+
+def test_trap_m9_an_existing_topic_is_not_created_again() -> None:
+    state = ClusterState()
+    state.apply(create(state, "orders"))
+    assert refusal(state, create(state, "orders", number=2)) is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_trap_m9_an_unknown_config_is_refused() -> None:
+    state = ClusterState()
+    command = create(state, "orders", configs={"colour": "blue"})
+    assert refusal(state, command) is ErrorCode.INVALID_CONFIG
+
+
+def test_trap_m9_validating_creates_nothing_and_refuses_the_same() -> None:
+    state = ClusterState()
+    state.check(create(state, "orders"))
+    assert not state.topics
+    with pytest.raises(RequestError):
+        state.check(create(state, "no/slash"))
+
+
+def test_trap_m9_minus_one_asks_for_the_defaults() -> None:
+    assert resolve_partitions(-1, default=4) == 4
+    assert resolve_partitions(2, default=4) == 2
+    assert resolve_replication_factor(-1, default=3, brokers=1) == 1
+    assert resolve_replication_factor(1, default=3, brokers=1) == 1
+
+
+@pytest.mark.parametrize("partitions", [0, -2])
+def test_trap_m9_no_partitions_are_refused(partitions: int) -> None:
+    with pytest.raises(RequestError) as caught:
+        resolve_partitions(partitions, default=1)
+    assert caught.value.code is ErrorCode.INVALID_PARTITIONS
+
+
+@pytest.mark.parametrize("replicas", [0, 2, -2])
+def test_trap_m9_more_replicas_than_brokers_are_refused(replicas: int) -> None:
+    with pytest.raises(RequestError) as caught:
+        resolve_replication_factor(replicas, default=1, brokers=1)
+    assert caught.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_the_number_of_partitions_only_grows() -> None:
+    state = ClusterState()
+    state.apply(create(state, "orders", partitions=2))
+
+    def to(partitions: int) -> CreatePartitions:
+        return CreatePartitions(at_version=state.version, id=UUID(int=1), partitions=partitions)
+
+    assert refusal(state, to(2)) is ErrorCode.INVALID_PARTITIONS
+    assert refusal(state, to(10**9)) is ErrorCode.INVALID_PARTITIONS
+    state.apply(to(3))
+    assert state.topics["orders"].partitions == 3
+
+
+def test_configs_are_replaced_as_a_whole() -> None:
+    state = ClusterState()
+    state.apply(create(state, "orders", configs={"flush": "os"}))
+    state.apply(
+        SetTopicConfigs(at_version=state.version, id=UUID(int=1), configs={"retention.ms": "5"})
+    )
+    assert state.topics["orders"].configs == {"retention.ms": "5"}
+
+
+def test_a_topic_created_again_under_its_name_is_another_topic() -> None:
+    state = ClusterState()
+    state.apply(create(state, "orders"))
+    state.apply(DeleteTopic(at_version=state.version, id=UUID(int=1)))
+    assert refusal(state, DeleteTopic(at_version=1, id=UUID(int=1))) is not ErrorCode.NONE
+    state.apply(create(state, "orders", number=2))
+    gone = DeleteTopic(at_version=state.version, id=UUID(int=1))
+    assert refusal(state, gone) is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_a_command_decided_at_another_version_is_refused() -> None:
+    state = ClusterState()
+    late = create(state, "late", number=2)
+    state.apply(create(state, "orders"))
+    with pytest.raises(VersionConflict):
+        state.apply(late)
+
+
+def test_producer_ids_are_given_once() -> None:
+    state = ClusterState()
+
+    def allocate(count: int) -> AllocateProducerIds:
+        return AllocateProducerIds(at_version=state.version, node_id=NodeId(1), count=count)
+
+    blocks = [state.apply(allocate(count)) for count in (1000, 10)]
+    assert blocks == [
+        ProducerIdBlock(first=ProducerId(0), end=ProducerId(1000)),
+        ProducerIdBlock(first=ProducerId(1000), end=ProducerId(1010)),
+    ]
+    assert refusal(state, allocate(0)) is ErrorCode.INVALID_REQUEST
+
+
+def test_a_cluster_is_founded_once() -> None:
+    state = ClusterState()
+    state.apply(FoundCluster(at_version=0, cluster_id="first"))
+    again = FoundCluster(at_version=1, cluster_id="second")
+    assert refusal(state, again) is ErrorCode.INVALID_REQUEST
+    assert state.cluster_id == "first"
+
+
+VERSIONS = st.integers(0, 8)
+IDS = st.integers(0, 4).map(lambda number: UUID(int=number))
+CONFIGS = st.dictionaries(
+    st.sampled_from(["retention.ms", "flush", "colour"]),
+    st.sampled_from(["1", "os"]),
+    max_size=2,
+)
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
+    st.builds(
+        CreateTopic,
+        at_version=VERSIONS,
+        name=st.sampled_from(["a", "a.b", "a_b", "a-b", "/"]),
+        id=IDS,
+        partitions=st.integers(0, 3),
+        configs=CONFIGS,
+        created_ms=st.integers(0, 9),
+    ),
+    st.builds(DeleteTopic, at_version=VERSIONS, id=IDS),
+    st.builds(SetTopicConfigs, at_version=VERSIONS, id=IDS, configs=CONFIGS),
+    st.builds(CreatePartitions, at_version=VERSIONS, id=IDS, partitions=st.integers(0, 5)),
+    st.builds(
+        AllocateProducerIds,
+        at_version=VERSIONS,
+        node_id=st.just(NodeId(1)),
+        count=st.integers(0, 5),
+    ),
+)
+
+
+@given(command=COMMANDS)
+def test_a_command_comes_back_from_its_bytes(command: Command) -> None:
+    assert decode_command(encode_command(command)) == command
+
+
+@given(commands=st.lists(COMMANDS, max_size=40))
+def test_the_state_is_what_its_commands_bytes_and_its_snapshots_give(
+    commands: list[Command],
+) -> None:
+    state, log = ClusterState(), []
+    for command in commands:
+        log.append(encode_command(command))
+        try:
+            state.check(command)
+        except RequestError:
+            with pytest.raises(RequestError):
+                state.apply(command)
+        else:
+            state.apply(command)
+        assert ClusterState.decode(state.encode()).encode() == state.encode()
+    assert ClusterState.replay(map(decode_command, log)).encode() == state.encode()
+
+
+@given(data=st.binary(max_size=50) | st.text(max_size=50).map(str.encode))
+def test_bytes_that_are_no_command_or_snapshot_are_refused(data: bytes) -> None:
+    with pytest.raises(StorageError):
+        decode_command(data)
+    with pytest.raises(StorageError):
+        ClusterState.decode(data)

@@ -74,22 +74,22 @@ class Listener:
 
 
 def parse_address(text: str) -> Address:
-    """`host:port`, `:port`, `[ipv6]:port`. Raises `ValueError` saying what is wrong."""
+    """`host:port`, `:port`, `[ipv6]:port`. Raises `ValueError` with what is missing."""
     host, colon, port = text.strip().rpartition(":")
     if not colon:
-        raise ValueError(f"{text!r} has no port: write it as host:port")
+        raise ValueError("an address with a port, as host:port")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise ValueError(f"{text!r} is ambiguous: put an IPv6 address in brackets")
+        raise ValueError("an IPv6 address in brackets, as [::1]:9092")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-        raise ValueError(f"{text!r} has no port from 0 to 65535 behind its last colon")
+        raise ValueError("a port from 0 to 65535 behind the last colon")
     return Address(host, int(port))
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """`NAME://host:port` or `host:port`. Raises `ValueError` saying what is wrong."""
+    """`NAME://host:port` or `host:port`. Raises `ValueError` with what is missing."""
     name, scheme, address = text.strip().rpartition("://")
     if scheme and not name:
-        raise ValueError(f"{text!r} has no listener name before ://")
+        raise ValueError("a listener name before ://")
     return Endpoint(name.upper() or DEFAULT_NAME, parse_address(address), is_named=bool(scheme))

@@ -1,10 +1,11 @@
 """What is known about one setting beside its value, and how a settings class declares it."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
-from tidemark.broker.config.kinds import Kind
+from tidemark.broker.config.kinds import TakesTables, as_text
+from tidemark.partitions.state_machines.config_table import Kind
 
 T = TypeVar("T")
 _KEY = "tidemark.setting"
@@ -20,21 +21,24 @@ class Setting:
     name: str
     field: str
     section: str
-    # Any: a table of settings has values of many types; each field keeps its own.
-    kind: Kind[Any]
+    kind: Kind
     default: object
     help: str
     aliases: tuple[str, ...] = ()
     is_secret: bool = False
 
-    @property
-    def environment(self) -> str:
-        return environment_name(self.name)
+    def parse(self, given: object) -> object:
+        """The value that a source gave. Raises `ValueError` with what this setting takes."""
+        is_tables = isinstance(given, list) and any(isinstance(item, dict) for item in given)
+        if is_tables and isinstance(self.kind, TakesTables):
+            assert isinstance(given, list)
+            return self.kind.parse_tables(given)
+        return self.kind.parse(as_text(given))
 
 
 def setting(
     name: str,
-    kind: Kind[T],
+    kind: Kind,
     default: T,
     help: str,
     *,
@@ -56,10 +60,10 @@ def setting(
 
 def settings_of(cls: type[attrs.AttrsInstance]) -> dict[str, Setting]:
     """The settings that a class declares, by name, in its order."""
-    declared = [field for field in attrs.fields(cls) if _KEY in field.metadata]
     table = [
         Setting(field=field.name, default=field.default, **field.metadata[_KEY])
-        for field in declared
+        for field in attrs.fields(cls)
+        if _KEY in field.metadata
     ]
     return {setting.name: setting for setting in table}
 
@@ -70,4 +74,5 @@ def dotted(name: str) -> str:
 
 
 def environment_name(name: str) -> str:
+    """The variable that sets `name`."""
     return "TIDEMARK_" + name.upper().replace(".", "_")

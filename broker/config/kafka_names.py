@@ -6,33 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+
 TOPIC_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "compression.type": "compression.type",
-        "log.cleaner.delete.retention.ms": "delete.retention.ms",
-        "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
-        "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
-        "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
-        "log.cleanup.policy": "cleanup.policy",
-        "log.flush": "flush",
-        "log.flush.interval.messages": "flush.messages",
-        "log.flush.interval.ms": "flush.ms",
-        "log.index.interval.bytes": "index.interval.bytes",
-        "log.index.size.max.bytes": "segment.index.bytes",
-        "log.message.timestamp.after.max.ms": "message.timestamp.after.max.ms",
-        "log.message.timestamp.before.max.ms": "message.timestamp.before.max.ms",
-        "log.message.timestamp.type": "message.timestamp.type",
-        "log.preallocate": "preallocate",
-        "log.retention.bytes": "retention.bytes",
-        "log.retention.ms": "retention.ms",
-        "log.roll.jitter.ms": "segment.jitter.ms",
-        "log.roll.ms": "segment.ms",
-        "log.segment.bytes": "segment.bytes",
-        "log.segment.delete.delay.ms": "file.delete.delay.ms",
-        "message.max.bytes": "max.message.bytes",
-        "min.insync.replicas": "min.insync.replicas",
-        "unclean.leader.election.enable": "unclean.leader.election.enable",
-    }
+    {row.synonym: row.name for row in TOPIC_SETTINGS.values() if row.synonym is not None}
 )
 """The broker's name for the default of a topic config, and that topic config's own name."""
 

@@ -16,7 +16,7 @@ from cattrs.gen import make_dict_structure_fn, override
 from tidemark.broker.config.agreement import problems_between
 from tidemark.broker.config.fields import Setting
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
-from tidemark.broker.config.kinds import as_text, integer, parse_items
+from tidemark.broker.config.kinds import as_text
 from tidemark.broker.config.names import MEANINGS, Meaning
 from tidemark.broker.config.settings import SETTINGS, BrokerSettings
 from tidemark.broker.config.sources import (
@@ -26,6 +26,8 @@ from tidemark.broker.config.sources import (
     from_file,
     from_options,
 )
+from tidemark.partitions.state_machines.config_table import Whole, split_list
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ConfigError
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -95,7 +97,7 @@ def _scaled(given: Given, meaning: Meaning, problems: list[str]) -> object:
     if meaning.scale == 1:
         return given.value
     try:
-        number = integer(-1).parse(given.value)
+        number = Whole(-1).parse(as_text(given.value))
     except ValueError as error:
         problems.append(_problem(given, str(error)))
         return "0"
@@ -109,13 +111,13 @@ def _leave_out_controllers(chosen: dict[str, Given], sources: Iterable[Source]) 
         for source in sources
         for given in source.given
         if given.name == "controller.listener.names"
-        for name in parse_items(given.value)
+        for name in split_list(as_text(given.value))
     }
     for setting in ("listeners", "advertised.listeners") if controllers else ():
         if setting in chosen:
             kept = [
                 item
-                for item in parse_items(chosen[setting].value)
+                for item in split_list(as_text(chosen[setting].value))
                 if item.partition("://")[0].upper() not in controllers
             ]
             chosen[setting] = attrs.evolve(chosen[setting], value=",".join(kept))
@@ -132,32 +134,35 @@ def _structured(chosen: Mapping[str, Given], problems: list[str]) -> BrokerSetti
         by_field = {setting.field: setting for setting in SETTINGS.values()}
         for cause, note in error.group_exceptions()[0]:
             setting = by_field[note.name]
-            problems.append(_problem(chosen[setting.name], str(cause), setting))
+            problems.append(_problem(chosen[setting.name], str(cause), is_secret=setting.is_secret))
         return None
 
 
 def _topic_defaults(chosen: Mapping[str, Given], problems: list[str]) -> Mapping[str, str]:
-    return {
-        TOPIC_DEFAULTS[name]: as_text(
-            tuple(given.value) if isinstance(given.value, list) else given.value
-        )
-        for name, given in chosen.items()
-        if name in TOPIC_DEFAULTS
-    }
+    defaults = {}
+    for broker_name, given in chosen.items():
+        if broker_name not in TOPIC_DEFAULTS:
+            continue
+        name, text = TOPIC_DEFAULTS[broker_name], as_text(given.value)
+        try:
+            TOPIC_SETTINGS[name].kind.parse(text)
+        except ValueError as error:
+            problems.append(_problem(given, str(error)))
+        defaults[name] = text
+    return defaults
 
 
-def _problem(given: Given, what: str, setting: Setting | None = None) -> str:
-    if setting is not None and setting.is_secret:
-        return f"{given.name} ({given.origin}) {what}"
-    return f"{given.name} = {as_text(given.value)!r} ({given.origin}) {what}"
+def _problem(given: Given, takes: str, *, is_secret: bool = False) -> str:
+    value = "" if is_secret else f" = {as_text(given.value)!r}"
+    return f"{given.name}{value} ({given.origin}): it takes {takes}"
 
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(detailed_validation=True)
 
-    # Any: cattrs hands a hook whatever the source held and the type of the field.
+    # Any: an override is a value of cattrs' own that its generator alone reads.
     def parser(setting: Setting) -> Any:
-        return override(struct_hook=lambda value, _type: setting.kind.parse(value))
+        return override(struct_hook=lambda value, _type: setting.parse(value))
 
     overrides = {setting.field: parser(setting) for setting in SETTINGS.values()}
     overrides["topic_defaults"] = override(struct_hook=lambda value, _type: MappingProxyType(value))

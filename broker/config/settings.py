@@ -13,20 +13,16 @@ import attrs
 
 from tidemark.broker.config.addresses import Address, Endpoint, Listener, SecurityProtocol
 from tidemark.broker.config.fields import Setting, setting, settings_of
-from tidemark.broker.config.kinds import (
-    LARGEST_INT,
-    address,
-    boolean,
-    choice,
-    endpoints,
-    folder,
-    integer,
-    names,
-    optional,
-    pairs,
-    text,
+from tidemark.broker.config.kinds import AddressText, Endpoints, Folder, Optionally, Pairs, Text
+from tidemark.broker.config.users import User, Users
+from tidemark.partitions.state_machines.config_table import (
+    INT_MAX,
+    ListOf,
+    OneOf,
+    Whole,
+    YesNo,
+    whole_int,
 )
-from tidemark.broker.config.users import User, users_kind
 
 BROKER: Final = "The broker"
 CONNECTIONS: Final = "Connections and memory"
@@ -43,7 +39,7 @@ class BrokerSettings:
 
     node_id: int = setting(
         "node.id",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         1,
         "The number of this broker in its cluster.",
         section=BROKER,
@@ -51,7 +47,7 @@ class BrokerSettings:
     )
     cluster_id: str | None = setting(
         "cluster.id",
-        optional(text()),
+        Optionally(Text()),
         None,
         "The id that a new data directory gets; a random one if none is given. "
         "A directory that has one already must have this one.",
@@ -59,7 +55,7 @@ class BrokerSettings:
     )
     data_dir: Path = setting(  # noqa: RUF009 # makes an attrs field; a Path never changes
         "data.dir",
-        folder(),
+        Folder(),
         Path("tidemark-data"),
         "The folder that holds everything the broker keeps. It is made if it is missing.",
         section=BROKER,
@@ -67,7 +63,7 @@ class BrokerSettings:
     )
     listeners: tuple[Endpoint, ...] = setting(
         "listeners",
-        endpoints(),
+        Endpoints(),
         (Endpoint("PLAINTEXT", Address("127.0.0.1", 9092), is_named=False),),
         "Where clients connect: `host:port`, or `NAME://host:port` with commas between. "
         "An empty host is every interface, port 0 any free port.",
@@ -76,7 +72,7 @@ class BrokerSettings:
     )
     advertised_listeners: tuple[Endpoint, ...] = setting(
         "advertised.listeners",
-        endpoints(),
+        Endpoints(),
         (),
         "What clients are told to connect to, for each listener by its name. Without it, the "
         "address listened on; on every interface, the address by which the client came.",
@@ -85,22 +81,22 @@ class BrokerSettings:
     )
     listener_security_protocol_map: tuple[tuple[str, str], ...] = setting(
         "listener.security.protocol.map",
-        pairs(),
+        Pairs(),
         (),
         "The protocol of each listener that is not named after one: `PLAINTEXT` or "
         "`SASL_PLAINTEXT`.",
         section=BROKER,
     )
-    rack: str | None = setting(
+    broker_rack: str | None = setting(
         "broker.rack",
-        optional(text()),
+        Optionally(Text()),
         None,
         "The rack or zone that clients are told this broker is in.",
         section=BROKER,
     )
     stop_timeout_ms: int = setting(
         "stop.timeout.ms",
-        integer(),
+        Whole(0),
         10_000,
         "How long a graceful stop waits for requests in progress.",
         section=BROKER,
@@ -109,14 +105,14 @@ class BrokerSettings:
 
     socket_request_max_bytes: int = setting(
         "socket.request.max.bytes",
-        integer(1024, LARGEST_INT),
+        whole_int(1024),
         100 * 1024 * 1024,
         "The largest request accepted; a larger one closes the connection.",
         section=CONNECTIONS,
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
-        integer(1024),
+        Whole(1024),
         256 * 1024 * 1024,
         "Memory for requests that are being received, all connections together. A connection that "
         "gets none is not read until there is some.",
@@ -124,14 +120,14 @@ class BrokerSettings:
     )
     connection_requests_max: int = setting(
         "connection.requests.max",
-        integer(1),
+        Whole(1),
         64,
         "Requests of one connection that may be unanswered before it is not read any further.",
         section=CONNECTIONS,
     )
     connection_response_max_bytes: int = setting(
         "connection.response.max.bytes",
-        integer(1024),
+        Whole(1024),
         16 * 1024 * 1024,
         "Responses in memory that one connection may have waiting to be sent before it is not "
         "read any further. Records are sent from their files and do not count.",
@@ -139,35 +135,35 @@ class BrokerSettings:
     )
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms",
-        integer(),
+        Whole(0),
         600_000,
         "A connection that says nothing for this long is closed; 0 never closes one.",
         section=CONNECTIONS,
     )
     max_connections: int = setting(
         "max.connections",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         10_000,
         "Connections open at once; one more is closed at once.",
         section=CONNECTIONS,
     )
     socket_send_buffer_bytes: int = setting(
         "socket.send.buffer.bytes",
-        integer(-1, LARGEST_INT),
+        whole_int(-1),
         -1,
         "The send buffer of a connection in the kernel; -1 leaves it to the kernel.",
         section=CONNECTIONS,
     )
     socket_receive_buffer_bytes: int = setting(
         "socket.receive.buffer.bytes",
-        integer(-1, LARGEST_INT),
+        whole_int(-1),
         -1,
         "The receive buffer of a connection in the kernel; -1 leaves it to the kernel.",
         section=CONNECTIONS,
     )
     fetch_max_bytes: int = setting(
         "fetch.max.bytes",
-        integer(1024, LARGEST_INT),
+        whole_int(1024),
         55 * 1024 * 1024,
         "The most that one Fetch returns, whatever it asks for.",
         section=CONNECTIONS,
@@ -175,42 +171,42 @@ class BrokerSettings:
 
     num_partitions: int = setting(
         "num.partitions",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         4,
         "Partitions of a topic that is created without saying how many.",
         section=TOPICS,
     )
     default_replication_factor: int = setting(
         "default.replication.factor",
-        integer(1, 32767),
+        whole_int(1, 32767),
         1,
         "Replicas of a topic that is created without saying how many.",
         section=TOPICS,
     )
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable",
-        boolean(),
+        YesNo(),
         True,
         "Whether a topic is created when a client first asks for it by name.",
         section=TOPICS,
     )
     delete_topic_enable: bool = setting(
         "delete.topic.enable",
-        boolean(),
+        YesNo(),
         True,
         "Whether topics can be deleted.",
         section=TOPICS,
     )
     partitions_max: int = setting(
         "partitions.max",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         20_000,
         "Partitions that this broker holds at most: each takes memory and file descriptors.",
         section=TOPICS,
     )
     log_retention_check_interval_ms: int = setting(
         "log.retention.check.interval.ms",
-        integer(1),
+        Whole(1),
         300_000,
         "How often all logs are looked through for segments past their retention.",
         section=TOPICS,
@@ -220,78 +216,78 @@ class BrokerSettings:
 
     offsets_topic_num_partitions: int = setting(
         "offsets.topic.num.partitions",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         8,
         "Partitions of `__consumer_offsets`. It cannot be changed once the topic is there.",
         section=GROUPS,
     )
     offsets_topic_segment_bytes: int = setting(
         "offsets.topic.segment.bytes",
-        integer(1024, LARGEST_INT),
+        whole_int(1024),
         100 * 1024 * 1024,
         "The segment size of `__consumer_offsets`.",
         section=GROUPS,
     )
     offsets_retention_minutes: int = setting(
         "offsets.retention.minutes",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         7 * 24 * 60,
         "How long the committed offsets of a group without members are kept.",
         section=GROUPS,
     )
     offsets_retention_check_interval_ms: int = setting(
         "offsets.retention.check.interval.ms",
-        integer(1),
+        Whole(1),
         600_000,
         "How often committed offsets are looked through for expired ones.",
         section=GROUPS,
     )
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         4096,
         "The longest text that may be stored with a committed offset.",
         section=GROUPS,
     )
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         3000,
         "How long an empty group waits for more members before its first assignment.",
         section=GROUPS,
     )
     group_min_session_timeout_ms: int = setting(
         "group.min.session.timeout.ms",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         6000,
         "The shortest session timeout a member may ask for.",
         section=GROUPS,
     )
     group_max_session_timeout_ms: int = setting(
         "group.max.session.timeout.ms",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         1_800_000,
         "The longest session timeout a member may ask for.",
         section=GROUPS,
     )
     group_max_size: int = setting(
         "group.max.size",
-        integer(1, LARGEST_INT),
-        LARGEST_INT,
+        whole_int(1),
+        INT_MAX,
         "Members that one group may have.",
         section=GROUPS,
     )
 
     producer_id_expiration_ms: int = setting(
         "producer.id.expiration.ms",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         86_400_000,
         "How long a partition remembers an idempotent producer that has gone quiet.",
         section=PRODUCERS,
     )
     transaction_max_timeout_ms: int = setting(
         "transaction.max.timeout.ms",
-        integer(1, LARGEST_INT),
+        whole_int(1),
         900_000,
         "The longest transaction timeout a producer may ask for.",
         section=PRODUCERS,
@@ -299,7 +295,7 @@ class BrokerSettings:
 
     http_listen: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen
         "http.listen",
-        optional(address()),
+        Optionally(AddressText()),
         Address("127.0.0.1", 9644),
         "Where `/metrics`, `/healthz` and `/readyz` are served; `none` turns them off.",
         section=OBSERVING,
@@ -307,7 +303,7 @@ class BrokerSettings:
     )
     metrics_topics_max: int = setting(
         "metrics.topics.max",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         500,
         "Topics that have labels of their own in the metrics; the rest are counted together "
         "under the topic `(other)`.",
@@ -315,28 +311,28 @@ class BrokerSettings:
     )
     metrics_partitions_max: int = setting(
         "metrics.partitions.max",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         1000,
         "Partitions, and partitions of groups, that have series of their own in the metrics.",
         section=OBSERVING,
     )
     metrics_groups_max: int = setting(
         "metrics.groups.max",
-        integer(0, LARGEST_INT),
+        whole_int(0),
         500,
         "Consumer groups that have series of their own in the metrics.",
         section=OBSERVING,
     )
     logging_level: str = setting(
         "logging.level",
-        choice("debug", "info", "warning", "error"),
+        OneOf(("debug", "info", "warning", "error")),
         "info",
         "The least important lines that are logged.",
         section=OBSERVING,
     )
     logging_format: str = setting(
         "logging.format",
-        choice("auto", "console", "json"),
+        OneOf(("auto", "console", "json")),
         "auto",
         "How log lines on standard error look; `auto` is for people on a terminal, JSON elsewhere.",
         section=OBSERVING,
@@ -344,14 +340,14 @@ class BrokerSettings:
 
     sasl_enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms",
-        names("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+        ListOf(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), empty_allowed=False),
         ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
         "The ways in which a client may prove who it is.",
         section=SECURITY,
     )
     users: tuple[User, ...] = setting(
         "users",
-        users_kind(),
+        Users(),
         (),
         "Who may connect: `name:password` with commas between, or `[[users]]` tables with `name` "
         "and `password` in TOML. With any user, a listener that does not name its protocol "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tidemark.broker.config.kinds import ConfigType, Kind, parse_items
+from tidemark.partitions.state_machines.config_table import ConfigType, split_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,35 +16,33 @@ class User:
         return self.name
 
 
-def users_kind() -> Kind[tuple[User, ...]]:
-    """`name:password` with commas between, or a list of tables with both."""
-    return Kind(ConfigType.PASSWORD, "users as name:password with commas between", _parse)
+@dataclass(frozen=True, slots=True)
+class Users:
+    """`name:password` with commas between, or in TOML a list of tables with both."""
 
+    type: ConfigType = ConfigType.STRING
 
-def _parse(given: object) -> tuple[User, ...]:
-    if isinstance(given, list) and any(isinstance(item, dict) for item in given):
-        users = [_from_table(item) for item in given]
-    else:
-        users = [_from_text(item) for item in parse_items(given)]
-    names = [user.name for user in users]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"names {', '.join(twice)} more than once")
-    return tuple(users)
+    def parse(self, text: str) -> tuple[User, ...]:
+        # What was written is not repeated: it may be a password whose name was forgotten.
+        parts = [item.partition(":") for item in split_list(text)]
+        if not all(name and password for name, _, password in parts):
+            raise ValueError("name:password for each user, with commas between")
+        return _each_once([User(name, password) for name, _, password in parts])
+
+    def parse_tables(self, tables: list[object]) -> tuple[User, ...]:
+        return _each_once([_from_table(table) for table in tables])
 
 
 def _from_table(table: object) -> User:
-    if not isinstance(table, dict) or table.keys() != {"name", "password"}:
-        raise ValueError("must be tables with exactly a name and a password")
-    name, password = table["name"], table["password"]
-    if not (isinstance(name, str) and name and isinstance(password, str) and password):
-        raise ValueError("must give each user a name and a password as text")
-    return User(name, password)
+    match table:
+        case {"name": str(name), "password": str(password)} if name and password:
+            return User(name, password)
+    raise ValueError("tables that each have a name and a password, both text")
 
 
-def _from_text(text: str) -> User:
-    name, _, password = text.partition(":")
-    if not name or not password:
-        # The text is not repeated: it may be a password with its name forgotten.
-        raise ValueError("must be name:password for each user")
-    return User(name, password)
+def _each_once(users: list[User]) -> tuple[User, ...]:
+    names = [user.name for user in users]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"each name once, and {', '.join(twice)} is there more often")
+    return tuple(users)

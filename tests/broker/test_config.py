@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.broker.config import Address, BrokerSettings, User, load_settings
+from tidemark.broker.config import SETTINGS, Address, BrokerSettings, User, load_settings
+from tidemark.broker.config.fields import Setting
+from tidemark.broker.config.kinds import as_text
+from tidemark.broker.config.names import MEANINGS
 from tidemark.protocol.errors import ConfigError
 
 
@@ -33,7 +36,7 @@ def test_an_option_beats_the_environment_which_beats_the_file(tmp_path: Path) ->
     )
     assert loaded.settings.num_partitions == 3
     assert loaded.settings.node_id == 2
-    assert loaded.settings.rack == "file"
+    assert loaded.settings.broker_rack == "file"
     assert loaded.origins == {
         "num.partitions": "option",
         "node.id": "environment TIDEMARK_NODE_ID",
@@ -62,9 +65,9 @@ def test_every_mistake_is_told_with_its_name_its_origin_and_what_is_expected() -
         environment={"TIDEMARK_NODE_ID": "-1"},
     )
     assert told == [
-        "node.id = '-1' (environment TIDEMARK_NODE_ID) must be a whole number, 0 or more",
-        "listen = '9092' (option) '9092' has no port: write it as host:port",
-        "num.partitions = 'many' (option) must be a whole number, 1 or more",
+        "node.id = '-1' (environment TIDEMARK_NODE_ID): it takes a whole number, 0 or more",
+        "listen = '9092' (option): it takes an address with a port, as host:port",
+        "num.partitions = 'many' (option): it takes a whole number, 1 or more",
     ]
 
 
@@ -235,3 +238,21 @@ def test_an_advertised_address_is_shown_to_every_client() -> None:
     listener = load_settings(options=options).settings.client_listeners()[0]
     shown = listener.shown_to(local_host="10.1.2.3", bound_port=9092)
     assert shown == Address("kafka.example.org", 19092)
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_default_is_a_value_of_its_setting(setting: Setting) -> None:
+    assert setting.parse(as_text(setting.default)) == setting.default
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_field_is_called_like_its_setting_and_no_name_means_two_things(setting: Setting) -> None:
+    assert setting.field == setting.name.replace(".", "_")
+    assert all(MEANINGS[alias].setting == setting.name for alias in setting.aliases)
+    assert MEANINGS[setting.name].setting == setting.name
+
+
+def test_a_default_for_topics_is_checked_like_a_topic_config() -> None:
+    assert problems(options={"log.flush": "never"}) == [
+        "log.flush = 'never' (option): it takes commit or os"
+    ]

@@ -71,8 +71,3 @@ def settings_of(cls: type[attrs.AttrsInstance]) -> dict[str, Setting]:
 def dotted(name: str) -> str:
     """The one spelling of a setting's name: no name has a real dash or underscore."""
     return name.strip().lower().replace("_", ".").replace("-", ".")
-
-
-def environment_name(name: str) -> str:
-    """The variable that sets `name`."""
-    return "TIDEMARK_" + name.upper().replace(".", "_")

@@ -1,0 +1,98 @@
+"""The configuration's reference page, made from the table of settings.
+
+`python -m tidemark.broker.config.reference > docs/configuration.md`; a test holds the page to this.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from tidemark.broker.config.fields import Setting
+from tidemark.broker.config.kafka_names import SCALED_TOPIC_DEFAULTS
+from tidemark.broker.config.kinds import as_text
+from tidemark.broker.config.settings import SETTINGS
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+
+_OPENING = """\
+# Configuration
+
+A broker needs none: `tidemark serve` keeps its data in `./tidemark-data` and serves clients on
+127.0.0.1:9092. Everything here can be set in four places; the first that says something counts:
+
+1. an option: `--set NAME=VALUE`, or `--data-dir`, `--listen`, `--advertise`, `--http`, `--node-id`;
+2. the environment: `TIDEMARK_` and the name in capitals with underscores, as in
+   `TIDEMARK_NUM_PARTITIONS`; then `KAFKA_` in the same way, as Kafka's container image has it;
+3. the file that `--config` names: TOML, or one of Kafka's `server.properties`;
+4. the default.
+
+Names are Kafka's where Kafka has one. In TOML the dots may be tables, so these are the same:
+
+```toml
+log.retention.hours = 24
+
+[log]
+retention.hours = 24
+```
+
+A name that is not a setting is an error in an option or a file, and a notice in the environment,
+where other programs set variables too. In a `server.properties`, and under `KAFKA_`, the settings of
+Kafka that mean nothing here (threads, the metadata quorum) are passed over with a notice.
+
+## Two addresses: inside and outside
+
+Clients connect to `listeners` once, and from then on to what the broker tells them:
+`advertised.listeners`. If the two differ, say so, or clients connect and then hang. For a broker
+in a container whose port is published, and whose neighbours reach it by name:
+
+```toml
+listeners = "INSIDE://0.0.0.0:9093,OUTSIDE://0.0.0.0:9092"
+advertised.listeners = "INSIDE://tidemark:9093,OUTSIDE://localhost:9092"
+listener.security.protocol.map = "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"
+```
+"""
+
+_TOPIC_DEFAULTS = """\
+## Defaults for topics
+
+What a topic does not set for itself. The name on the left is the broker's, that on the right the
+topic's, for `tidemark topic create --config` and `alter`.
+
+| setting | topic config | default | |
+|---|---|---|---|"""
+
+
+def render() -> str:
+    """The whole page."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield _OPENING
+    for section, settings in groupby(SETTINGS.values(), key=lambda setting: setting.section):
+        yield f"## {section}\n"
+        yield "| setting | default | |"
+        yield "|---|---|---|"
+        yield from map(_row, settings)
+        yield ""
+    yield _TOPIC_DEFAULTS
+    for row in TOPIC_SETTINGS.values():
+        if row.synonym is not None:
+            default = _code(row.default)
+            yield f"| `{row.synonym}` | `{row.name}` | {default} | {row.documentation} |"
+    yield ""
+    units = (f"`{name}` for `{means}`" for name, (means, _) in SCALED_TOPIC_DEFAULTS.items())
+    yield f"Other units are taken, too: {', '.join(units)}."
+    others = [f"`{row.name}`" for row in TOPIC_SETTINGS.values() if row.synonym is None]
+    yield f"\nA topic can also have {', '.join(others)}, which have no default to set here."
+
+
+def _row(setting: Setting) -> str:
+    names = " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases))
+    return f"| {names} | {_code(as_text(setting.default))} | {setting.help} |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+if __name__ == "__main__":
+    print(render(), end="")

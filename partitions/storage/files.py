@@ -1,0 +1,243 @@
+"""The one seam between storage and the operating system.
+
+Everything that storage does to a disk goes through `Files` and `File`, so that a test can put
+a disk there that tears, loses and reorders what was not synced (`tidemark.testing.memory_files`).
+
+Two promises of POSIX shape the interface, and every caller has to argue with them:
+
+* bytes written are there for every reader at once, and are on the disk only after `File.sync`;
+* a name created, renamed or removed is on the disk only after `Files.sync_directory`.
+
+A `File` has no `close`: it is closed when the last one who holds it lets go. A reader may thus
+hold on to a file that has meanwhile been evicted from a cache, or removed.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import BytesLike
+
+TEMPORARY_SUFFIX: Final = ".tmp"
+"""Ends the name of a file that is being written and will be renamed; a leftover is removed."""
+
+
+class File(Protocol):
+    """One open file. Safe to use from several threads."""
+
+    def fileno(self) -> int:
+        """For `sendfile`. Valid as long as this object is held."""
+        ...
+
+    def pread(self, length: int, position: int) -> bytes:
+        """Up to `length` bytes; fewer only at the end of the file."""
+        ...
+
+    def pwrite(self, data: BytesLike, position: int) -> None:
+        """Write all of `data`. When it raises `OSError`, any part of it may have been written."""
+        ...
+
+    def truncate(self, size_bytes: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def sync(self) -> None:
+        """Block until all that was written is on the disk (`fdatasync`: the size too)."""
+        ...
+
+
+class Lock(Protocol):
+    """A lock on a file that this process holds until it lets go of it."""
+
+    def release(self) -> None: ...
+
+
+class Files(Protocol):
+    """A file system, as far as storage needs one. Paths are absolute or relative to the process."""
+
+    def create(self, path: str) -> File:
+        """A new, empty file for reading and writing, in place of any that is there."""
+        ...
+
+    def open(self, path: str) -> File:
+        """A file that exists, for reading and writing."""
+        ...
+
+    def open_reader(self, path: str) -> File: ...
+
+    def sizes(self, directory: str) -> dict[str, int]:
+        """The plain files of a directory by name, with their sizes in bytes."""
+        ...
+
+    def subdirectories(self, directory: str) -> list[str]: ...
+
+    def modified_ms(self, path: str) -> int:
+        """When the file's content last changed, in ms since 1970 by the clock of this machine."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory another name, in place of any file that has it. Atomic."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+
+    def make_directory(self, path: str) -> None: ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory that is empty."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Block until the names in this directory are on the disk as they are now."""
+        ...
+
+    def lock(self, path: str) -> Lock | None:
+        """Lock a file, creating it; `None` if another process holds it."""
+        ...
+
+
+class OsFile:
+    """A file descriptor that closes itself."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def pread(self, length: int, position: int) -> bytes:
+        data = os.pread(self._descriptor, length, position)
+        if len(data) == length or not data:
+            return data
+        # Short: the end of the file, or more than one call can carry (2 GiB on Linux).
+        return b"".join([data, *self._rest(length - len(data), position + len(data))])
+
+    def _rest(self, length: int, position: int) -> Iterator[bytes]:
+        while length and (data := os.pread(self._descriptor, length, position)):
+            yield data
+            length -= len(data)
+            position += len(data)
+
+    def pwrite(self, data: BytesLike, position: int) -> None:
+        written = os.pwrite(self._descriptor, data, position)
+        while written != len(data):
+            # Short: the disk is about to be full, and the next call says so.
+            rest = memoryview(data)[written:]
+            written += os.pwrite(self._descriptor, rest, position + written)
+
+    def truncate(self, size_bytes: int) -> None:
+        os.ftruncate(self._descriptor, size_bytes)
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+
+class OsLock:
+    """An advisory lock (`flock`), which the kernel drops with the process."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+class OsFiles:
+    """The operating system's files."""
+
+    def create(self, path: str) -> File:
+        return OsFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
+
+    def open(self, path: str) -> File:
+        return OsFile(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+
+    def open_reader(self, path: str) -> File:
+        return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+    def sizes(self, directory: str) -> dict[str, int]:
+        with os.scandir(directory) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+
+    def subdirectories(self, directory: str) -> list[str]:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def make_directory(self, path: str) -> None:
+        os.mkdir(path)
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def lock(self, path: str) -> Lock | None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:
+            os.close(descriptor)
+            raise
+        return OsLock(descriptor)
+
+
+def read_file(files: Files, path: str) -> bytes:
+    """All of a small file. Raises `FileNotFoundError`."""
+    file = files.open_reader(path)
+    return file.pread(file.size(), 0)
+
+
+def replace_file(files: Files, path: str, data: BytesLike) -> None:
+    """Put `data` at `path`, so that after a crash the old content is there, or the new, or none.
+
+    The name is durable once the caller has synced the directory. The content is synced before
+    the rename: else a crash could leave the new name with an empty file.
+    """
+    temporary = path + TEMPORARY_SUFFIX
+    file = files.create(temporary)
+    file.pwrite(data, 0)
+    file.sync()
+    files.rename(temporary, path)
+
+
+def remove_if_there(files: Files, path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        files.remove(path)
+
+
+def corrupt(path: str, position: int, what: str) -> StorageError:
+    """The refusal to serve a file whose durable part is broken."""
+    return StorageError(
+        f"{path} is corrupt at byte {position}: {what}. Nothing was changed. "
+        "Restore the file from a copy, or see what it holds with `tidemark log verify` "
+        "and move it away to give its records up"
+    )

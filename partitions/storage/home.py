@@ -1,0 +1,61 @@
+"""Where a log lives: its directory, the file system under it, and who keeps its files open."""
+
+from dataclasses import dataclass
+
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import Files, remove_if_there
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.snapshots import Snapshots
+from tidemark.protocol.types import Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHome:
+    """One partition's directory."""
+
+    files: Files
+    directory: str
+    readers: FileCache
+    interval_bytes: int
+
+    @property
+    def snapshots(self) -> Snapshots:
+        return Snapshots(self.files, self.directory)
+
+    def segment(self, base_offset: Offset, *, end_offset: Offset, size_bytes: int) -> Segment:
+        """A segment whose file is there."""
+        return Segment(
+            self.directory,
+            base_offset,
+            end_offset=end_offset,
+            size_bytes=size_bytes,
+            readers=self.readers,
+            interval_bytes=self.interval_bytes,
+        )
+
+    def create_segment(self, base_offset: Offset) -> Segment:
+        """An empty segment, open for writing; its name is durable once the directory is synced."""
+        segment = self.segment(base_offset, end_offset=base_offset, size_bytes=0)
+        segment.writer = self.files.create(segment.path)
+        self.remove_index(segment)
+        return segment
+
+    def remove_index(self, segment: Segment) -> None:
+        for path in (segment.index_path, segment.time_index_path):
+            self.readers.forget(path)
+            remove_if_there(self.files, path)
+
+    def remove_segment(self, segment: Segment) -> None:
+        segment.forget_files()
+        self.remove_files(segment)
+
+    def remove_files(self, segment: Segment) -> None:
+        """Remove a forgotten segment's files, on any thread.
+
+        The `.log` goes last: an index without one is a leftover that the next opening removes.
+        """
+        for path in (segment.index_path, segment.time_index_path, segment.path):
+            remove_if_there(self.files, path)
+
+    def sync(self) -> None:
+        self.files.sync_directory(self.directory)

@@ -1,0 +1,240 @@
+"""Sparse indexes of one segment: offsets and timestamps to positions, in Kafka's two files.
+
+`.index`, 8 bytes an entry, ascending:
+
+| at | field    | type  | |
+|---:|----------|-------|-|
+|  0 | offset   | int32 | last offset of a batch, relative to the segment's base offset |
+|  4 | position | int32 | where in the `.log` that batch starts |
+
+`.timeindex`, 12 bytes an entry, both fields ascending:
+
+| at | field     | type  | |
+|---:|-----------|-------|-|
+|  0 | timestamp | int64 | the largest timestamp in the segment up to here |
+|  8 | offset    | int32 | relative last offset of the first batch that had it |
+
+A batch gets an entry when more than `index_interval_bytes` lie before it since the last one; the
+time index ends with an entry for the whole segment. With base offset 100, an interval of 1000 and
+three batches of 600 bytes that end at the offsets 104, 109 and 114, the only entry is made for the
+third, and `.index` is `00 00 00 0e 00 00 04 b0`: offset 114 lies in the batch at 1200.
+
+Both are derived from the `.log`. They are written when a segment is complete, or its log is closed,
+and never while it grows: so an index file, where there is one, is all of it true.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from struct import Struct
+from typing import Final, NamedTuple
+
+from tidemark.partitions.storage.files import File
+from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
+
+_ENTRY: Final = Struct(">ii")
+_TIME_ENTRY: Final = Struct(">qi")
+ENTRY_BYTES: Final = _ENTRY.size
+TIME_ENTRY_BYTES: Final = _TIME_ENTRY.size
+
+
+class Entry(NamedTuple):
+    """A batch that ends with `last_offset` starts at `position`."""
+
+    last_offset: Offset
+    position: int
+
+
+class TimeEntry(NamedTuple):
+    """No record up to `offset` has a larger timestamp; the batch that ends there has this one."""
+
+    timestamp_ms: int
+    offset: Offset
+
+
+class GrowingIndex:
+    """The indexes of a segment that is being written, in memory: 8 and 12 bytes an entry."""
+
+    __slots__ = (
+        "_interval_bytes",
+        "_offsets",
+        "_positions",
+        "_time_offsets",
+        "_timestamps",
+        "_unindexed_bytes",
+        "base_offset",
+        "largest",
+    )
+
+    def __init__(self, base_offset: Offset, interval_bytes: int) -> None:
+        self.base_offset = base_offset
+        self.largest: TimeEntry | None = None
+        """The largest timestamp, and the first batch that has it; `None` without timestamps."""
+        self._interval_bytes = interval_bytes
+        self._unindexed_bytes = 0
+        self._offsets = array("i")
+        self._positions = array("i")
+        self._timestamps = array("q")
+        self._time_offsets = array("i")
+
+    def add(self, position: int, size_bytes: int, last_offset: Offset, timestamp_ms: int) -> None:
+        """A batch was appended; `timestamp_ms` is its largest."""
+        largest = self.largest
+        if timestamp_ms > (NO_TIMESTAMP_MS if largest is None else largest[0]):
+            self.largest = TimeEntry(timestamp_ms, last_offset)
+        if self._unindexed_bytes > self._interval_bytes:
+            self._offsets.append(last_offset - self.base_offset)
+            self._positions.append(position)
+            self._add_time_entry()
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += size_bytes
+
+    def _add_time_entry(self) -> None:
+        largest, timestamps = self.largest, self._timestamps
+        if largest is not None and (not timestamps or largest.timestamp_ms > timestamps[-1]):
+            timestamps.append(largest.timestamp_ms)
+            self._time_offsets.append(largest.offset - self.base_offset)
+
+    def floor(self, offset: Offset) -> Entry | None:
+        """The last entry for a batch that ends at or before `offset`."""
+        return self._entry(bisect_right(self._offsets, offset - self.base_offset) - 1)
+
+    def floor_position(self, position: int) -> Entry | None:
+        """The last entry for a batch that starts at or before `position`."""
+        return self._entry(bisect_right(self._positions, position) - 1)
+
+    def earlier(self, timestamp_ms: int) -> TimeEntry | None:
+        """The last entry with a smaller timestamp: what is searched for lies behind it."""
+        found = bisect_left(self._timestamps, timestamp_ms) - 1
+        if found < 0:
+            return None
+        return TimeEntry(
+            self._timestamps[found], Offset(self.base_offset + self._time_offsets[found])
+        )
+
+    def _entry(self, number: int) -> Entry | None:
+        if number < 0:
+            return None
+        return Entry(Offset(self.base_offset + self._offsets[number]), self._positions[number])
+
+    def rewind(self, end_offset: Offset) -> int:
+        """Forget all about batches that end at or after `end_offset`, and a little more.
+
+        Returns a position: every batch from there on has to be added again. The index is then
+        the same as if it had never known another.
+        """
+        kept = bisect_left(self._offsets, end_offset - self.base_offset)
+        del self._offsets[kept:], self._positions[kept:]
+        # Time entries are made together with offset entries, for no later batch than theirs.
+        kept_time = bisect_right(self._time_offsets, self._offsets[-1]) if kept else 0
+        del self._timestamps[kept_time:], self._time_offsets[kept_time:]
+        self.largest = self.earlier(sys.maxsize)
+        self._unindexed_bytes = 0
+        return self._positions[-1] if kept else 0
+
+    def encode(self) -> bytes:
+        """The content of `.index`."""
+        entries = array("i", bytes(len(self._offsets) * ENTRY_BYTES))
+        entries[0::2], entries[1::2] = self._offsets, self._positions
+        return _big_endian(entries).tobytes()
+
+    def encode_times(self) -> bytes:
+        """The content of `.timeindex`, with the entry that closes it."""
+        entries = b"".join(map(_TIME_ENTRY.pack, self._timestamps, self._time_offsets))
+        largest = self.largest
+        if largest is not None and (not self._timestamps or largest[0] > self._timestamps[-1]):
+            entries += _TIME_ENTRY.pack(largest.timestamp_ms, largest.offset - self.base_offset)
+        return entries
+
+    @classmethod
+    def decode(
+        cls, base_offset: Offset, interval_bytes: int, index: bytes, times: bytes
+    ) -> "GrowingIndex":
+        """The index that was encoded; it has to be rewound before it can grow.
+
+        Raises `ValueError` for bytes that cannot be an index.
+        """
+        decoded = cls(base_offset, interval_bytes)
+        if len(index) % ENTRY_BYTES or len(times) % TIME_ENTRY_BYTES:
+            raise ValueError("an index file ends within an entry")
+        entries = _big_endian(array("i", index))
+        decoded._offsets, decoded._positions = entries[0::2], entries[1::2]
+        for timestamp_ms, offset in _TIME_ENTRY.iter_unpack(times):
+            decoded._timestamps.append(timestamp_ms)
+            decoded._time_offsets.append(offset)
+        decoded.largest = decoded.earlier(sys.maxsize)
+        return decoded
+
+
+class StoredIndex:
+    """The indexes of a complete segment, looked up in their files: no memory, 1 µs a comparison.
+
+    An entry may be wrong (a bit flip, another segment's file), so who uses one checks that the
+    batch is where the entry says. A correct entry is good to start from, even when a wrong one
+    has misled the search to one that lies too far back.
+    """
+
+    __slots__ = ("_count", "_open", "_open_times", "_time_count", "base_offset", "largest")
+
+    def __init__(
+        self, base_offset: Offset, open_index: Callable[[], File], open_times: Callable[[], File]
+    ) -> None:
+        """Raises `ValueError` for files that cannot be an index, `FileNotFoundError` without."""
+        self.base_offset = base_offset
+        self._open = open_index
+        self._open_times = open_times
+        self._count, rest = divmod(open_index().size(), ENTRY_BYTES)
+        self._time_count, times_rest = divmod(open_times().size(), TIME_ENTRY_BYTES)
+        if rest or times_rest:
+            raise ValueError("an index file ends within an entry")
+        self.largest = self.earlier(sys.maxsize)
+
+    def floor(self, offset: Offset) -> Entry | None:
+        """The last entry for a batch that ends at or before `offset`."""
+        file = self._open()
+        found = bisect_right(range(self._count), offset, key=lambda n: self._entry(file, n)[0])
+        return self._entry(file, found - 1) if found else None
+
+    def floor_position(self, position: int) -> Entry | None:
+        """The last entry for a batch that starts at or before `position`."""
+        file = self._open()
+        found = bisect_right(range(self._count), position, key=lambda n: self._entry(file, n)[1])
+        return self._entry(file, found - 1) if found else None
+
+    def earlier(self, timestamp_ms: int) -> TimeEntry | None:
+        """The last entry with a smaller timestamp: what is searched for lies behind it."""
+        if not self._time_count:
+            return None
+        file = self._open_times()
+        found = bisect_left(
+            range(self._time_count), timestamp_ms, key=lambda n: self._time_entry(file, n)[0]
+        )
+        return self._time_entry(file, found - 1) if found else None
+
+    def _entry(self, file: File, number: int) -> Entry:
+        offset, position = _ENTRY.unpack(file.pread(ENTRY_BYTES, number * ENTRY_BYTES))
+        return Entry(Offset(self.base_offset + offset), position)
+
+    def _time_entry(self, file: File, number: int) -> TimeEntry:
+        entry = file.pread(TIME_ENTRY_BYTES, number * TIME_ENTRY_BYTES)
+        timestamp_ms, offset = _TIME_ENTRY.unpack(entry)
+        return TimeEntry(timestamp_ms, Offset(self.base_offset + offset))
+
+
+def iter_entries(base_offset: Offset, index: bytes) -> list[Entry]:
+    """What an `.index` file says, as it stands there."""
+    return [Entry(Offset(base_offset + o), position) for o, position in _ENTRY.iter_unpack(index)]
+
+
+def iter_time_entries(base_offset: Offset, times: bytes) -> list[TimeEntry]:
+    """What a `.timeindex` file says, as it stands there."""
+    entries = _TIME_ENTRY.iter_unpack(times)
+    return [TimeEntry(timestamp_ms, Offset(base_offset + o)) for timestamp_ms, o in entries]
+
+
+def _big_endian(values: "array[int]") -> "array[int]":
+    """Turned from this machine's byte order into the file's, or back."""
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values

@@ -1,0 +1,503 @@
+"""One partition's log: segments, of which the last is appended to.
+
+It knows bytes, offsets and files. It does not know who may see what: the high watermark is an
+argument (`end_offset`) wherever a reader must not look past it.
+
+Threads: everything is called on one thread, the loop's, but for `SyncCapture.sync` and
+`Removal.run`, which block and are made to run beside it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
+from typing import Final
+
+from tidemark.partitions.storage import retention, timestamps
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import File, Files
+from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.recovery import Observer, Recovery, RecoveryReport
+from tidemark.partitions.storage.retention import Removal
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
+from tidemark.partitions.storage.syncing import (
+    PendingSnapshot,
+    SyncCapture,
+    SyncState,
+)
+from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.records.header import BatchHeader, iter_headers, read_header
+from tidemark.protocol.types import BytesLike, Epoch, Offset
+
+_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+_ZERO: Final = Offset(0)
+_base_offset = attrgetter("base_offset")
+
+
+class Log:
+    """A sequence of batches with contiguous offsets, on disk.
+
+    Invariant: `start_offset <= end_offset`; the segments' offsets are contiguous and reach from
+    at most `start_offset` to `end_offset`.
+    """
+
+    __slots__ = (
+        "_active",
+        "_begun_end",
+        "_directory_changed",
+        "_home",
+        "_index",
+        "_is_ragged",
+        "_sealed_bytes",
+        "_segment_bytes",
+        "_segments",
+        "_settings",
+        "_snapshots",
+        "_state",
+        "_take_snapshot",
+        "_unsynced",
+        "end_offset",
+        "recovery",
+        "start_offset",
+    )
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        directory: str,
+        settings: LogSettings,
+        *,
+        start_offset: Offset = _ZERO,
+        recovery_point: Offset = _ZERO,
+        epoch_max: Epoch | None = None,
+        readers: FileCache | None = None,
+        on_batch: Callable[[BatchHeader], None] | None = None,
+        load_snapshot: Callable[[bytes], None] | None = None,
+        take_snapshot: Callable[[], bytes] | None = None,
+    ) -> "Log":
+        """Open the log in a directory that exists, and recover what a crash left of it.
+
+        `recovery_point`: below it, all is known to be on the disk (see `recovery`). It is
+        recorded by the caller: after a clean `close`, the end offset; never above what a sync has
+        returned; lowered before a truncation.
+        `epoch_max`: the largest leader epoch that was ever opened, if known.
+        `readers`: files kept open for reading, shared by all logs of a process.
+        `on_batch` gets every header that is in the log, in order, so that the caller can keep
+        state that follows from it; `load_snapshot` is called at most once before, with what
+        `take_snapshot` gave, and spares the headers below. `take_snapshot` is called within
+        `append` and `close`, and has to answer for exactly the batches appended so far.
+
+        Raises `StorageError` for files that cannot be served, which are left as they are.
+        """
+        home = LogHome(
+            files=files,
+            directory=directory,
+            readers=readers if readers is not None else FileCache(files, open_max=8),
+            interval_bytes=settings.index_interval_bytes,
+        )
+        recovery = Recovery(
+            home,
+            start_offset=start_offset,
+            recovery_point=recovery_point,
+            epoch_max=epoch_max,
+            observer=Observer(load=load_snapshot, on_batch=on_batch) if on_batch else None,
+        )
+        segments = recovery.run()
+        return cls(home, segments, settings, start_offset, recovery.report, take_snapshot)
+
+    def __init__(
+        self,
+        home: LogHome,
+        segments: list[Segment],
+        settings: LogSettings,
+        start_offset: Offset,
+        recovery: RecoveryReport,
+        take_snapshot: Callable[[], bytes] | None,
+    ) -> None:
+        """For `open`. The segments are contiguous, and on the disk."""
+        self.start_offset = max(start_offset, segments[0].base_offset)
+        self.end_offset = segments[-1].end_offset
+        self.recovery = recovery
+        self._home = home
+        self._segments = segments
+        self._sealed_bytes = sum(segment.size_bytes for segment in segments[:-1])
+        self._active = segments[-1]
+        # Of the active segment; loaded when it is first appended to.
+        self._index = GrowingIndex(self._active.base_offset, home.interval_bytes)
+        # The file may hold more than the segment: what a failed append left.
+        self._is_ragged = False
+        self._settings = settings
+        self._segment_bytes = settings.segment_bytes
+        self._take_snapshot = take_snapshot
+        self._snapshots: list[PendingSnapshot] = []
+        self._state = SyncState()
+        # Complete segments of which something is not on the disk: bytes, or the indexes.
+        self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
+        self._directory_changed = bool(self._unsynced)
+        self._begun_end = self.end_offset
+
+    def __repr__(self) -> str:
+        return f"<Log {self._home.directory} {self.start_offset} to {self.end_offset}>"
+
+    @property
+    def directory(self) -> str:
+        return self._home.directory
+
+    @property
+    def settings(self) -> LogSettings:
+        """Settings may be changed at any time; those of the index keep to what is there."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: LogSettings) -> None:
+        self._settings = settings
+        self._segment_bytes = settings.segment_bytes
+        self._home = replace(self._home, interval_bytes=settings.index_interval_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all segments' batches, without indexes."""
+        return self._sealed_bytes + self._active.size_bytes
+
+    @property
+    def segment_count(self) -> int:
+        return len(self._segments)
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether a roll has left something to be written: worth a sync in the background,
+        even where nobody waits for one, for it bounds what a crash makes the next start do."""
+        return bool(self._unsynced or self._directory_changed)
+
+    # Appending
+
+    def append(self, data: BytesLike) -> Offset:
+        """Write whole batches, placed at `end_offset` and on, to the page cache; the new end.
+
+        They are durable only when a capture begun later has been synced. On `OSError` (the disk
+        is full) nothing was appended, and the log can be used as before.
+        """
+        header = read_header(data)
+        assert header.base_offset == self.end_offset, "a batch placed elsewhere"
+        active, size_bytes = self._active, len(data)
+        if active.size_bytes and (
+            active.size_bytes + size_bytes > self._segment_bytes
+            or header.last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
+        ):
+            active = self._roll()
+        position = active.size_bytes
+        writer = active.writer
+        if writer is None or self._is_ragged:
+            writer = self._open_writer()
+        try:
+            writer.pwrite(data, position)
+        except OSError:
+            self._cut_back(writer)
+            raise
+        if header.size_bytes == size_bytes:
+            self._index.add(position, size_bytes, header.last_offset, header.max_timestamp)
+            end_offset = header.next_offset
+        else:
+            end_offset = self._add_each(data, position)
+        active.size_bytes = position + size_bytes
+        active.end_offset = self.end_offset = end_offset
+        return end_offset
+
+    def _add_each(self, data: BytesLike, position: int) -> Offset:
+        end_offset, size_bytes = self.end_offset, 0
+        for at, header in iter_headers(data):
+            assert header.base_offset == end_offset, "batches with a gap between them"
+            self._index.add(
+                position + at, header.size_bytes, header.last_offset, header.max_timestamp
+            )
+            end_offset = header.next_offset
+            size_bytes += header.size_bytes
+        assert size_bytes == len(data), "an append that ends within a batch"
+        return end_offset
+
+    def _open_writer(self) -> File:
+        """The active segment's file, which ends where the segment does."""
+        self._refuse_after_failure()
+        active = self._active
+        if active.writer is None:
+            active.writer = self._home.files.open(active.path)
+            self._index = active.growing_index()
+        if active.writer.size() != active.size_bytes:
+            active.writer.truncate(active.size_bytes)
+        self._is_ragged = False
+        return active.writer
+
+    def _cut_back(self, writer: File) -> None:
+        """Remove what a failed append may have left: the next one must not follow half a batch."""
+        self._is_ragged = True
+        writer.truncate(self._active.size_bytes)
+        self._is_ragged = False
+
+    def _roll(self) -> Segment:
+        """Begin a new segment. The old one is synced, and its indexes written, by the next sync."""
+        self._refuse_after_failure()
+        sealed = self._active
+        active = self._home.create_segment(self.end_offset)
+        if self._take_snapshot is not None:
+            self._snapshots.append(PendingSnapshot(self.end_offset, self._take_snapshot()))
+        self._unsynced.append(sealed)
+        self._sealed_bytes += sealed.size_bytes
+        self._directory_changed = True
+        self._use_active(active)
+        self._segments.append(active)
+        return active
+
+    def _use_active(self, active: Segment) -> None:
+        self._active = active
+        self._index = GrowingIndex(active.base_offset, self._home.interval_bytes)
+        active.use_index(self._index)
+
+    # Syncing
+
+    def begin_sync(self) -> SyncCapture:
+        """Capture what is not on the disk. Its `sync` must follow, in the order of captures."""
+        self._refuse_after_failure()
+        files = [segment.writer for segment in self._unsynced if segment.writer is not None]
+        if self._begun_end != self.end_offset and self._active.writer is not None:
+            files.append(self._active.writer)
+        capture = SyncCapture(
+            home=self._home,
+            state=self._state,
+            generation=self._state.generation,
+            files=tuple(files),
+            sealed=tuple(self._unsynced),
+            snapshots=tuple(self._snapshots),
+            directory=self._directory_changed,
+            end_offset=self.end_offset,
+        )
+        self._unsynced = []
+        self._snapshots = []
+        self._directory_changed = False
+        self._begun_end = self.end_offset
+        return capture
+
+    def sync(self) -> Offset:
+        """Capture and sync on this thread; the end offset, which is durable now."""
+        return self.begin_sync().sync()
+
+    def _refuse_after_failure(self) -> None:
+        if self._state.failure is not None:
+            raise StorageError(
+                f"{self._home.directory}: a sync failed ({self._state.failure}); nothing is known "
+                "about the disk since. Start the broker again"
+            )
+
+    # Reading
+
+    def read(
+        self,
+        offset: Offset,
+        *,
+        bytes_max: int,
+        end_offset: Offset,
+        at_least_one: bool = True,
+    ) -> LogSlice:
+        """Whole batches, from the one that holds `offset` on, to `end_offset` and `bytes_max`.
+
+        With `at_least_one` the first batch is given whole, whatever its size (KIP-74). The slice
+        ends with its segment, so it may be shorter than asked; it is empty only if there is
+        nothing below `end_offset`, or nothing that fits. Raises `RequestError` for an offset
+        outside of the log.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset}; the log is {self.start_offset} to {self.end_offset}",
+            )
+        if offset >= end_offset:
+            return EMPTY_SLICE
+        segment = self._segment_of(offset)
+        start = segment.position_of(offset)
+        end = segment.size_bytes
+        if end_offset < segment.end_offset:
+            end = segment.position_of(end_offset)
+        if end - start > bytes_max:
+            end = self._fitting(segment, start, end, bytes_max, at_least_one)
+        if end <= start:
+            return EMPTY_SLICE
+        return LogSlice(segment.file, start, end - start)
+
+    def _fitting(
+        self, segment: Segment, start: int, end: int, bytes_max: int, at_least_one: bool
+    ) -> int:
+        """Where to end so that only whole batches are within `bytes_max`, or the first alone."""
+        fitting = segment.boundary_at(start + bytes_max, not_before=start)
+        if fitting == start and at_least_one:
+            _, first = next(segment.batches_from(start))
+            return min(start + first.size_bytes, end)
+        return fitting
+
+    def _segment_of(self, offset: Offset) -> Segment:
+        if offset >= self._active.base_offset:
+            return self._active
+        return self._segments[bisect_right(self._segments, offset, key=_base_offset) - 1]
+
+    def find_timestamp(self, timestamp_ms: int, *, end_offset: Offset) -> TimestampAndOffset | None:
+        """The first record below `end_offset` whose timestamp is this or later.
+
+        Batches are decompressed to find it. Raises `CorruptBatch` if one cannot be.
+        """
+        for segment in self._segments:
+            largest = segment.index.largest if segment.base_offset < end_offset else None
+            if largest is not None and largest.timestamp_ms >= timestamp_ms:
+                found = timestamps.first_at_or_after(
+                    segment, timestamp_ms, self.start_offset, end_offset
+                )
+                if found is not None:
+                    return found
+        return None
+
+    def max_timestamp(self, *, end_offset: Offset) -> TimestampAndOffset | None:
+        """The first of the records below `end_offset` that have the largest timestamp."""
+        return timestamps.largest(self._segments, self.start_offset, end_offset)
+
+    # Removing
+
+    def delete_before(self, offset: Offset) -> Removal:
+        """Move the start to `offset`; the segments that are wholly below go.
+
+        The caller records `start_offset`, and runs the removal.
+        """
+        assert offset <= self.end_offset
+        self.start_offset = max(self.start_offset, offset)
+        # The active segment stays, even when all of it is below the start.
+        count = bisect_right(self._segments, self.start_offset, key=_base_offset) - 1
+        return self._detach(count)
+
+    def apply_retention(self, now_ms: int, *, end_offset: Offset) -> Removal:
+        """Roll a segment that is old, and remove what the settings no longer keep.
+
+        Only whole segments below `end_offset` go. The caller records `start_offset` if anything
+        does, and runs the removal.
+        """
+        files, settings = self._home.files, self._settings
+        if retention.is_roll_due(files, self._active, settings, now_ms):
+            self._roll()
+        count = retention.expired_count(
+            files,
+            self._segments[:-1],
+            settings,
+            size_bytes=self.size_bytes,
+            now_ms=now_ms,
+            end_offset=end_offset,
+        )
+        if count:
+            self.start_offset = max(self.start_offset, self._segments[count].base_offset)
+        return self._detach(count)
+
+    def _detach(self, count: int) -> Removal:
+        """Take the oldest segments out of the log; a reader that holds a slice keeps it."""
+        removed = self._segments[:count]
+        if removed:
+            del self._segments[:count]
+            with self._state.lock:
+                for segment in removed:
+                    segment.detached = True
+            for segment in removed:
+                segment.forget_files()
+            self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
+            self._unsynced = [segment for segment in self._unsynced if not segment.detached]
+        return Removal(self._home, tuple(removed))
+
+    def truncate(self, offset: Offset) -> None:
+        """Cut the log so that the batch that holds `offset` is no longer in it, nor any later.
+
+        Blocking, and durable on return: an append that follows must not be mixed with what
+        was there. The caller has lowered the recovery point before, and no capture is begun and
+        unsynced. Raises `OSError`.
+        """
+        assert self.start_offset <= offset
+        if offset >= self.end_offset:
+            return
+        with self._state.lock:
+            self._state.generation += 1
+            kept = max(1, bisect_right(self._segments, offset, key=_base_offset))
+            for segment in reversed(self._segments[kept:]):
+                self._home.remove_segment(segment)
+            del self._segments[kept:]
+            self._cut_segment(self._segments[-1], offset)
+        self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
+        self._directory_changed = True
+        self._snapshots = []
+
+    def _cut_segment(self, segment: Segment, offset: Offset) -> None:
+        """Make it the active one, ending before `offset`.
+
+        Index files and snapshots that speak of what goes are removed, durably, before it goes.
+        """
+        position = segment.position_of(offset)
+        end_offset = offset
+        if position < segment.size_bytes:
+            _, header = next(segment.batches_from(position))
+            end_offset = header.base_offset
+        index = segment.growing_index()
+        self._home.remove_index(segment)
+        self._home.snapshots.remove_above(end_offset)
+        self._home.sync()
+        if segment.writer is None:
+            segment.writer = self._home.files.open(segment.path)
+        segment.writer.truncate(position)
+        segment.writer.sync()
+        self._sealed_bytes = sum(s.size_bytes for s in self._segments[:-1])
+        segment.size_bytes, segment.end_offset = position, end_offset
+        segment.extend_index(index, index.rewind(end_offset))
+        segment.use_index(index)
+        self._active, self._index, self._is_ragged = segment, index, False
+        self.end_offset = self._begun_end = end_offset
+
+    def reset(self, offset: Offset) -> None:
+        """Give up all records and begin anew at `offset`. Blocking, and durable on return.
+
+        For a replica whose log has nothing in common with its leader's. The caller has set the
+        recovery point to 0 before, and records the start offset after.
+        """
+        with self._state.lock:
+            self._state.generation += 1
+            for segment in reversed(self._segments):
+                segment.detached = True
+                self._home.remove_segment(segment)
+            self._home.snapshots.remove_above(Offset(-1))
+            self._home.sync()
+            active = self._home.create_segment(offset)
+            self._home.sync()
+        self._use_active(active)
+        self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
+        self._unsynced, self._snapshots, self._directory_changed = [], [], False
+        self.start_offset = self.end_offset = self._begun_end = offset
+
+    # Closing
+
+    def close(self) -> Offset:
+        """Sync, and write the indexes and a snapshot; the end offset, to record as recovery point.
+
+        Blocking; the log must not be used afterwards.
+        """
+        changed = self._active.unsaved_index is not None and self._active.size_bytes > 0
+        if changed and self._take_snapshot is not None:
+            self._snapshots.append(PendingSnapshot(self.end_offset, self._take_snapshot()))
+        if changed:
+            self._unsynced.append(self._active)
+        end_offset = self.sync()
+        self.abandon()
+        return end_offset
+
+    def abandon(self) -> None:
+        """Let go of all files as they are; the log must not be used afterwards.
+
+        For a partition that is deleted. A sync under way ends as if it had been done.
+        """
+        with self._state.lock:
+            self._state.generation += 1
+        for segment in self._segments:
+            segment.forget_files()
+            segment.writer = None

@@ -1,0 +1,317 @@
+"""Opening a log: what of its files is the log, after a clean stop or a crash.
+
+The *recovery point* divides it. Below, everything was synced: what is wrong there is corruption,
+and is refused, because a shorter log would silently lose what was acknowledged. At and above it a
+crash may have left anything: bytes torn, missing, zero, out of order, whole files missing. There
+every batch is checked, and the log ends before the first that does not hold together.
+
+A log that ends exactly at its recovery point was closed in order; of it only the last few headers
+are read, so that ten thousand of them open in seconds.
+
+What the batch's CRC leaves out is checked against the neighbours: a base offset continues the
+batch before, and a leader epoch is not smaller than the last, nor larger than the largest opened.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, corrupt
+from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.names import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    offset_in,
+)
+from tidemark.partitions.storage.scan import iter_batches
+from tidemark.partitions.storage.segment import Segment
+from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
+from tidemark.protocol.records.header import BatchHeader, check_crc
+from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
+
+_SMALL_SEGMENT_BYTES: Final = 16 * 1024
+"""Walked from its start rather than from its index: two files less to open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Where a torn tail began: of `path` everything from `position` on was no batch."""
+
+    path: str
+    position: int
+    what: str
+
+
+@dataclass(slots=True, kw_only=True)
+class RecoveryReport:
+    """What opening a log took and changed."""
+
+    clean: bool = False
+    """It ended at its recovery point: nothing was checked, nothing cut."""
+    checked_batches: int = 0
+    checked_bytes: int = 0
+    cut: Cut | None = None
+    cut_bytes: int = 0
+    removed_segments: int = 0
+    """Behind the cut, whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    """State that follows from the batches, as a log's opening hands it what it needs."""
+
+    load: Callable[[bytes], None] | None
+    """Replace the state by a snapshot's; a `TidemarkError` makes the next older one be taken.
+    `None`: there are none, all headers are wanted."""
+    on_batch: Callable[[BatchHeader], None]
+
+
+class Recovery:
+    """One opening of one log."""
+
+    def __init__(
+        self,
+        home: LogHome,
+        *,
+        start_offset: Offset,
+        recovery_point: Offset,
+        epoch_max: Epoch | None,
+        observer: Observer | None,
+    ) -> None:
+        self.report = RecoveryReport()
+        self._home = home
+        self._start_offset = start_offset
+        self._recovery_point = recovery_point
+        self._epoch_max = epoch_max
+        self._observer = observer
+        self._observed_to = Offset(0)
+        self._epoch = NO_EPOCH
+
+    def run(self) -> list[Segment]:
+        """The segments of the log, at least one; the last one is to be appended to.
+
+        Raises `StorageError` for damage below the recovery point, and changes nothing then.
+        """
+        segments = self._listed_segments()
+        if self._observer is not None:
+            self._load_snapshot(self._observer)
+        if not segments:
+            self._refuse_if_synced(self._home.directory, self._start_offset)
+            return self._start_anew()
+        self._clear_below_start(segments)
+        if self._ends_at_recovery_point(segments):
+            self.report.clean = True
+            self._observe(segments)
+            return segments
+        settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
+        for segment, following in pairwise(segments[: settled + 1]):
+            self._check_end(segment, following.base_offset)
+        self._observe(segments[:settled])
+        self._recover_tail(segments, settled)
+        if segments[-1].end_offset < self._start_offset:
+            return self._start_anew(instead_of=segments)
+        return segments
+
+    def _listed_segments(self) -> list[Segment]:
+        """The segments by their names; leftovers of interrupted writes are removed."""
+        home = self._home
+        sizes = home.files.sizes(home.directory)
+        bases = {base for name in sizes if (base := offset_in(name, LOG_SUFFIX)) is not None}
+        for name in sizes:
+            owner = offset_in(name, INDEX_SUFFIX)
+            owner = offset_in(name, TIME_INDEX_SUFFIX) if owner is None else owner
+            if name.endswith(TEMPORARY_SUFFIX) or (owner is not None and owner not in bases):
+                home.files.remove(f"{home.directory}/{name}")
+        segments = [home.segment(base, end_offset=base, size_bytes=0) for base in sorted(bases)]
+        for segment, following in pairwise(segments):
+            segment.end_offset = following.base_offset
+        for segment in segments:
+            segment.size_bytes = sizes[segment.path.rpartition("/")[2]]
+        return segments
+
+    def _clear_below_start(self, segments: list[Segment]) -> None:
+        """Finish a removal that a crash interrupted."""
+        while len(segments) > 1 and segments[1].base_offset <= self._start_offset:
+            self._home.remove_segment(segments.pop(0))
+
+    def _start_anew(self, instead_of: list[Segment] | None = None) -> list[Segment]:
+        """An empty log at the start offset: a new one, or one that lost all its start left it."""
+        for segment in reversed(instead_of or []):
+            self._home.remove_segment(segment)
+        segment = self._home.create_segment(self._start_offset)
+        segment.writer = None
+        self._home.snapshots.remove_above(self._start_offset)
+        self._home.sync()
+        return [segment]
+
+    def _ends_at_recovery_point(self, segments: list[Segment]) -> bool:
+        """Whether the last segment ends exactly there, by its last few headers."""
+        last = segments[-1]
+        if last.size_bytes == 0 or last.base_offset >= self._recovery_point:
+            return last.size_bytes == 0 and last.base_offset == self._recovery_point
+        try:
+            last.end_offset = self._end_by_headers(last)
+        except StorageError:
+            return False
+        return last.end_offset == self._recovery_point
+
+    def _end_by_headers(self, segment: Segment) -> Offset:
+        """Where the batches of a segment end, found from its last index entry on."""
+        position = 0
+        if segment.size_bytes > _SMALL_SEGMENT_BYTES:
+            position = segment.boundary_at(segment.size_bytes - 1, not_before=0)
+        end_offset = segment.base_offset
+        for _, header in segment.batches_from(position):
+            end_offset = header.next_offset
+        return end_offset
+
+    def _check_end(self, segment: Segment, following: Offset) -> None:
+        """A segment below the recovery point must end where the next one begins."""
+        end_offset = self._end_by_headers(segment)
+        if end_offset != following:
+            raise corrupt(
+                segment.path,
+                segment.size_bytes,
+                f"it ends at offset {end_offset}, the next segment begins at {following}",
+            )
+
+    def _recover_tail(self, segments: list[Segment], first: int) -> None:
+        """Check the segments from number `first` on, and cut the log before what is not whole."""
+        expected = segments[first].base_offset
+        for number in range(first, len(segments)):
+            segment = segments[number]
+            if segment.base_offset != expected:
+                what = f"the segment before it ends at offset {expected}"
+                self._cut(segments, number, 0, expected, what)
+                break
+            index = GrowingIndex(segment.base_offset, self._home.interval_bytes)
+            try:
+                expected = self._check_segment(segment, index)
+            except _Torn as torn:
+                segment.end_offset = torn.end_offset
+                segment.use_index(index)
+                self._cut(segments, number, torn.position, torn.end_offset, torn.what)
+                break
+            segment.end_offset = expected
+            segment.use_index(index)
+        else:
+            self._refuse_if_synced(segments[-1].path, expected)
+        if segments[-1].end_offset > self._recovery_point or self.report.cut is not None:
+            self._make_durable(segments[first:])
+
+    def _check_segment(self, segment: Segment, index: GrowingIndex) -> Offset:
+        """Check every batch; returns the end offset. Raises `_Torn` at the first that is wrong."""
+        file, expected, position = segment.file, segment.base_offset, 0
+        try:
+            for position, header in iter_batches(file, 0, segment.size_bytes):
+                self._check_place(position, header, expected)
+                if header.next_offset > self._recovery_point:
+                    data = file.pread(header.size_bytes, position)
+                    check_crc(data, header)
+                    self.report.checked_batches += 1
+                    self.report.checked_bytes += len(data)
+                expected = header.next_offset
+                self._epoch = header.partition_leader_epoch
+                index.add(position, header.size_bytes, header.last_offset, header.max_timestamp)
+                if self._observer is not None and header.base_offset >= self._observed_to:
+                    self._observer.on_batch(header)
+        except CorruptBatch as error:
+            # A CRC's error counts from the batch, the walk's from the file.
+            at = max(position, error.at)
+            raise _Torn(at, expected, error.what) from error
+        return expected
+
+    def _check_place(self, position: int, header: BatchHeader, expected: Offset) -> None:
+        """What the CRC does not cover, against the neighbours."""
+        epoch = header.partition_leader_epoch
+        if header.base_offset != expected:
+            raise CorruptBatch(position, f"offset {header.base_offset} where {expected} is next")
+        if epoch < self._epoch:
+            raise CorruptBatch(position, f"leader epoch {epoch} after {self._epoch}")
+        if self._epoch_max is not None and epoch > self._epoch_max:
+            raise CorruptBatch(position, f"leader epoch {epoch}, the last was {self._epoch_max}")
+
+    def _refuse_if_synced(self, path: str, end_offset: Offset) -> None:
+        if end_offset < self._recovery_point:
+            raise StorageError(
+                f"{path}: the log ends at offset {end_offset}, but was on the disk up to "
+                f"{self._recovery_point}. Nothing was changed. Restore its files from a copy"
+            )
+
+    def _cut(
+        self, segments: list[Segment], number: int, position: int, end_offset: Offset, what: str
+    ) -> None:
+        """End the log at a position of one segment: the crash left nothing whole behind it.
+
+        The order bears a second crash: later segments go first and newest first, so that no gap
+        arises; index files of the cut segment go before its bytes, for they would be wrong.
+        """
+        path = segments[number].path
+        if end_offset < self._recovery_point:
+            raise corrupt(path, position, what)
+        self.report.cut = Cut(path=path, position=position, what=what)
+        kept = number + 1 if position or number == 0 else number
+        for segment in reversed(segments[kept:]):
+            self.report.cut_bytes += segment.size_bytes
+            self.report.removed_segments += 1
+            self._home.remove_segment(segment)
+        del segments[kept:]
+        last = segments[-1]
+        if kept == number + 1:
+            self._home.remove_index(last)
+        self._home.snapshots.remove_above(end_offset)
+        self._home.sync()
+        if kept == number + 1:
+            self.report.cut_bytes += last.size_bytes - position
+            last.size_bytes = position
+            last.end_offset = end_offset
+
+    def _make_durable(self, segments: list[Segment]) -> None:
+        """What was kept is the log from now on: it must not be lost by a later crash."""
+        for segment in segments:
+            file = self._home.files.open(segment.path)
+            if file.size() != segment.size_bytes:
+                file.truncate(segment.size_bytes)
+            file.sync()
+        self._home.sync()
+
+    def _load_snapshot(self, observer: Observer) -> None:
+        """Give the observer the latest snapshot that nothing recovery does can contradict."""
+        if observer.load is None:
+            return
+        snapshots = self._home.snapshots
+        for offset in reversed(snapshots.offsets()):
+            if offset > self._recovery_point:
+                continue
+            payload = snapshots.load(offset)
+            if payload is None:
+                continue
+            try:
+                observer.load(payload)
+            except TidemarkError:
+                continue
+            self._observed_to = offset
+            return
+
+    def _observe(self, segments: list[Segment]) -> None:
+        """Hand over the headers that no snapshot covers, of segments that need no check."""
+        if self._observer is None:
+            return
+        for segment in segments:
+            if segment.end_offset <= self._observed_to:
+                continue
+            for _, header in segment.batches_from(segment.position_of(self._observed_to)):
+                self._observer.on_batch(header)
+
+
+class _Torn(Exception):
+    """The first thing in a segment that is no batch, and where the batches before it end."""
+
+    def __init__(self, position: int, end_offset: Offset, what: str) -> None:
+        super().__init__(what)
+        self.position = position
+        self.end_offset = end_offset
+        self.what = what

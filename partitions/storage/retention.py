@@ -1,0 +1,104 @@
+"""Which segments are old enough to go, and which is old enough to be closed to writing.
+
+A segment's age goes by its records' timestamps, as in Kafka, within reason: producers set those,
+and some set nonsense.
+
+* A record was appended before its file last changed, so a timestamp later than that is not
+  believed: the file's time counts. A producer that writes microseconds into a field of
+  milliseconds cannot keep its segments for ever.
+* The same for a segment without timestamps.
+* A timestamp in the past is believed: who loads last year's records into a topic that keeps a week
+  loses them at the next sweep, in Kafka too. Set the topic's `retention.ms` first.
+
+Rolling by time goes by the clock of the broker, when it sweeps, and not by the distance of two
+records' timestamps: one absurd record must not open a new segment, and the next one another.
+A sweep rolls a log at most once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.types import Offset
+
+
+def expired_count(
+    files: Files,
+    sealed: Sequence[Segment],
+    settings: LogSettings,
+    *,
+    size_bytes: int,
+    now_ms: int,
+    end_offset: Offset,
+) -> int:
+    """How many of the oldest segments retention removes; only such as lie below `end_offset`."""
+    count = 0
+    for segment in sealed:
+        if segment.end_offset > end_offset:
+            break
+        too_large = settings.retention_bytes >= 0 and (
+            size_bytes - segment.size_bytes >= settings.retention_bytes
+        )
+        if not too_large and not _is_too_old(files, segment, settings, now_ms):
+            break
+        size_bytes -= segment.size_bytes
+        count += 1
+    return count
+
+
+def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: int) -> bool:
+    """Whether the segment that is written to is to be closed: by age, or to be removed."""
+    if active.size_bytes == 0:
+        return False
+    if active.first_seen_ms is None:
+        active.first_seen_ms = _first_time_ms(active, now_ms)
+    if now_ms - active.first_seen_ms >= settings.segment_ms:
+        return True
+    return _is_too_old(files, active, settings, now_ms)
+
+
+def _is_too_old(files: Files, segment: Segment, settings: LogSettings, now_ms: int) -> bool:
+    if settings.retention_ms < 0:
+        return False
+    return now_ms - _last_time_ms(files, segment) > settings.retention_ms
+
+
+def _last_time_ms(files: Files, segment: Segment) -> int:
+    """The time of the latest record, as far as it can be true."""
+    modified_ms = files.modified_ms(segment.path)
+    largest = segment.index.largest
+    return modified_ms if largest is None else min(largest.timestamp_ms, modified_ms)
+
+
+def _first_time_ms(segment: Segment, now_ms: int) -> int:
+    """The time of the first batch; now, if it states none or one that is yet to come."""
+    for _, header in segment.batches_from(0):
+        if 0 <= header.max_timestamp <= now_ms:
+            return header.max_timestamp
+        break
+    return now_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Segments that are no longer part of their log, whose files are still to be removed.
+
+    Removing a gigabyte takes the file system long enough to do it on another thread. The log's
+    new start offset should be durable before, but need not: the oldest go first, each name synced
+    before the next goes, so a crash leaves a shorter removal and never a gap.
+    """
+
+    home: LogHome
+    segments: tuple[Segment, ...]
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    def run(self) -> None:
+        """Remove the files. Blocking; on any thread."""
+        for segment in self.segments:
+            self.home.remove_files(segment)
+            self.home.sync()

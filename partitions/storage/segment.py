@@ -1,0 +1,226 @@
+"""One segment of a log: a file of record batches back to back, and the indexes over it."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import File, corrupt
+from tidemark.partitions.storage.index import Entry, GrowingIndex, StoredIndex, TimeEntry
+from tidemark.partitions.storage.names import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    file_name,
+)
+from tidemark.partitions.storage.scan import iter_batches
+from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, read_header
+from tidemark.protocol.types import Offset
+
+
+class Index(Protocol):
+    """What a segment asks its index: the one in memory, or the one in files."""
+
+    @property
+    def largest(self) -> TimeEntry | None: ...
+    def floor(self, offset: Offset) -> Entry | None: ...
+    def floor_position(self, position: int) -> Entry | None: ...
+    def earlier(self, timestamp_ms: int) -> TimeEntry | None: ...
+
+
+class Segment:
+    """The batches from `base_offset` to `end_offset`, and how to find one.
+
+    Invariant: the first `size_bytes` of the file are whole batches with those offsets.
+    """
+
+    __slots__ = (
+        "_index",
+        "_interval_bytes",
+        "_readers",
+        "_stem",
+        "base_offset",
+        "detached",
+        "end_offset",
+        "first_seen_ms",
+        "size_bytes",
+        "writer",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: Offset,
+        *,
+        end_offset: Offset,
+        size_bytes: int,
+        readers: FileCache,
+        interval_bytes: int,
+    ) -> None:
+        self.base_offset = base_offset
+        self.end_offset = end_offset
+        self.size_bytes = size_bytes
+        self.writer: File | None = None
+        """Open while there are bytes that are not synced, and while the segment is appended to."""
+        self.first_seen_ms: int | None = None
+        """When retention first saw it with records in it, by the broker's clock."""
+        self.detached = False
+        """No longer of its log: its files are going away. Set under the log's sync lock."""
+        self._stem = f"{directory}/{file_name(base_offset, '')}"
+        self._readers = readers
+        self._interval_bytes = interval_bytes
+        self._index: GrowingIndex | StoredIndex | None = None
+
+    def __repr__(self) -> str:
+        return f"<Segment {self.base_offset} to {self.end_offset}, {self.size_bytes} bytes>"
+
+    @property
+    def path(self) -> str:
+        return self._stem + LOG_SUFFIX
+
+    @property
+    def index_path(self) -> str:
+        return self._stem + INDEX_SUFFIX
+
+    @property
+    def time_index_path(self) -> str:
+        return self._stem + TIME_INDEX_SUFFIX
+
+    @property
+    def file(self) -> File:
+        """The file to read from."""
+        return self.writer or self._readers.get(self.path)
+
+    @property
+    def index(self) -> Index:
+        """The index, from its files or, where those are missing or wrong, from the segment."""
+        if self._index is None:
+            self._index = self._stored_index() or self.rebuild_index()
+        return self._index
+
+    @property
+    def unsaved_index(self) -> GrowingIndex | None:
+        """The index, if it is in memory only."""
+        return self._index if isinstance(self._index, GrowingIndex) else None
+
+    def use_index(self, index: GrowingIndex | None) -> None:
+        """Take `index` for this segment's; `None`: the files hold it."""
+        self._index = index
+        self._readers.forget(self.index_path)
+        self._readers.forget(self.time_index_path)
+
+    def forget_files(self) -> None:
+        """The files are going away: keep none of them open for others."""
+        for path in (self.path, self.index_path, self.time_index_path):
+            self._readers.forget(path)
+
+    def growing_index(self) -> GrowingIndex:
+        """The index in memory, complete, for the segment that is appended to."""
+        index = self.unsaved_index
+        if index is None:
+            index = self._loaded_index() or GrowingIndex(self.base_offset, self._interval_bytes)
+            self.extend_index(index, index.rewind(self.end_offset))
+            self._index = index
+        return index
+
+    def rebuild_index(self) -> GrowingIndex:
+        """The index made anew from the segment's headers."""
+        index = GrowingIndex(self.base_offset, self._interval_bytes)
+        self.extend_index(index, 0)
+        return index
+
+    def extend_index(self, index: GrowingIndex, position: int) -> None:
+        for at, header in self.batches_from(position):
+            index.add(at, header.size_bytes, header.last_offset, header.max_timestamp)
+
+    def _stored_index(self) -> StoredIndex | None:
+        try:
+            index = StoredIndex(
+                self.base_offset,
+                lambda: self._readers.get(self.index_path),
+                lambda: self._readers.get(self.time_index_path),
+            )
+        except (FileNotFoundError, ValueError):
+            return None
+        return index if self._largest_is_true(index) else None
+
+    def _loaded_index(self) -> GrowingIndex | None:
+        try:
+            index_file = self._readers.get(self.index_path)
+            times_file = self._readers.get(self.time_index_path)
+            index = GrowingIndex.decode(
+                self.base_offset,
+                self._interval_bytes,
+                index_file.pread(index_file.size(), 0),
+                times_file.pread(times_file.size(), 0),
+            )
+        except (FileNotFoundError, ValueError):
+            return None
+        last = index.floor(Offset(self.end_offset - 1))
+        return index if last is None or self._is_true(last) else None
+
+    def _is_true(self, entry: Entry) -> bool:
+        header = self._header_at(entry.position)
+        return header is not None and header.last_offset == entry.last_offset
+
+    def _largest_is_true(self, index: StoredIndex) -> bool:
+        """Whether the last time entry is what its batch says: an index of another file is not."""
+        largest = index.largest
+        if largest is None:
+            first = self._header_at(0)
+            return first is None or first.max_timestamp < 0
+        entry = index.floor(largest.offset)
+        position = entry.position if entry is not None and self._is_true(entry) else 0
+        for _, header in self.batches_from(position):
+            if header.last_offset >= largest.offset:
+                return header.max_timestamp == largest.timestamp_ms
+        return False
+
+    def _header_at(self, position: int) -> BatchHeader | None:
+        if not 0 <= position < self.size_bytes:
+            return None
+        try:
+            return read_header(self.file.pread(HEADER_BYTES, position))
+        except CorruptBatch:
+            return None
+
+    def _start(self, find: Callable[[Index], Entry | None]) -> int:
+        """Where to start walking, by an index entry that has been checked."""
+        entry = find(self.index)
+        if entry is None:
+            return 0
+        if isinstance(self._index, StoredIndex) and not self._is_true(entry):
+            self._index = self.rebuild_index()
+            entry = find(self._index)
+        return entry.position if entry is not None else 0
+
+    def batches_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """The batches from one's position on. Raises `StorageError` where there is none."""
+        try:
+            yield from iter_batches(self.file, position, self.size_bytes)
+        except CorruptBatch as error:
+            raise corrupt(self.path, error.at, error.what) from error
+
+    def position_of(self, offset: Offset) -> int:
+        """Where the batch that holds `offset` starts; the segment's size for its end offset."""
+        if offset >= self.end_offset:
+            return self.size_bytes
+        if offset <= self.base_offset:
+            return 0
+        for position, header in self.batches_from(self._start(lambda i: i.floor(offset))):
+            if header.last_offset >= offset:
+                return position
+        raise corrupt(self.path, self.size_bytes, f"the segment ends before offset {offset}")
+
+    def boundary_at(self, position: int, *, not_before: int) -> int:
+        """The last start or end of a batch at or before `position`.
+
+        `not_before` is one such position. It is the answer if the batch there ends later.
+        """
+        if position >= self.size_bytes:
+            return self.size_bytes
+        start = max(not_before, self._start(lambda i: i.floor_position(position)))
+        for at, header in self.batches_from(start):
+            if at + header.size_bytes > position:
+                return at
+        return self.size_bytes

@@ -1,0 +1,24 @@
+"""What a topic's configuration says to its logs."""
+
+from dataclasses import dataclass
+from typing import Final
+
+SEGMENT_BYTES_MAX: Final = 2**31 - 1
+"""Positions in an index are int32."""
+INDEX_INTERVAL_BYTES: Final = 4096
+UNLIMITED: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """One log's settings. The names are those of Kafka's topic configs; -1 is no limit."""
+
+    segment_bytes: int = 2**30
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    retention_bytes: int = UNLIMITED
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES
+
+    def __post_init__(self) -> None:
+        assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX
+        assert self.index_interval_bytes >= 0

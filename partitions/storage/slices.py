@@ -1,0 +1,41 @@
+"""What a read gives back: not bytes but where they lie, for `sendfile` from the page cache."""
+
+from tidemark.partitions.storage.files import File
+
+
+class LogSlice:
+    """Whole batches, back to back, in one file. Holding it keeps the file open.
+
+    The segment may be rolled, or removed by retention, while the slice is on its way to a
+    socket: the bytes stay until the slice is released or dropped.
+    """
+
+    __slots__ = ("_file", "_length", "position")
+
+    def __init__(self, file: File | None, position: int, length: int) -> None:
+        self._file = file
+        self.position = position
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def fileno(self) -> int:
+        """The descriptor to send from. Not of an empty or a released slice."""
+        assert self._file is not None
+        return self._file.fileno()
+
+    def read(self) -> bytes:
+        """The bytes themselves."""
+        if not self._length:
+            return b""
+        assert self._file is not None
+        return self._file.pread(self._length, self.position)
+
+    def release(self) -> None:
+        """Let go of the file. Doing it twice is allowed."""
+        self._file = None
+
+
+EMPTY_SLICE = LogSlice(None, 0, 0)
+"""Shared: there is nothing in it to release."""

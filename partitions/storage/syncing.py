@@ -1,0 +1,88 @@
+"""Making a log durable on another thread than the one that appends to it.
+
+The loop's thread captures what is dirty, the writer thread syncs the capture, and the loop is told
+up to where the log is durable then. Appends go on meanwhile, and are in the next capture. Captures
+are synced in the order in which they were made.
+"""
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import NamedTuple
+
+from tidemark.partitions.storage.files import File, replace_file
+from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.segment import Segment
+from tidemark.protocol.types import Offset
+
+
+@dataclass(slots=True)
+class SyncState:
+    """What the two threads share. All but `failure` is read and changed under the lock."""
+
+    lock: Lock = field(default_factory=Lock)
+    generation: int = 0
+    """Changes when the log's files are cut or go away: what was captured before is not saved."""
+    failure: OSError | None = None
+    """The sync that failed. Nothing is known about the disk after it, so none follows."""
+
+
+class PendingSnapshot(NamedTuple):
+    """A snapshot that was taken and not yet written."""
+
+    offset: Offset
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncCapture:
+    """What of a log was dirty at one moment."""
+
+    home: LogHome
+    state: SyncState
+    generation: int
+    files: tuple[File, ...]
+    """With unsynced bytes; older segments first."""
+    sealed: tuple[Segment, ...]
+    """Rolled since the last capture: their indexes are complete now, and are written."""
+    snapshots: tuple[PendingSnapshot, ...]
+    directory: bool
+    """Whether names in the directory changed."""
+    end_offset: Offset
+
+    def sync(self) -> Offset:
+        """Block until it is on the disk; the end offset that is durable then.
+
+        Raises `OSError` when the disk does not take it. That is final: the kernel may have
+        dropped the pages, and would report success if it were asked again.
+        """
+        try:
+            for file in self.files:
+                file.sync()
+            if self.sealed or self.snapshots or self.directory:
+                self._sync_directory()
+        except OSError as error:
+            self.state.failure = error
+            raise
+        return self.end_offset
+
+    def _sync_directory(self) -> None:
+        """Write what a roll left to be written, then make all names durable."""
+        with self.state.lock:
+            if self.generation != self.state.generation:
+                return
+            for segment in self.sealed:
+                save_index(self.home, segment)
+                segment.writer = None
+            for snapshot in self.snapshots:
+                self.home.snapshots.save(snapshot.offset, snapshot.payload)
+            self.home.sync()
+
+
+def save_index(home: LogHome, segment: Segment) -> None:
+    """Write a complete segment's indexes, and look things up in the files from now on."""
+    index = segment.unsaved_index
+    if index is None or segment.detached:
+        return
+    replace_file(home.files, segment.index_path, index.encode())
+    replace_file(home.files, segment.time_index_path, index.encode_times())
+    segment.use_index(None)

@@ -1,0 +1,111 @@
+"""The log on a real file system: what is appended is read back, in whole batches."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.types import Offset
+
+
+def open_log(directory: Path, recovery_point: int = 0, **settings: int) -> Log:
+    return Log.open(
+        OsFiles(),
+        str(directory),
+        LogSettings(**settings),
+        recovery_point=Offset(recovery_point),
+    )
+
+
+def read_all(log: Log) -> bytes:
+    parts, offset = [], log.start_offset
+    while offset < log.end_offset:
+        part = log.read(offset, bytes_max=1000, end_offset=log.end_offset).read()
+        parts.append(part)
+        offset = Offset(offset + sum(h.record_count for _, h in iter_headers(part)))
+    return b"".join(parts)
+
+
+def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    data = [batch(0, 3), batch(3), batch(4, 5)]
+    for each in data:
+        log.append(each)
+    assert log.end_offset == 9
+    assert log.read(Offset(0), bytes_max=10_000, end_offset=Offset(9)).read() == b"".join(data)
+
+
+def test_a_read_starts_with_the_batch_that_holds_the_offset(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    data = [batch(0, 3), batch(3, 3)]
+    for each in data:
+        log.append(each)
+    assert log.read(Offset(4), bytes_max=10_000, end_offset=Offset(6)).read() == data[1]
+
+
+def test_a_read_stops_before_the_end_offset(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    data = [batch(0, 3), batch(3, 3)]
+    for each in data:
+        log.append(each)
+    assert log.read(Offset(0), bytes_max=10_000, end_offset=Offset(5)).read() == data[0]
+    assert len(log.read(Offset(3), bytes_max=10_000, end_offset=Offset(3))) == 0
+
+
+def test_the_first_batch_is_given_whole_only_if_asked_for(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append(batch(0, size=500))
+    log.append(batch(1, size=500))
+    assert len(log.read(Offset(0), bytes_max=10, end_offset=Offset(2))) == len(batch(0, size=500))
+    assert not log.read(Offset(0), bytes_max=10, end_offset=Offset(2), at_least_one=False)
+
+
+def test_an_offset_outside_of_the_log_is_out_of_range(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    with pytest.raises(RequestError) as caught:
+        log.read(Offset(1), bytes_max=10, end_offset=Offset(1))
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_several_batches_may_be_appended_at_once(tmp_path: Path) -> None:
+    log = open_log(tmp_path, index_interval_bytes=0)
+    log.append(batch(0, 3) + batch(3, 4) + batch(7))
+    assert log.end_offset == 8
+    assert log.read(Offset(7), bytes_max=1000, end_offset=Offset(8)).read() == batch(7)
+
+
+def test_segments_roll_by_size_and_reads_go_across_them(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=300)
+    data = [batch(number, size=50) for number in range(20)]
+    for each in data:
+        log.append(each)
+    assert log.segment_count == 10
+    assert read_all(log) == b"".join(data)
+
+
+def test_a_slice_outlives_the_removal_of_its_segment(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=100)
+    for number in range(3):
+        log.append(batch(number, size=50))
+    held = log.read(Offset(0), bytes_max=1000, end_offset=Offset(3))
+    log.delete_before(Offset(1)).run()
+    assert held.read() == batch(0, size=50)
+    assert not (tmp_path / "00000000000000000000.log").exists()
+
+
+def test_a_closed_log_opens_without_a_check(tmp_path: Path) -> None:
+    log = open_log(tmp_path, segment_bytes=300)
+    for number in range(20):
+        log.append(batch(number, size=50))
+    end_offset = log.close()
+    again = open_log(tmp_path, recovery_point=end_offset, segment_bytes=300)
+    assert again.recovery.clean
+    assert again.recovery.checked_batches == 0
+    assert (again.start_offset, again.end_offset) == (0, 20)
+    again.append(batch(20))
+    assert read_all(again)[-len(batch(20)) :] == batch(20)

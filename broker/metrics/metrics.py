@@ -57,12 +57,13 @@ class ApiMetrics:
 class TopicMetrics:
     """One topic's, or that of all topics over the limit."""
 
-    __slots__ = ("bytes_in", "bytes_out", "records_in")
+    __slots__ = ("bytes_in", "bytes_out", "records_in", "records_out")
 
     def __init__(self) -> None:
         self.bytes_in = Count()
         self.bytes_out = Count()
         self.records_in = Count()
+        self.records_out = Count()
 
 
 class Metrics:

@@ -1,0 +1,113 @@
+"""What was counted while requests were served, at a scrape."""
+
+import platform
+from collections.abc import Iterator
+
+from prometheus_client.core import InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tidemark import __version__
+from tidemark.broker.metrics.families import counter, counters, gauge, histogram, histograms
+from tidemark.broker.metrics.metrics import Metrics
+
+
+class CountsCollector(Collector):
+    """The families of a `Metrics`. An API that nobody has called has no series."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._broker()
+        yield from self._requests()
+        yield from self._topics()
+        yield from self._connections()
+        yield from self._disk()
+
+    def _broker(self) -> Iterator[Metric]:
+        build = InfoMetricFamily("tidemark_build", "The versions that this broker runs.")
+        build.add_metric([], {"version": __version__, "python": platform.python_version()})
+        yield build
+
+    def _requests(self) -> Iterator[Metric]:
+        # Copies: the broker adds to these while the scrape's thread goes through them.
+        apis = {name: api for name, api in self._metrics.apis.copy().items() if api.requests.value}
+        requests = {name: api.requests for name, api in apis.items()}
+        errors = {name: api.errors for name, api in apis.items()}
+        latency = {name: api.latency for name, api in apis.items()}
+        yield counters("tidemark_requests", "Requests received.", "api", requests)
+        yield counters(
+            "tidemark_request_errors",
+            "Requests that failed as a whole: refused, malformed, or by our own fault.",
+            "api",
+            errors,
+        )
+        yield histograms(
+            "tidemark_request_duration_seconds",
+            "From a request's last byte to its answer, with all waiting: for the disk, for other "
+            "members of a group, for new records in a long poll.",
+            "api",
+            latency,
+        )
+
+    def _topics(self) -> Iterator[Metric]:
+        topics = self._metrics.topics.copy()
+        bytes_in = {name: topic.bytes_in for name, topic in topics.items()}
+        bytes_out = {name: topic.bytes_out for name, topic in topics.items()}
+        records_in = {name: topic.records_in for name, topic in topics.items()}
+        records_out = {name: topic.records_out for name, topic in topics.items()}
+        yield counters(
+            "tidemark_topic_in_bytes", "Bytes of record batches produced.", "topic", bytes_in
+        )
+        yield counters(
+            "tidemark_topic_out_bytes", "Bytes of record batches fetched.", "topic", bytes_out
+        )
+        yield counters("tidemark_topic_in_records", "Records produced.", "topic", records_in)
+        yield counters("tidemark_topic_out_records", "Records fetched.", "topic", records_out)
+
+    def _connections(self) -> Iterator[Metric]:
+        metrics = self._metrics
+        yield gauge("tidemark_connections", "Connections open now.", metrics.connections)
+        yield counter(
+            "tidemark_connections_opened", "Connections accepted.", metrics.connections_opened
+        )
+        yield counters(
+            "tidemark_connections_closed",
+            "Connections closed, by why.",
+            "reason",
+            {str(reason): count for reason, count in metrics.connections_closed.items()},
+        )
+        yield counters(
+            "tidemark_bad_input",
+            "What clients sent and was not served, by what was wrong with it.",
+            "kind",
+            {str(kind): count for kind, count in metrics.bad_input.items()},
+        )
+        yield counter("tidemark_received_bytes", "Bytes read from clients.", metrics.received_bytes)
+        yield counter("tidemark_sent_bytes", "Bytes written to clients.", metrics.sent_bytes)
+
+    def _disk(self) -> Iterator[Metric]:
+        metrics = self._metrics
+        yield histogram(
+            "tidemark_flush_duration_seconds", "How long a sync to the disk took.", metrics.flush
+        )
+        yield counter(
+            "tidemark_flushed_logs",
+            "Logs synced; by the number of flushes, the size of a group commit.",
+            metrics.flushed_logs,
+        )
+        yield gauge(
+            "tidemark_recovery_duration_seconds",
+            "How long this broker took to recover its logs when it started.",
+            metrics.recovery_seconds,
+        )
+        yield gauge(
+            "tidemark_recovery_read_bytes",
+            "Bytes of log that were checked when this broker started.",
+            metrics.recovered_bytes,
+        )
+        yield gauge(
+            "tidemark_recovery_cut_bytes",
+            "Bytes of torn tails that were cut off when this broker started.",
+            metrics.truncated_bytes,
+        )

@@ -1,0 +1,46 @@
+"""What a scrape reads off a running broker, as values. `Figures` is the seam between the two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFigures:
+    """One partition now."""
+
+    topic: str
+    partition: int
+    log_start: Offset
+    high_watermark: Offset
+    log_end: Offset
+    size_bytes: int
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigures:
+    """One consumer group now."""
+
+    group: str
+    members: int
+    committed: Sequence[tuple[TopicPartition, Offset]]
+
+
+class Figures(Protocol):
+    """A running broker, as a scrape sees it. Called from the scrape's thread, so read-only."""
+
+    @property
+    def node_id(self) -> NodeId: ...
+    @property
+    def address(self) -> str: ...
+
+    def partitions(self) -> Sequence[PartitionFigures]:
+        """All partitions, those of one topic together and in their order."""
+        ...
+
+    def groups(self) -> Sequence[GroupFigures]: ...
+
+    def disk_free_bytes(self) -> int: ...

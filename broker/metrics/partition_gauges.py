@@ -1,0 +1,57 @@
+"""Gauges of single partitions, as a table."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from tidemark.broker.metrics.figures import PartitionFigures
+
+
+class PartitionGauge(NamedTuple):
+    """One gauge, and where its number comes from."""
+
+    name: str
+    help: str
+    value: Callable[[PartitionFigures], float]
+
+
+OWN_GAUGES: Final = (
+    PartitionGauge(
+        "tidemark_partition_log_start_offset",
+        "The first offset that can be read.",
+        lambda figures: figures.log_start,
+    ),
+    PartitionGauge(
+        "tidemark_partition_high_watermark",
+        "Below it, everything is committed and can be read.",
+        lambda figures: figures.high_watermark,
+    ),
+    PartitionGauge(
+        "tidemark_partition_log_end_offset",
+        "The offset that the next record will get.",
+        lambda figures: figures.log_end,
+    ),
+    PartitionGauge(
+        "tidemark_partition_size_bytes",
+        "Bytes of the partition's log.",
+        lambda figures: figures.size_bytes,
+    ),
+    PartitionGauge(
+        "tidemark_partition_leader_epoch",
+        "The leader epoch; it grows whenever the partition is opened anew.",
+        lambda figures: figures.epoch,
+    ),
+)
+
+
+def partition_families(
+    table: Sequence[PartitionGauge], partitions: Sequence[PartitionFigures]
+) -> Iterator[Metric]:
+    """A family for each gauge of the table, with a series for each partition."""
+    labels = [[figures.topic, str(figures.partition)] for figures in partitions]
+    for name, help, value in table:
+        family = GaugeMetricFamily(name, help, labels=["topic", "partition"])
+        for label, figures in zip(labels, partitions, strict=True):
+            family.add_metric(label, value(figures))
+        yield family

@@ -1,0 +1,52 @@
+"""Python source that is written by a program: lines, indentation, names and constants."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+
+class Source:
+    """The source of one function, as it grows."""
+
+    def __init__(self, name: str, signature: str) -> None:
+        self.name = name
+        self.constants: dict[str, object] = {}
+        self._names = count(1)
+        self._depth = 1
+        self._lines = [f"def {name}({signature}):"]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self._lines, ""])
+
+    def line(self, text: str) -> None:
+        self._lines.append("    " * self._depth + text)
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """What is written inside is the body of `opening`."""
+        self.line(opening)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def fresh(self, stem: str) -> str:
+        """A variable that nothing else uses."""
+        return f"{stem}{next(self._names)}"
+
+    def constant(self, stem: str, value: object) -> str:
+        """A name by which the function knows `value`; what can be written is written."""
+        if value is None or isinstance(value, bool | int | str | bytes) or value == ():
+            return repr(value)
+        for name, known in self.constants.items():
+            if known is value:
+                return name
+        name = self.fresh(stem)
+        self.constants[name] = value
+        return name
+
+    def function(self) -> Any:  # Any: whatever the source says it is
+        namespace = dict(self.constants)
+        exec(compile(self.text, f"<{self.name}>", "exec"), namespace)
+        return namespace[self.name]

@@ -22,6 +22,7 @@ from tidemark.protocol.errors import TidemarkError
 FAILURE: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 128 + 2  # As the shell reports a command that SIGINT ended.
+VERBOSE: Final = frozenset({"-v", "--verbose"})
 BROKEN_PIPE: Final = 128 + 13  # And SIGPIPE: `tidemark consume … | head` ends this way.
 
 
@@ -69,16 +70,15 @@ class Nouns(click.Group):
     epilog="Each command has its own --help. Times are UTC unless they say otherwise.",
 )
 @bootstrap_option
-@click.option("-v", "--verbose", count=True, help="Say more; twice, show where a failure was.")
+@click.option(*VERBOSE, is_flag=True, expose_value=False, help="Show where a failure came from.")
 @click.version_option(__version__, prog_name="tidemark", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, bootstrap: str | None, verbose: int) -> None:
+def cli(ctx: click.Context, bootstrap: str | None) -> None:
     """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
 
     Every command but `serve` and `log` works against any Kafka broker.
     """
-    session = Session(verbosity=verbose)
-    ctx.obj = session if bootstrap is None else session.at(bootstrap)
+    ctx.obj = Session() if bootstrap is None else Session(bootstrap)
 
 
 def main() -> None:
@@ -93,7 +93,9 @@ def run(arguments: Sequence[str]) -> int:
         status = cli.main(list(arguments), prog_name="tidemark", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        return report(error, verbose="-vv" in arguments)
+        # Looked for by hand, because a failure may come before the options are known. Where it
+        # was another option's argument, a traceback too many does no harm.
+        return report(error, verbose=not VERBOSE.isdisjoint(arguments))
     return status if isinstance(status, int) else 0
 
 
@@ -156,7 +158,7 @@ def one_line(error: BaseException) -> str:
         case OSError():
             text = str(error) or type(error).__name__
         case _:
-            text = f"a bug: {type(error).__name__}: {error} (-vv shows where)"
+            text = f"a bug: {type(error).__name__}: {error} (-v shows where)"
     return " ".join(text.split())
 
 

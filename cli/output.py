@@ -34,8 +34,9 @@ output_option = click.option(
     "-o",
     "--output",
     "form",
-    type=click.Choice(list(Form)),
-    default=Form.TABLE,
+    type=click.Choice([form.value for form in Form]),
+    callback=lambda _ctx, _param, value: Form(value),
+    default=Form.TABLE.value,
     show_default=True,
     help="How to print the answer.",
 )

@@ -3,7 +3,7 @@ client that is open for exactly as long as the command needs it.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -18,15 +18,11 @@ DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 METAVAR: Final = "HOST:PORT[,…]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """One invocation of the command: what the shared options said."""
 
     bootstrap: str = DEFAULT_BOOTSTRAP
-    verbosity: int = 0
-
-    def at(self, bootstrap: str) -> "Session":
-        return replace(self, bootstrap=bootstrap)
 
     def run(self, use: Callable[["Client"], Awaitable[T]]) -> T:
         """Open a client, give it to `use`, close it, and return what `use` returned.
@@ -55,7 +51,7 @@ bootstrap_option = click.option(
 
 def _override(ctx: click.Context, _: click.Parameter, bootstrap: str | None) -> None:
     if bootstrap is not None:
-        ctx.obj = (ctx.obj or Session()).at(bootstrap)
+        ctx.obj = Session(bootstrap)
 
 
 def talks_to_brokers(command: Command) -> Command:

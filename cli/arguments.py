@@ -1,0 +1,31 @@
+"""The types of the command line's own arguments."""
+
+import time
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import click
+
+from tidemark.cli.places import Shift, parse_start, parse_target
+from tidemark.client.offsets import Start
+
+T = TypeVar("T")
+
+
+class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not generic in click 8.1
+    """A place in a log. Times that are relative count from when the command line is read."""
+
+    name = "place"
+
+    def __init__(self, parse: Callable[..., T]) -> None:
+        self._parse = parse
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        try:
+            return self._parse(value, now_ms=time.time_ns() // 1_000_000)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+START: Final[PlaceType[Start]] = PlaceType(parse_start)
+TARGET: Final[PlaceType[Start | Shift]] = PlaceType(parse_target)

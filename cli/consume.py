@@ -1,0 +1,199 @@
+"""`tidemark consume`: print what is in a topic, and what comes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+
+from tidemark.cli.arguments import START
+from tidemark.cli.formats.formatter import FormatError, Formatter, Source
+from tidemark.cli.formats.json_lines import format_json
+from tidemark.cli.formats.kcat import compile_kcat
+from tidemark.cli.formats.rpk import compile_rpk
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.streams import write_out
+from tidemark.client import Client, Consumer, FetchedBatches, Start, TopicPartition
+from tidemark.protocol.records.header import BatchHeader, iter_headers
+from tidemark.protocol.records.records import Record, decode_batch
+from tidemark.protocol.types import Offset
+
+PLAIN = r"%v\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to read, from where, and how to print it."""
+
+    what: list[str] | list[TopicPartition]
+    start: Start
+    group: str | None
+    records_max: int | None
+    until_end: bool
+    format: Formatter
+
+
+@click.command(short_help="Print a topic's records.")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC…")
+@click.option(
+    "--from",
+    "start",
+    type=START,
+    default="beginning",
+    show_default=True,
+    metavar="PLACE",
+    help="Where to begin: beginning, end, an offset, -N (the last N), a time.",
+)
+@click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    type=click.IntRange(0),
+    multiple=True,
+    help="Only this one; repeatable.",
+)
+@click.option("-g", "--group", help="Read as a member of this group, and commit.")
+@click.option(
+    "-n", "--max", "records_max", type=click.IntRange(0), help="Stop after so many records."
+)
+@click.option(
+    "-e", "--exit", "until_end", is_flag=True, help="Stop at the end of what is there now."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a record.")
+@click.option(
+    "-f",
+    "--format",
+    "rpk",
+    metavar="FORMAT",
+    help=r"Print by rpk's percent tokens, as in '%k=%v\n'.",
+)
+@click.option("--kcat-format", "kcat", metavar="FORMAT", help="Print by kcat's percent tokens.")
+@click.option(
+    "-t", "--template", metavar="TEMPLATE", help="Print by a jinja2 template, or by @FILE."
+)
+@talks_to_brokers
+@click.pass_obj
+def consume(
+    session: Session,
+    topics: tuple[str, ...],
+    start: Start,
+    partitions: tuple[int, ...],
+    group: str | None,
+    records_max: int | None,
+    until_end: bool,
+    as_json: bool,
+    rpk: str | None,
+    kcat: str | None,
+    template: str | None,
+) -> None:
+    """Print the records of TOPIC, and go on with those that come, until Ctrl-C.
+
+    A record is its value and a newline, to the byte, unless a format says otherwise. A time is
+    @MILLISECONDS since 1970, @-1h30m (so long ago), or ISO 8601 as in 2026-11-21T10:30:00Z.
+
+    With a group, reading goes on where the group is; --from holds where it has not been yet.
+    """
+    plan = Plan(
+        what=[TopicPartition(topic, p) for topic in topics for p in partitions] or list(topics),
+        start=start,
+        group=group,
+        records_max=records_max,
+        until_end=until_end,
+        format=_choose_format(as_json=as_json, rpk=rpk, kcat=kcat, template=template),
+    )
+    if records_max != 0:
+        session.run(partial(_consume, plan=plan))
+
+
+def _choose_format(
+    *, as_json: bool, rpk: str | None, kcat: str | None, template: str | None
+) -> Formatter:
+    if sum((as_json, rpk is not None, kcat is not None, template is not None)) > 1:
+        raise click.UsageError("--json, --format, --kcat-format and --template exclude each other")
+    if as_json:
+        return format_json
+    try:
+        if kcat is not None:
+            return compile_kcat(kcat)
+        if template is not None:
+            return _compile_template(template)
+        return compile_rpk(PLAIN if rpk is None else rpk)
+    except FormatError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _compile_template(argument: str) -> Formatter:
+    # jinja2 is imported by those who use it.
+    from tidemark.cli.formats.template import compile_template
+
+    if not argument.startswith("@"):
+        return compile_template(argument)
+    return compile_template(Path(argument[1:]).read_text("utf-8", "surrogateescape"))
+
+
+async def _consume(client: Client, plan: Plan) -> None:
+    async with client.consumer(
+        plan.what, group=plan.group, start=plan.start, until_end=plan.until_end
+    ) as consumer:
+        left = plan.records_max
+        while (fetched := await consumer.fetch_batches()) is not None:
+            printed, last = _print(fetched, plan.format, left)
+            await write_out(b"".join(printed))
+            if left is not None:
+                left -= len(printed)
+                if left <= 0:
+                    assert last is not None
+                    await _stop_behind(consumer, fetched.topic_partition, last, plan.group)
+                    return
+
+
+async def _stop_behind(
+    consumer: Consumer, partition: TopicPartition, last: Offset, group: str | None
+) -> None:
+    """Leave the group behind the last record printed, not behind the last one fetched."""
+    if group is not None:
+        await consumer.seek(partition, last + 1)
+        await consumer.commit()
+
+
+def _print(
+    fetched: FetchedBatches, write: Formatter, records_max: int | None
+) -> tuple[list[bytes], Offset | None]:
+    """The records of one fetch as bytes, `records_max` at most, and the last one's offset."""
+    printed: list[bytes] = []
+    last: Offset | None = None
+    for source, record in _records(fetched):
+        printed.append(write(record, source))
+        last = record.offset
+        if len(printed) == records_max:
+            break
+    return printed, last
+
+
+def _records(fetched: FetchedBatches) -> Iterator[tuple[Source, Record]]:
+    """The records from the offset that was asked for on, each with what it shares with others.
+
+    The first batch may begin before that offset; transaction markers are not records.
+    """
+    for at, header in iter_headers(fetched.data):
+        if header.is_control or header.next_offset <= fetched.fetch_offset:
+            continue
+        source = _source(fetched, header)
+        for record in decode_batch(fetched.data, header, at):
+            if fetched.fetch_offset <= record.offset < fetched.next_offset:
+                yield source, record
+
+
+def _source(fetched: FetchedBatches, header: BatchHeader) -> Source:
+    return Source(
+        topic=fetched.topic_partition.topic,
+        partition=fetched.topic_partition.partition,
+        leader_epoch=header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        compression=header.compression,
+        timestamp_type=int(header.is_log_append_time),
+        is_transactional=header.is_transactional,
+        high_watermark=fetched.high_watermark,
+    )

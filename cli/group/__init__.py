@@ -1,0 +1,15 @@
+"""`tidemark group`: list, describe, delete, and move the offsets of consumer groups."""
+
+import click
+
+from tidemark.cli.group.change import delete, reset
+from tidemark.cli.group.look import describe, list_
+
+
+@click.group()
+def group() -> None:
+    """Look at consumer groups and move their offsets."""
+
+
+for verb in (list_, describe, delete, reset):
+    group.add_command(verb)

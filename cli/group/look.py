@@ -1,0 +1,158 @@
+"""List and describe groups."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+from tidemark.cli.lookup import Extent, extents_of_existing
+from tidemark.cli.output import (
+    Column,
+    Form,
+    Json,
+    Section,
+    output_option,
+    print_rows,
+    print_sections,
+)
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.client import (
+    Client,
+    CommittedOffset,
+    GroupDescription,
+    MemberDescription,
+    TopicPartition,
+)
+
+
+@click.command("list")
+@click.option(
+    "-s", "--state", "states", multiple=True, help="Only those in this state; repeatable."
+)
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
+    """List groups."""
+    groups = session.run(lambda client: client.admin.list_groups(states=states))
+    rows: list[dict[str, Json]] = [
+        {
+            "group": listed.group,
+            "state": listed.state or None,
+            "protocol": listed.protocol_type or None,
+            "coordinator": listed.coordinator,
+        }
+        for listed in groups
+    ]
+    columns = [
+        Column("group"),
+        Column("state"),
+        Column("protocol"),
+        Column("coordinator", wide=True),
+    ]
+    print_rows(rows, columns, form)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What there is to say of a group."""
+
+    description: GroupDescription
+    committed: Mapping[TopicPartition, CommittedOffset]
+    extents: Mapping[TopicPartition, Extent]
+
+    def partitions(self) -> list[dict[str, Json]]:
+        """A row for each partition that is assigned or committed, with its lag."""
+        owners = {at: member for member in self.description.members for at in member.assignment}
+        return [
+            {
+                "topic": at.topic,
+                "partition": at.partition,
+                **self._progress(at),
+                **_owner(owners.get(at)),
+            }
+            for at in sorted({*owners, *self.committed})
+        ]
+
+    def _progress(self, at: TopicPartition) -> dict[str, Json]:
+        committed, extent = self.committed.get(at), self.extents.get(at)
+        # Records that were deleted before the group came to them are not behind it any more.
+        lag = (
+            extent.end - max(committed.offset, extent.start)
+            if committed is not None and extent is not None
+            else None
+        )
+        return {
+            "committed": committed.offset if committed else None,
+            "start": extent.start if extent else None,
+            "end": extent.end if extent else None,
+            "lag": max(lag, 0) if lag is not None else None,
+        }
+
+
+def _owner(member: MemberDescription | None) -> dict[str, Json]:
+    return {
+        "member": member.member_id if member else None,
+        "instance": member.instance_id if member else None,
+        "client": member.client_id if member else None,
+        "host": member.client_host if member else None,
+    }
+
+
+@click.command()
+@click.argument("name", metavar="GROUP")
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def describe(session: Session, name: str, form: Form) -> None:
+    """Show a group's state, its members, and how far behind it is."""
+    facts = session.run(lambda client: _gather(client, name))
+    rows = facts.partitions()
+    lags = [row["lag"] for row in rows]
+    summary: dict[str, Json] = {
+        "group": name,
+        "state": facts.description.state,
+        "protocol": facts.description.protocol_type or None,
+        "assignor": facts.description.assignor or None,
+        "coordinator": facts.description.coordinator,
+        "members": len(facts.description.members),
+        "total_lag": sum(lag for lag in lags if isinstance(lag, int)),
+    }
+    members: list[dict[str, Json]] = [
+        {**_owner(member), "partitions": [str(at) for at in member.assignment]}
+        for member in facts.description.members
+    ]
+    print_sections(
+        {**summary, "members": members, "partitions": rows},
+        {key.replace("_", "-"): value for key, value in summary.items()},
+        [
+            Section(
+                title="partitions",
+                rows=rows,
+                columns=[
+                    Column("topic"),
+                    Column("partition"),
+                    Column("committed"),
+                    Column("start", wide=True),
+                    Column("end"),
+                    Column("lag"),
+                    Column("member", wide=True),
+                    Column("client"),
+                    Column("host"),
+                ],
+            ),
+            Section(
+                title="members",
+                rows=members if form is Form.WIDE else [],
+                columns=[Column(key) for key in ("member", "instance", "client", "host")],
+            ),
+        ],
+        form,
+    )
+
+
+async def _gather(client: Client, name: str) -> _Facts:
+    description = await client.admin.describe_group(name)
+    committed = await client.admin.list_group_offsets(name)
+    partitions = {at for member in description.members for at in member.assignment} | {*committed}
+    return _Facts(description, committed, await extents_of_existing(client.admin, partitions))

@@ -1,0 +1,212 @@
+"""`tidemark produce`: standard input or a file into a topic, a record a line."""
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO, Final, Literal
+
+import click
+import trio
+
+from tidemark.cli.formats.escapes import unescape_kcat
+from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
+from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
+from tidemark.cli.output import notice, progress
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.streams import read_pieces
+from tidemark.client import Client, Compression, DeliveryFuture, Producer
+
+RECORD_BYTES_MAX: Final = 128 * 1024 * 1024
+# How many pieces of input may be on their way to the broker while the next one is read.
+PIECES_MAX: Final = 8
+
+Acks = Literal["all", 0, 1]
+_ACKS: Final[dict[str, Acks]] = {"all": "all", "-1": "all", "1": 1, "0": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to produce, and how."""
+
+    topic: str
+    file: BinaryIO
+    delimiter: bytes
+    parse: Callable[[bytes], NewRecord]
+    acks: Acks
+    compression: str
+    advance: Callable[[int], None] = lambda _: None
+
+
+@click.command(short_help="Write records to a topic.")
+@click.argument("topic")
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("-k", "--key", help="The key of every record that has none in its line.")
+@click.option("-K", "--key-delimiter", metavar="TEXT", help="Ends the key at a line's start.")
+@click.option("-D", "--delimiter", default=r"\n", show_default=True, help="Ends a record.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
+@click.option(
+    "-p", "--partition", type=click.IntRange(0), help="Where to; the key's choice if not given."
+)
+@click.option("-Z", "--empty-is-null", is_flag=True, help="Empty values and keys are sent as null.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Each line is JSON, as `consume --json` prints it."
+)
+@click.option(
+    "-a",
+    "--acks",
+    type=click.Choice(list(_ACKS)),
+    default="all",
+    show_default=True,
+    help="How many replicas must have a record: all in sync, the leader, none.",
+)
+@click.option(
+    "-z",
+    "--compression",
+    default="none",
+    show_default=True,
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+)
+@talks_to_brokers
+@click.pass_obj
+def produce(
+    session: Session,
+    topic: str,
+    file: BinaryIO,
+    key: str | None,
+    key_delimiter: str | None,
+    delimiter: str,
+    headers: tuple[str, ...],
+    partition: int | None,
+    empty_is_null: bool,
+    as_json: bool,
+    acks: str,
+    compression: str,
+) -> None:
+    """Write records to TOPIC: the lines of FILE, or of standard input.
+
+    A line is a record's value, to the byte. -K finds a key before it; --json takes everything from
+    the line: {"key", "value", "headers", "partition", "timestamp"}, all optional.
+
+    TEXT may hold \\n, \\t, \\r and \\xNN.
+    """
+    lines = LineFormat(
+        key=None if key is None else _argument_bytes(key),
+        key_delimiter=None if key_delimiter is None else _delimiter(key_delimiter),
+        headers=[_header(header) for header in headers],
+        partition=partition,
+        empty_is_null=empty_is_null,
+    )
+    if as_json and lines != LineFormat():
+        raise click.UsageError("with --json the key, headers and partition come from the lines")
+    plan = partial(
+        Plan,
+        topic=topic,
+        file=file,
+        delimiter=_delimiter(delimiter),
+        parse=parse_json if as_json else lines.parse,
+        acks=_ACKS[acks],
+        compression=compression,
+    )
+    with progress(f"→ {topic}", total=_size(file)) as advance:
+        count = session.run(partial(_produce, plan=plan(advance=advance)))
+    notice(f"{count} records to {topic}")
+
+
+def _header(text: str) -> tuple[str, bytes | None]:
+    try:
+        return parse_header(text)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _argument_bytes(text: str) -> bytes:
+    """An argument's own bytes, even where they are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _delimiter(text: str) -> bytes:
+    delimiter = unescape_kcat(text)
+    if not delimiter:
+        raise click.UsageError("a delimiter cannot be empty")
+    return delimiter
+
+
+def _size(file: BinaryIO) -> int | None:
+    """How many bytes there are to read, where that can be known."""
+    try:
+        status = os.fstat(file.fileno())
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+async def _produce(client: Client, plan: Plan) -> int:
+    """Send everything; returns how many records are known to be stored.
+
+    One task reads and sends, another waits for the deliveries in the same order, so that a failure
+    ends the command when it happens, even while the input says nothing.
+    """
+    async with (
+        client.producer(
+            acks=plan.acks, compression=Compression[plan.compression.upper()], linger_ms=5
+        ) as producer,
+        trio.open_nursery() as nursery,
+    ):
+        send, receive = trio.open_memory_channel[list[DeliveryFuture]](PIECES_MAX)
+        nursery.start_soon(_wait_delivered, receive)
+        async with send:
+            count = await _send_all(producer, plan, send)
+    return count
+
+
+async def _send_all(
+    producer: Producer,
+    plan: Plan,
+    deliveries: trio.MemorySendChannel[list[DeliveryFuture]],
+) -> int:
+    splitter = LineSplitter(plan.delimiter, line_bytes_max=RECORD_BYTES_MAX)
+    count = 0
+
+    async def send(lines: list[bytes]) -> None:
+        nonlocal count
+        futures = []
+        try:
+            for line in lines:
+                record = plan.parse(line)
+                futures.append(await _send(producer, plan.topic, record))
+                count += 1
+        finally:
+            # Also when a line is bad: what was sent before it shall be known to have arrived.
+            await deliveries.send(futures)
+
+    try:
+        async for piece in read_pieces(plan.file):
+            await send(splitter.feed(piece))
+            plan.advance(len(piece))
+        await send(splitter.finish())
+    except InputError as error:
+        await producer.flush()
+        raise InputError(f"record {count + 1} of the input: {error}") from None
+    return count
+
+
+async def _send(producer: Producer, topic: str, record: NewRecord) -> DeliveryFuture:
+    return await producer.send(
+        topic,
+        record.value,
+        record.key,
+        headers=record.headers,
+        partition=record.partition,
+        timestamp_ms=record.timestamp_ms,
+    )
+
+
+async def _wait_delivered(
+    deliveries: trio.MemoryReceiveChannel[list[DeliveryFuture]],
+) -> None:
+    async with deliveries:
+        async for futures in deliveries:
+            for future in futures:
+                await future.wait()

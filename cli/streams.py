@@ -1,0 +1,39 @@
+"""Standard input and output as bytes, read and written in a worker thread.
+
+A pipe may block for as long as its other end likes; meanwhile heartbeats must be sent, and Ctrl-C
+must work. So each wait can be abandoned, and the streams are used below Python's own buffers: a
+thread that is left behind in one of those would hold its lock when the interpreter ends.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, BinaryIO, Final
+
+import trio
+
+READ_BYTES: Final = 256 * 1024
+
+
+def _unbuffered(stream: BinaryIO) -> Any:  # A RawIOBase, or a test's stream that has none below.
+    return getattr(stream, "raw", stream)
+
+
+async def read_pieces(stream: BinaryIO) -> AsyncIterator[bytes]:
+    """What arrives on the stream, piece by piece as it comes, until its end."""
+    read = partial(_unbuffered(stream).read, READ_BYTES)
+    while piece := await trio.to_thread.run_sync(read, abandon_on_cancel=True):
+        yield piece
+
+
+async def write_out(data: bytes) -> None:
+    """Write to standard output, past every buffer; cancelled, part of it may have been written."""
+    if data:
+        await trio.to_thread.run_sync(_write_all, data, abandon_on_cancel=True)
+
+
+def _write_all(data: bytes) -> None:
+    stream = _unbuffered(sys.stdout.buffer)
+    view = memoryview(data)
+    while view:
+        view = view[stream.write(view) :]

@@ -1,0 +1,145 @@
+"""Create, alter, grow and delete topics."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from tidemark.cli.output import notice
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.client import Client, ErrorCode, RequestError
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _parse_configs(
+    _: click.Context, __: click.Parameter, settings: tuple[str, ...]
+) -> dict[str, str]:
+    configs = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE")
+        configs[name] = value
+    return configs
+
+
+def _config_option(help: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-c",
+        "--config",
+        "configs",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_parse_configs,
+        help=help,
+    )
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@click.option(
+    "-p",
+    "--partitions",
+    type=click.IntRange(1),
+    help="How many; the broker's default if not given.",
+)
+@click.option(
+    "-r", "--replicas", type=click.IntRange(1), help="How many of each partition; likewise."
+)
+@_config_option("A config of the topic, as in flush=os; repeatable.")
+@click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no failure.")
+@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@talks_to_brokers
+@click.pass_obj
+def create(
+    session: Session,
+    names: tuple[str, ...],
+    partitions: int | None,
+    replicas: int | None,
+    configs: dict[str, str],
+    if_not_exists: bool,
+    dry_run: bool,
+) -> None:
+    """Create topics."""
+
+    async def create_all(client: Client) -> None:
+        for name in names:
+            try:
+                await client.admin.create_topic(
+                    name,
+                    partitions=partitions or -1,
+                    replication_factor=replicas or -1,
+                    configs=configs,
+                    validate_only=dry_run,
+                )
+            except RequestError as error:
+                if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                    raise
+                notice(f"{name} is there already")
+            else:
+                notice(f"{name} could be created" if dry_run else f"created {name}")
+
+    session.run(create_all)
+
+
+@click.command()
+@click.argument("name", metavar="TOPIC")
+@_config_option("Set a config; repeatable.")
+@click.option(
+    "-d", "--unset", multiple=True, metavar="KEY", help="Back to the default; repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@talks_to_brokers
+@click.pass_obj
+def alter(
+    session: Session, name: str, configs: dict[str, str], unset: tuple[str, ...], dry_run: bool
+) -> None:
+    """Change a topic's configs; those not named stay as they are."""
+    if not configs and not unset:
+        raise click.UsageError("say what to change, with --config KEY=VALUE or --unset KEY")
+    session.run(
+        lambda client: client.admin.alter_configs(name, configs, unset=unset, validate_only=dry_run)
+    )
+    notice(f"{name} could be altered" if dry_run else f"altered {name}")
+
+
+@click.command("add-partitions")
+@click.argument("name", metavar="TOPIC")
+@click.option("-n", "--add", type=click.IntRange(1), help="How many to add.")
+@click.option("--total", type=click.IntRange(1), help="Or how many there shall be then.")
+@click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
+@talks_to_brokers
+@click.pass_obj
+def add_partitions(
+    session: Session, name: str, add: int | None, total: int | None, dry_run: bool
+) -> None:
+    """Add partitions to a topic. Records with keys go elsewhere from then on."""
+    if (add is None) == (total is None):
+        raise click.UsageError("say either --add N or --total N")
+
+    async def grow(client: Client) -> int:
+        count = total
+        if count is None:
+            assert add is not None
+            count = len((await client.admin.describe_topic(name)).partitions) + add
+        await client.admin.create_partitions(name, count, validate_only=dry_run)
+        return count
+
+    count = session.run(grow)
+    notice(f"{name} {'could have' if dry_run else 'has'} {count} partitions")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@talks_to_brokers
+@click.pass_obj
+def delete(session: Session, names: tuple[str, ...]) -> None:
+    """Delete topics with their records, at once and for good."""
+
+    async def delete_all(client: Client) -> None:
+        for name in names:
+            await client.admin.delete_topic(name)
+            notice(f"deleted {name}")
+
+    session.run(delete_all)

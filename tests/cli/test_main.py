@@ -1,0 +1,146 @@
+"""The command as a whole: how it lists itself, and how it fails."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import click
+import pytest
+
+from tidemark.cli.main import NOUNS, cli, most_telling, one_line, run
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+NOBODY = "127.0.0.1:1"  # Nothing listens there.
+
+
+def python(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+@pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun != "serve"])
+def test_the_table_says_of_each_noun_what_the_noun_says_of_itself(noun: str) -> None:
+    command = cli.get_command(click.Context(cli), noun)
+    assert command is not None
+    assert command.get_short_help_str(limit=100) == NOUNS[noun].help
+
+
+def test_listing_the_commands_imports_none_of_them_and_nothing_heavy() -> None:
+    loaded = python(
+        "import sys\n"
+        "from tidemark.cli.main import run\n"
+        "assert run(['--help']) == 0\n"
+        "print([m for m in sys.modules], file=sys.stdout)"
+    )
+    for heavy in ("trio", "rich", "jinja2", "yaml", "numpy", "starlette", "tidemark.client",
+                  "tidemark.cli.topic", "construct"):  # fmt: skip
+        assert f"'{heavy}'" not in loaded, heavy
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == "tidemark 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nosuch"], "No such command 'nosuch'. Try 'tidemark --help'."),
+        (["topic", "nosuch"], "No such command 'nosuch'. Try 'tidemark topic --help'."),
+        (["topic", "list", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
+        (["topic", "create", "t", "-c", "flush"], "'flush' is not KEY=VALUE"),
+        (["topic", "alter", "t"], "say what to change"),
+        (["topic", "add-partitions", "t"], "say either --add N or --total N"),
+        (["consume"], "Missing argument 'TOPIC…'"),
+        (["consume", "t", "--from", "nowhere"], "'nowhere' is not a place in a log"),
+        (["consume", "t", "-f", "%z"], "%z is not a token"),
+        (["consume", "t", "--template", "{{ range(9) }}"], "Call is not allowed"),
+        (["consume", "t", "--json", "-f", "%v"], "exclude each other"),
+        (["produce", "t", "-K", ""], "a delimiter cannot be empty"),
+        (["produce", "t", "-H", "=v"], "'=v' is not a header"),
+        (["produce", "t", "--json", "-k", "key"], "come from the lines"),
+        (["produce", "t", "/nowhere/at/all"], "No such file or directory"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_status_2(
+    arguments: Sequence[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert complaint in printed.err
+    assert printed.err.startswith("tidemark: ")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--bootstrap", NOBODY, "topic", "list"], ["topic", "list", "--bootstrap", NOBODY]],
+)
+def test_a_broker_that_is_not_there_is_one_line_and_status_1(
+    arguments: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 1
+    error = capsys.readouterr().err
+    assert NOBODY in error
+    assert error.count("\n") == 1
+
+
+def test_the_brokers_can_be_named_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TIDEMARK_BOOTSTRAP", NOBODY)
+    assert run(["topic", "list"]) == 1
+    assert NOBODY in capsys.readouterr().err
+    assert run(["topic", "list", "--bootstrap", "127.0.0.1:2"]) == 1
+    assert "127.0.0.1:2" in capsys.readouterr().err
+
+
+def test_only_verbose_shows_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--bootstrap", NOBODY, "topic", "list"])
+    assert "Traceback" not in capsys.readouterr().err
+    run(["-v", "--bootstrap", NOBODY, "topic", "list"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+REFUSED = RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic orders")
+BUG = ZeroDivisionError("division by zero")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (REFUSED, REFUSED),
+        (ExceptionGroup("", [ExceptionGroup("", [REFUSED])]), REFUSED),
+        (ExceptionGroup("", [BUG, OSError(5, "I/O error"), REFUSED]), REFUSED),
+        (BaseExceptionGroup("", [REFUSED, (stop := KeyboardInterrupt())]), stop),
+    ],
+)
+def test_of_several_exceptions_the_most_telling_is_told(
+    error: BaseException, told: BaseException
+) -> None:
+    assert most_telling(error) is told
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (REFUSED, "UNKNOWN_TOPIC_OR_PARTITION: no topic orders"),
+        (FileNotFoundError(2, "No such file or directory", "x"), "x: No such file or directory"),
+        (OSError("cannot connect to a:1:\n  refused"), "cannot connect to a:1: refused"),
+        (BUG, "a bug: ZeroDivisionError: division by zero (-v shows where)"),
+    ],
+)
+def test_an_error_is_one_line(error: BaseException, line: str) -> None:
+    assert one_line(error) == line
+
+
+def test_completion_knows_the_nouns_and_their_verbs() -> None:
+    code = (
+        "import os; os.environ |= {{'_TIDEMARK_COMPLETE': 'bash_complete', "
+        "'COMP_WORDS': '{}', 'COMP_CWORD': '{}'}}\n"
+        "from tidemark.cli.main import main; main()"
+    )
+    assert python(code.format("tidemark to", 1)) == "plain,topic\n"
+    assert "plain,describe" in python(code.format("tidemark topic ", 2)).splitlines()

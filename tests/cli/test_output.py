@@ -1,0 +1,108 @@
+"""Tables, JSON and YAML."""
+
+import io
+import json
+
+import pytest
+import yaml
+from rich.console import Console
+
+from tidemark.cli.output import (
+    Column,
+    Form,
+    Json,
+    Section,
+    cell,
+    notice,
+    print_rows,
+    print_sections,
+    progress,
+    render_table,
+)
+
+ROWS: list[dict[str, Json]] = [
+    {"name": "orders", "partitions": 12, "id": "a1"},
+    {"name": "a-longer-name", "partitions": 1, "id": None},
+]
+COLUMNS = [Column("name"), Column("partitions"), Column("id", wide=True)]
+
+
+def test_a_table_has_numbers_to_the_right_and_no_spaces_at_line_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_rows(ROWS, COLUMNS, Form.TABLE)
+    assert capsys.readouterr().out == (
+        "NAME           PARTITIONS\n"
+        "orders                 12\n"
+        "a-longer-name           1\n"
+    )  # fmt: skip
+
+
+def test_wide_shows_every_column(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(ROWS, COLUMNS, Form.WIDE)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "orders                 12  a1",
+        "a-longer-name           1  -",
+    ]
+
+
+def test_no_rows_are_a_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([], COLUMNS, Form.TABLE)
+    assert capsys.readouterr().out == "NAME  PARTITIONS\n"
+
+
+def test_json_and_yaml_carry_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(ROWS, COLUMNS, Form.JSON)
+    assert json.loads(capsys.readouterr().out) == ROWS
+    print_rows(ROWS, COLUMNS, Form.YAML)
+    assert yaml.safe_load(capsys.readouterr().out) == ROWS
+
+
+def test_a_pipe_gets_lines_of_any_length(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([{"name": "x" * 500}], [Column("name")], Form.TABLE)
+    assert capsys.readouterr().out.splitlines() == ["NAME", "x" * 500]
+
+
+def test_a_terminal_gets_what_fits_and_loses_nothing() -> None:
+    console = Console(file=io.StringIO(), width=20, color_system=None)
+    table = render_table([{"name": "x" * 30, "n": 1}], [Column("name"), Column("n")], console)
+    assert all(len(line) <= 20 for line in table.splitlines())
+    assert table.count("x") == 30
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (True, "yes"),
+        (0, "0"),
+        ([1, 2], "1,2"),
+        ([], "-"),
+        ({"stable": 1, "empty": 2}, "stable=1, empty=2"),
+        ("[bold]✓", "[bold]✓"),
+        ("\x1b[31mred\n", r"\x1b[31mred\n"),
+    ],
+)
+def test_a_cell_shows_its_value_and_never_a_control_character(value: object, text: str) -> None:
+    assert cell(value) == text  # type: ignore[arg-type]  # parametrize's values are objects
+
+
+def test_a_description_is_facts_and_the_tables_that_have_rows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sections = [
+        Section(title="partitions", rows=[{"p": 0}], columns=[Column("p")]),
+        Section(title="configs", rows=[], columns=[Column("name")]),
+    ]
+    print_sections({"name": "t"}, {"topic": "t", "parts": 1}, sections, Form.TABLE)
+    assert capsys.readouterr().out == "TOPIC  t\nPARTS  1\n\nPARTITIONS\nP\n0\n"
+    print_sections({"name": "t"}, {"topic": "t"}, sections, Form.JSON)
+    assert json.loads(capsys.readouterr().out) == {"name": "t"}
+
+
+def test_notices_and_progress_are_for_people_only(capsys: pytest.CaptureFixture[str]) -> None:
+    notice("created orders")
+    with progress("reading", total=10) as advance:
+        advance(10)
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "")

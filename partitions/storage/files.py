@@ -74,6 +74,8 @@ class Files(Protocol):
 
     def subdirectories(self, directory: str) -> list[str]: ...
 
+    def exists(self, path: str) -> bool: ...
+
     def modified_ms(self, path: str) -> int:
         """When the file's content last changed, in ms since 1970 by the clock of this machine."""
         ...
@@ -174,6 +176,9 @@ class OsFiles:
     def subdirectories(self, directory: str) -> list[str]:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries if entry.is_dir()]
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
 
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000

@@ -1,0 +1,135 @@
+"""A broker's data directory: who may use it, and where in it each partition is.
+
+| path | what |
+|------|------|
+| `lock` | locked by the broker that uses the directory; holds its process id |
+| `state.db` | see `state_db` |
+| `<topic>-<partition>/` | one partition's log |
+| `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted |
+"""
+
+import os
+import re
+from typing import Final
+from uuid import UUID
+
+from tidemark.partitions.storage.files import Files, Lock, read_file
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import TopicPartition
+
+LOCK_NAME: Final = "lock"
+STATE_DB_NAME: Final = "state.db"
+_DELETE_SUFFIX: Final = "-delete"
+_PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)")
+
+
+class DataDirectory:
+    """A data directory that this process holds the lock of."""
+
+    def __init__(self, files: Files, path: str, lock: Lock) -> None:
+        """For `open`."""
+        self.path = path
+        self._files = files
+        self._lock = lock
+
+    @classmethod
+    def open(cls, files: Files, path: str) -> "DataDirectory":
+        """Make the directory if it is not there, and lock it.
+
+        Raises `StorageError` when it cannot be used, or another broker does.
+        """
+        try:
+            _make_with_parents(files, path)
+            lock = _lock(files, f"{path}/{LOCK_NAME}")
+            files.sync_directory(path)
+        except OSError as error:
+            raise StorageError(
+                f"the data directory {path} cannot be used: {error.strerror or error}. "
+                "Give another one, or make this one writable"
+            ) from error
+        return cls(files, path, lock)
+
+    def close(self) -> None:
+        """Let another broker have it."""
+        self._lock.release()
+
+    @property
+    def state_db_path(self) -> str:
+        return f"{self.path}/{STATE_DB_NAME}"
+
+    def partition_path(self, partition: TopicPartition) -> str:
+        return f"{self.path}/{partition}"
+
+    def partitions(self) -> list[TopicPartition]:
+        """Those there are directories for."""
+        names = map(partition_of, self._files.subdirectories(self.path))
+        return sorted(partition for partition in names if partition is not None)
+
+    def create_partition(self, partition: TopicPartition) -> str:
+        """An empty directory for a partition's log; its path. Durable with `sync`."""
+        path = self.partition_path(partition)
+        self._files.make_directory(path)
+        return path
+
+    def sync(self) -> None:
+        """Block until the directories are on the disk as they are now."""
+        self._files.sync_directory(self.path)
+
+    def mark_deleted(self, partition: TopicPartition, unique: UUID) -> str:
+        """Rename a partition's directory, at once and durably, so that its name is free.
+
+        Returns the path to give to `remove`, which may take its time. After a crash between the
+        two, `deleted` finds it.
+        """
+        renamed = f"{self.partition_path(partition)}.{unique.hex}{_DELETE_SUFFIX}"
+        self._files.rename(self.partition_path(partition), renamed)
+        self.sync()
+        return renamed
+
+    def deleted(self) -> list[str]:
+        """Directories that are to be removed."""
+        return [
+            f"{self.path}/{name}"
+            for name in sorted(self._files.subdirectories(self.path))
+            if name.endswith(_DELETE_SUFFIX)
+        ]
+
+    def remove(self, path: str) -> None:
+        """Remove a directory that was marked. Blocking: large files take their time."""
+        assert path.endswith(_DELETE_SUFFIX)
+        for name in self._files.sizes(path):
+            self._files.remove(f"{path}/{name}")
+        self._files.remove_directory(path)
+
+
+def partition_of(directory_name: str) -> TopicPartition | None:
+    """The partition whose log is in a directory of this name; `None` if that is none."""
+    match = _PARTITION_NAME.fullmatch(directory_name)
+    if match is None:
+        return None
+    return TopicPartition(match[1], int(match[2]))
+
+
+def _make_with_parents(files: Files, path: str) -> None:
+    """Like `mkdir -p`, each new name synced: a data directory must not be lost with its data."""
+    missing = []
+    current = os.path.abspath(path)
+    while not files.exists(current):
+        missing.append(current)
+        current = os.path.dirname(current)
+    for directory in reversed(missing):
+        files.make_directory(directory)
+        files.sync_directory(os.path.dirname(directory))
+
+
+def _lock(files: Files, path: str) -> Lock:
+    lock = files.lock(path)
+    if lock is None:
+        holder = read_file(files, path).decode(errors="replace").strip() or "unknown"
+        raise StorageError(
+            f"the data directory {os.path.dirname(path)} is used by another broker "
+            f"(process {holder}). Stop that one, or give this one a directory of its own"
+        )
+    file = files.create(path)
+    file.pwrite(f"{os.getpid()}\n".encode(), 0)
+    return lock

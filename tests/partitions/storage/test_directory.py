@@ -1,0 +1,89 @@
+"""The data directory: one broker at a time, and names that come and go durably."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tidemark.partitions.storage.directory import DataDirectory, partition_of
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import TopicPartition
+
+EVENTS = TopicPartition("events", 0)
+
+
+def open_directory(path: Path) -> DataDirectory:
+    return DataDirectory.open(OsFiles(), str(path))
+
+
+def test_it_is_made_with_its_parents(tmp_path: Path) -> None:
+    open_directory(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b" / "lock").read_text().strip() == str(os.getpid())
+
+
+def test_a_second_broker_is_told_whose_it_is(tmp_path: Path) -> None:
+    open_directory(tmp_path)
+    with pytest.raises(StorageError, match=f"used by another broker .process {os.getpid()}."):
+        open_directory(tmp_path)
+
+
+def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
+    held = open_directory(tmp_path)
+    code = (
+        "import sys; from tidemark.partitions.storage.directory import DataDirectory;"
+        "from tidemark.partitions.storage.files import OsFiles;"
+        "DataDirectory.open(OsFiles(), sys.argv[1])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "StorageError" in refused.stderr
+    held.close()
+    subprocess.run(command, check=True, timeout=60)
+
+
+def test_a_directory_that_was_closed_can_be_opened_again(tmp_path: Path) -> None:
+    open_directory(tmp_path).close()
+    open_directory(tmp_path)
+
+
+def test_a_directory_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be used: Not a directory"):
+        open_directory(tmp_path / "file" / "data")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_directory_is_a_storage_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="Permission denied"):
+        open_directory(tmp_path)
+
+
+def test_partitions_are_found_by_their_directories(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    for partition in (TopicPartition("with-dash", 12), EVENTS):
+        directory.create_partition(partition)
+    (tmp_path / "lost+found").mkdir()
+    assert directory.partitions() == [EVENTS, TopicPartition("with-dash", 12)]
+
+
+def test_a_deleted_partition_frees_its_name_at_once_and_is_removed_later(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    path = directory.create_partition(EVENTS)
+    (Path(path) / "00000000000000000000.log").write_bytes(b"data")
+    marked = directory.mark_deleted(EVENTS, UUID(int=5))
+    assert marked == f"{path}.{UUID(int=5).hex}-delete"
+    assert directory.partitions() == []
+    assert directory.deleted() == [marked]
+    directory.create_partition(EVENTS)
+    directory.remove(marked)
+    assert (directory.partitions(), directory.deleted()) == ([EVENTS], [])
+
+
+@pytest.mark.parametrize("name", ["events", "events-", "events-x", "-1", f"a-1.{'0' * 32}-delete"])
+def test_a_name_that_is_no_partitions(name: str) -> None:
+    assert partition_of(name) is None

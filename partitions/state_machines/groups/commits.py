@@ -1,0 +1,62 @@
+"""OffsetCommit: who may commit in a group's name (trap G7), and what is written."""
+
+from tidemark.partitions.state_machines.groups.effects import ReplyWhenStored, Turn
+from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.records import offset_record
+from tidemark.partitions.state_machines.groups.requests import (
+    Commit,
+    CommitAnswer,
+    GroupState,
+    OffsetToCommit,
+)
+from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.protocol.errors import ErrorCode
+
+
+def commit(group: Group, request: Commit, token: Token, turn: Turn) -> None:
+    """Write the offsets; the answer waits until they are durable."""
+    error = _check(group, request)
+    if error is not ErrorCode.NONE:
+        turn.reply(token, CommitAnswer(error=error))
+        return
+    if request.generation >= 0:
+        group.expect_heartbeat(group.members[request.member_id], turn.at.ticks_ms)
+    bytes_max = turn.settings.offset_metadata_bytes_max
+    too_large = {
+        partition: ErrorCode.OFFSET_METADATA_TOO_LARGE
+        for partition, offset in request.offsets.items()
+        if not _fits(offset, bytes_max)
+    }
+    records = [
+        offset_record(request, partition, offset, turn.at.wall_ms)
+        for partition, offset in request.offsets.items()
+        if partition not in too_large
+    ]
+    answer = CommitAnswer(refused_partitions=too_large)
+    if records:
+        turn.persist(records, ReplyWhenStored(token, answer))
+    else:
+        turn.reply(token, answer)
+
+
+def _check(group: Group, request: Commit) -> ErrorCode:
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if request.generation < 0 and group.state is GroupState.EMPTY:
+        # An administrator, or a consumer that assigns itself: nobody else is there to disturb.
+        return ErrorCode.NONE
+    error = group.check_member(request.member_id, request.instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        # It knows the generation but not yet its part in it, so what it commits is another's.
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    # While preparing, the members of the last generation commit what they have done before they
+    # join the next.
+    return ErrorCode.NONE
+
+
+def _fits(offset: OffsetToCommit, bytes_max: int) -> bool:
+    return len(offset.metadata.encode()) <= bytes_max

@@ -1,0 +1,52 @@
+"""What administrators see of a group."""
+
+from dataclasses import dataclass
+
+from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.requests import GroupState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """`protocol` and the members' metadata are empty while no protocol is agreed on."""
+
+    group_id: str
+    state: GroupState
+    protocol_type: str
+    protocol: str = ""
+    members: tuple[MemberDescription, ...] = ()
+
+
+def describe(group: Group) -> GroupDescription:
+    is_stable = group.state is GroupState.STABLE
+    return GroupDescription(
+        group_id=group.id,
+        state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol=(group.protocol or "") if is_stable else "",
+        members=tuple(
+            _describe_member(member, group.protocol if is_stable else None)
+            for member in group.members.values()
+        ),
+    )
+
+
+def _describe_member(member: Member, protocol: str | None) -> MemberDescription:
+    return MemberDescription(
+        member_id=member.id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        metadata=member.metadata(protocol),
+        assignment=member.assignment,
+    )

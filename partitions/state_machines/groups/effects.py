@@ -1,0 +1,134 @@
+"""What goes into a step of the coordinator beside the request, and what comes out of it.
+
+A step never waits. It says whom to answer now and what to append to the log; an answer that
+promises durability is kept back until the caller reports that the write it hangs on is durable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.requests import Answer
+from tidemark.partitions.state_machines.groups.settings import GroupSettings
+from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.protocol.messages.consumer_offsets import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant:
+    """A moment on both clocks."""
+
+    ticks_ms: int
+    """On a clock that only goes forward: what deadlines are in."""
+    wall_ms: int
+    """The time of day, since 1970: what timestamps are in."""
+
+
+class LogRecord(NamedTuple):
+    """A record of `__consumer_offsets`; no value is a tombstone."""
+
+    key: OffsetCommitKey | GroupMetadataKey
+    value: OffsetCommitValue | GroupMetadataValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    token: Token
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Records to append as one batch. Writes are appended, and reported, in their order."""
+
+    number: int
+    records: tuple[LogRecord, ...]
+
+
+@dataclass(slots=True)
+class Effects:
+    """What a step came to. The caller replies at once, and appends the writes in order."""
+
+    replies: list[Reply] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWhenStored:
+    token: Token
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentStored:
+    """A generation's assignment is durable, so that its members may have it."""
+
+    group: Group
+    generation: int
+    assignments: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticMemberStored:
+    """A static member's new id is durable, so that it may learn it."""
+
+    group: Group
+    member_id: str
+    token: Token
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDeleted:
+    """A group's tombstones are durable. Nobody waits if it expired by itself."""
+
+    group: Group
+    token: Token | None
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class NothingMore:
+    """A write that nobody waits for."""
+
+
+Then = ReplyWhenStored | AssignmentStored | StaticMemberStored | GroupDeleted | NothingMore
+"""What a write makes possible once it is durable."""
+
+
+class Unstored(NamedTuple):
+    """A write that was handed out and not reported yet."""
+
+    records: tuple[LogRecord, ...]
+    then: Then
+
+
+class Turn:
+    """One step at work: its time and settings, and where its effects gather."""
+
+    __slots__ = ("_unstored", "_write_number", "at", "effects", "settings")
+
+    def __init__(
+        self, at: Instant, settings: GroupSettings, unstored: dict[int, Unstored], write_number: int
+    ) -> None:
+        self.at = at
+        self.settings = settings
+        self.effects = Effects()
+        self._unstored = unstored
+        self._write_number = write_number
+
+    def reply(self, token: Token, answer: Answer) -> None:
+        self.effects.replies.append(Reply(token, answer))
+
+    def persist(self, records: Sequence[LogRecord], then: Then) -> None:
+        """Have `records` appended, and `then` happen once they are durable."""
+        write = Write(self._write_number, tuple(records))
+        self._write_number += 1
+        self._unstored[write.number] = Unstored(write.records, then)
+        self.effects.writes.append(write)

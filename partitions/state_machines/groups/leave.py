@@ -1,0 +1,37 @@
+"""LeaveGroup: members go, each by itself or several at an administrator's word (trap G12)."""
+
+from tidemark.partitions.state_machines.groups.effects import Turn
+from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.rebalance import rebalance_or_complete
+from tidemark.partitions.state_machines.groups.requests import (
+    UNKNOWN_MEMBER,
+    GroupState,
+    Leave,
+    LeaveAnswer,
+    Leaver,
+)
+from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.partitions.state_machines.groups.waiting import remove_member
+from tidemark.protocol.errors import ErrorCode
+
+
+def leave(group: Group, request: Leave, token: Token, turn: Turn) -> None:
+    """Answer for each leaver; one rebalance for all that went."""
+    outcomes = tuple((leaver, _leave_one(group, leaver, turn)) for leaver in request.leavers)
+    turn.reply(token, LeaveAnswer(members=outcomes))
+    has_changed = any(error is ErrorCode.NONE for _, error in outcomes)
+    if has_changed and group.state is not GroupState.EMPTY:
+        rebalance_or_complete(group, turn)
+
+
+def _leave_one(group: Group, leaver: Leaver, turn: Turn) -> ErrorCode:
+    member_id = leaver.member_id
+    if member_id == UNKNOWN_MEMBER and leaver.instance_id is not None:
+        # An administrator names the instance, whatever process stands behind it.
+        member_id = group.static_ids.get(leaver.instance_id, UNKNOWN_MEMBER)
+    elif group.pending.pop(member_id, None) is not None:
+        return ErrorCode.NONE
+    error = group.check_member(member_id, leaver.instance_id)
+    if error is ErrorCode.NONE:
+        remove_member(group, group.members[member_id], turn)
+    return error

@@ -1,0 +1,130 @@
+"""From one generation to the next: the join phase, its delays and deadlines, and its end.
+
+```
+        first join                 all joined, or time is up           leader's assignment stored
+EMPTY ─────────────▶ PREPARING ──────────────────────────────▶ COMPLETING ─────────────▶ STABLE
+  ▲                   ▲   │ nobody left                          │  a join, a leave, a death │
+  └───────────────────┼───┘                                      │                           │
+                      └──────────────────────────────────────────┴───────────────────────────┘
+```
+"""
+
+from tidemark.partitions.state_machines.groups.effects import NothingMore, Turn
+from tidemark.partitions.state_machines.groups.group import NEVER, Group
+from tidemark.partitions.state_machines.groups.records import group_record
+from tidemark.partitions.state_machines.groups.requests import GroupState
+from tidemark.partitions.state_machines.groups.waiting import refuse_syncs
+from tidemark.protocol.errors import ErrorCode
+
+
+def rebalance_or_complete(group: Group, turn: Turn) -> None:
+    """Somebody came, went or changed: begin a rebalance, or end the one under way if it can."""
+    if group.state is GroupState.PREPARING_REBALANCE:
+        complete_if_all_joined(group, turn)
+    else:
+        prepare_rebalance(group, turn)
+
+
+def prepare_rebalance(group: Group, turn: Turn) -> None:
+    """Ask every member to join again; it learns so from its next heartbeat."""
+    was_empty = group.state is GroupState.EMPTY
+    refuse_syncs(group, turn, ErrorCode.REBALANCE_IN_PROGRESS)
+    group.is_storing_assignment = False
+    group.unsynced.clear()
+    group.sync_deadline_ms = NEVER
+    group.enter(GroupState.PREPARING_REBALANCE, turn.at.wall_ms)
+    if was_empty:
+        _wait_for_more_members(group, turn)
+    elif group.all_joined:
+        complete_join(group, turn)
+    else:
+        _set_join_deadline(group, turn.at.ticks_ms + group.rebalance_timeout_ms())
+
+
+def complete_if_all_joined(group: Group, turn: Turn) -> None:
+    """End the join phase if nobody is missing. An initial rebalance waits for its time."""
+    if (
+        group.state is GroupState.PREPARING_REBALANCE
+        and group.all_joined
+        and not group.is_initial_rebalance
+    ):
+        complete_join(group, turn)
+
+
+def join_phase_is_over(group: Group, turn: Turn) -> None:
+    """The join phase's time is up: go on without those that are missing, or wait for newcomers."""
+    now, limit = turn.at.ticks_ms, group.initial_limit_ms
+    if limit is not None and group.had_newcomer and now < limit:
+        group.had_newcomer = False
+        _set_join_deadline(group, min(now + turn.settings.initial_rebalance_delay_ms, limit))
+    else:
+        complete_join(group, turn)
+
+
+def complete_join(group: Group, turn: Turn) -> None:
+    """Form the next generation of those that joined.
+
+    Dynamic members that did not are out. Static ones stay until their session ends: they come
+    back under the same name. If only such are left, there is nobody to lead, and the phase goes on.
+    """
+    for member in [m for m in group.members.values() if not (m.is_joining or m.is_static)]:
+        group.remove(member)
+    if group.members and not _elect_joined_leader(group):
+        _set_join_deadline(group, turn.at.ticks_ms + group.rebalance_timeout_ms())
+        return
+    group.join_deadline_ms = NEVER
+    group.initial_limit_ms = None
+    group.generation += 1
+    if group.members:
+        _await_syncs(group, turn)
+    else:
+        _become_empty(group, turn)
+
+
+def _wait_for_more_members(group: Group, turn: Turn) -> None:
+    # Members of a service start within seconds of each other: one rebalance for all of them.
+    delay, now = turn.settings.initial_rebalance_delay_ms, turn.at.ticks_ms
+    group.initial_limit_ms = now + max(delay, group.rebalance_timeout_ms())
+    group.had_newcomer = False
+    _set_join_deadline(group, now + delay)
+    if delay == 0:
+        complete_join(group, turn)
+
+
+def _set_join_deadline(group: Group, deadline_ms: int) -> None:
+    group.join_deadline_ms = deadline_ms
+    group.wake_by(deadline_ms)
+
+
+def _elect_joined_leader(group: Group) -> bool:
+    """Make sure that the leader is one that joined; whether there is any."""
+    assert group.leader is not None
+    if group.members[group.leader].is_joining:
+        return True
+    for member in group.members.values():
+        if member.is_joining:
+            group.leader = member.id
+            return True
+    return False
+
+
+def _await_syncs(group: Group, turn: Turn) -> None:
+    now = turn.at.ticks_ms
+    group.protocol = group.elect_protocol()
+    group.enter(GroupState.COMPLETING_REBALANCE, turn.at.wall_ms)
+    for member in group.members.values():
+        group.unsynced[member.id] = None
+        token = group.end_join(member)
+        if token is not None:
+            turn.reply(token, group.joined(member))
+        member.is_new = False
+        group.expect_heartbeat(member, now)
+    group.sync_deadline_ms = now + group.rebalance_timeout_ms()
+    group.wake_by(group.sync_deadline_ms)
+
+
+def _become_empty(group: Group, turn: Turn) -> None:
+    group.protocol = None
+    group.enter(GroupState.EMPTY, turn.at.wall_ms)
+    # If this is lost, the former generation comes back after a restart, and times out.
+    turn.persist([group_record(group, {})], NothingMore())

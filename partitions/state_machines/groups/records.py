@@ -1,0 +1,116 @@
+"""A group as records of `__consumer_offsets`, and those records as bytes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tidemark.partitions.state_machines.groups.effects import LogRecord
+from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.requests import Commit, OffsetToCommit
+from tidemark.protocol.messages import consumer_offsets
+from tidemark.protocol.messages.consumer_offsets import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from tidemark.protocol.types import TopicPartition
+
+_OFFSET_KEY_VERSION: Final = 1
+_GROUP_KEY_VERSION: Final = 2
+# What Kafka 2.1 to 4 write and read. Of the versions of a commit only 1 says when it expires.
+_OFFSET_VALUE_VERSION: Final = 3
+_EXPIRING_OFFSET_VALUE_VERSION: Final = 1
+_GROUP_VALUE_VERSION: Final = 3
+
+NO_EXPIRY: Final = -1
+
+
+def group_record(group: Group, assignments: Mapping[str, bytes]) -> LogRecord:
+    """The group's present generation with `assignments` by member id; none is an empty one."""
+    members = [
+        MemberMetadata(
+            member_id=member.id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout=member.rebalance_timeout_ms,
+            session_timeout=member.session_timeout_ms,
+            subscription=member.metadata(group.protocol),
+            assignment=assignments.get(member.id, b""),
+        )
+        for member in group.members.values()
+    ]
+    return LogRecord(
+        GroupMetadataKey(group=group.id),
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol=group.protocol,
+            leader=group.leader,
+            current_state_timestamp=group.state_since_ms,
+            members=tuple(members),
+        ),
+    )
+
+
+def group_tombstone(group_id: str) -> LogRecord:
+    return LogRecord(GroupMetadataKey(group=group_id), None)
+
+
+def offset_record(
+    request: Commit, partition: TopicPartition, commit: OffsetToCommit, wall_ms: int
+) -> LogRecord:
+    expires = request.retention_ms >= 0
+    return LogRecord(
+        _offset_key(request.group_id, partition),
+        OffsetCommitValue(
+            offset=commit.offset,
+            leader_epoch=commit.leader_epoch,
+            metadata=commit.metadata,
+            commit_timestamp=wall_ms,
+            expire_timestamp=wall_ms + request.retention_ms if expires else NO_EXPIRY,
+        ),
+    )
+
+
+def offset_tombstone(group_id: str, partition: TopicPartition) -> LogRecord:
+    return LogRecord(_offset_key(group_id, partition), None)
+
+
+def _offset_key(group_id: str, partition: TopicPartition) -> OffsetCommitKey:
+    return OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+
+
+def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
+    """Key and value as Kafka writes them; the value of a tombstone is None."""
+    key, value = record
+    key_version = _OFFSET_KEY_VERSION if isinstance(key, OffsetCommitKey) else _GROUP_KEY_VERSION
+    encoded_key = consumer_offsets.encode_record(key, key_version)
+    match value:
+        case None:
+            return encoded_key, None
+        case OffsetCommitValue() if value.expire_timestamp != NO_EXPIRY:
+            version = _EXPIRING_OFFSET_VALUE_VERSION
+        case OffsetCommitValue():
+            version = _OFFSET_VALUE_VERSION
+        case GroupMetadataValue():
+            version = _GROUP_VALUE_VERSION
+    return encoded_key, consumer_offsets.encode_record(value, version)
+
+
+def decode_record(key: bytes, value: bytes | None) -> LogRecord | None:
+    """The record, or None for a kind that is not known here, such as Kafka's newer groups.
+
+    Raises `MalformedMessage` for bytes that do not parse.
+    """
+    decoded_key = consumer_offsets.decode_key(key)
+    match decoded_key:
+        case None:
+            return None
+        case _ if value is None:
+            return LogRecord(decoded_key, None)
+        case OffsetCommitKey():
+            return LogRecord(decoded_key, consumer_offsets.decode_value(OffsetCommitValue, value))
+        case GroupMetadataKey():
+            return LogRecord(decoded_key, consumer_offsets.decode_value(GroupMetadataValue, value))

@@ -1,0 +1,22 @@
+"""The coordinator's settings, with Kafka's defaults."""
+
+from dataclasses import dataclass
+
+_MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    initial_rebalance_delay_ms: int = 3_000
+    """How long an empty group waits for more members after the first; each that comes in that time
+    makes it wait as long again, within the rebalance timeout. 0 does not wait."""
+
+    session_timeout_min_ms: int = 6_000
+    session_timeout_max_ms: int = 30 * _MINUTE_MS
+    group_members_max: int = 2**31 - 1
+    offset_metadata_bytes_max: int = 4_096
+    offsets_retention_ms: int = 7 * 24 * 60 * _MINUTE_MS
+
+    new_member_timeout_ms: int = 5 * _MINUTE_MS
+    """How long a member that was never in a generation may wait for one. It does not know its id
+    yet, so it cannot send heartbeats, and nothing else tells whether it is still there."""

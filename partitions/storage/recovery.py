@@ -164,7 +164,9 @@ class Recovery:
         if segment.size_bytes > _SMALL_SEGMENT_BYTES:
             position = segment.boundary_at(segment.size_bytes - 1, not_before=0)
         end_offset = segment.base_offset
-        for _, header in segment.batches_from(position):
+        for at, header in segment.batches_from(position):
+            if at > position and header.base_offset != end_offset:
+                raise corrupt(segment.path, at, _misplaced(header, end_offset))
             end_offset = header.next_offset
         return end_offset
 
@@ -228,7 +230,7 @@ class Recovery:
         """What the CRC does not cover, against the neighbours."""
         epoch = header.partition_leader_epoch
         if header.base_offset != expected:
-            raise CorruptBatch(position, f"offset {header.base_offset} where {expected} is next")
+            raise CorruptBatch(position, _misplaced(header, expected))
         if epoch < self._epoch:
             raise CorruptBatch(position, f"leader epoch {epoch} after {self._epoch}")
         if self._epoch_max is not None and epoch > self._epoch_max:
@@ -305,6 +307,10 @@ class Recovery:
                 continue
             for _, header in segment.batches_from(segment.position_of(self._observed_to)):
                 self._observer.on_batch(header)
+
+
+def _misplaced(header: BatchHeader, expected: Offset) -> str:
+    return f"offset {header.base_offset} where {expected} is next"
 
 
 class _Torn(Exception):

@@ -1,0 +1,234 @@
+"""What opening a log accepts, repairs and refuses."""
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import Epoch, Offset
+from tidemark.testing.memory_files import MemoryFiles
+
+DIRECTORY = "/p-0"
+SETTINGS = LogSettings(segment_bytes=400, index_interval_bytes=100)
+
+
+def path(base_offset: int, suffix: str = ".log") -> str:
+    return f"{DIRECTORY}/{base_offset:020d}{suffix}"
+
+
+def open_log(files: MemoryFiles, recovery_point: int = 0, start_offset: int = 0) -> Log:
+    return Log.open(
+        files,
+        DIRECTORY,
+        SETTINGS,
+        recovery_point=Offset(recovery_point),
+        start_offset=Offset(start_offset),
+    )
+
+
+def closed_log(batches: int = 20) -> MemoryFiles:
+    """A log of one-record batches in segments of four, closed in order."""
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    log = open_log(files)
+    for number in range(batches):
+        log.append(batch(number, size=20))
+    log.close()
+    return files
+
+
+def flip(files: MemoryFiles, path: str, position: int) -> None:
+    file = files.open(path)
+    byte = file.pread(1, position)[0]
+    file.pwrite(bytes([byte ^ 0x10]), position)
+
+
+def contents(files: MemoryFiles) -> dict[str, bytes]:
+    return {
+        name: files.open(f"{DIRECTORY}/{name}").pread(size, 0)
+        for name, size in files.sizes(DIRECTORY).items()
+    }
+
+
+def everything(log: Log) -> bytes:
+    parts, offset = [], log.start_offset
+    while offset < log.end_offset:
+        # One batch at a time: they have one record each.
+        parts.append(log.read(offset, bytes_max=1, end_offset=log.end_offset).read())
+        offset = Offset(offset + 1)
+    return b"".join(parts)
+
+
+WHOLE = b"".join(batch(number, size=20) for number in range(20))
+BATCH_BYTES = len(batch(0, size=20))
+
+
+def test_segments_are_as_the_other_tests_expect() -> None:
+    names = sorted(name for name in closed_log().sizes(DIRECTORY) if name.endswith(".log"))
+    assert names == [f"{base:020d}.log" for base in (0, 4, 8, 12, 16)]
+
+
+@pytest.mark.parametrize("field", [0, 9, 16])  # base offset, length, magic
+@pytest.mark.parametrize("number", [0, 1, 3])
+@pytest.mark.parametrize("segment", [0, 8, 16])
+def test_a_header_that_is_wrong_below_the_recovery_point_is_refused(
+    segment: int, number: int, field: int
+) -> None:
+    files = closed_log(21)
+    flip(files, path(segment), number * BATCH_BYTES + field)
+    before = contents(files)
+    with pytest.raises(StorageError, match=rf"{segment:020d}\.log is corrupt at byte"):
+        open_log(files, recovery_point=20)
+    assert contents(files) == before
+
+
+def test_a_wrong_crc_below_the_recovery_point_is_found_by_who_reads_it_not_by_the_start() -> None:
+    """The start stays fast; `tidemark log verify` looks at every byte."""
+    files = closed_log()
+    flip(files, path(16), BATCH_BYTES - 1)
+    assert open_log(files, recovery_point=20).recovery.clean
+
+
+def test_corruption_in_the_middle_does_not_shorten_the_log() -> None:
+    files = closed_log()
+    flip(files, path(16), BATCH_BYTES + 5)
+    before = contents(files)
+    with pytest.raises(StorageError, match="corrupt at byte 88: offset") as caught:
+        open_log(files, recovery_point=18)
+    assert "tidemark log verify" in str(caught.value)
+    assert contents(files) == before
+
+
+def test_a_log_that_is_shorter_than_what_was_synced_is_refused() -> None:
+    files = closed_log()
+    files.open(path(16)).truncate(BATCH_BYTES)
+    with pytest.raises(StorageError, match="ends at offset 17, but was on the disk up to 20"):
+        open_log(files, recovery_point=20)
+
+
+def test_a_missing_segment_is_refused_and_the_rest_left_untouched() -> None:
+    files = closed_log()
+    files.remove(path(8))
+    before = {name for name in contents(files) if name.endswith(".log")}
+    with pytest.raises(StorageError, match="ends at offset 8, the next segment begins at 12"):
+        open_log(files, recovery_point=19)
+    assert {name for name in contents(files) if name.endswith(".log")} == before
+
+
+def test_the_oldest_segment_may_be_gone_by_retention() -> None:
+    files = closed_log()
+    files.remove(path(0))
+    assert open_log(files, recovery_point=20).start_offset == 4
+
+
+def test_an_empty_directory_where_records_were_synced_is_refused() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    with pytest.raises(StorageError, match="ends at offset 0, but was on the disk up to 5"):
+        open_log(files, recovery_point=5)
+
+
+def test_a_gap_above_the_recovery_point_ends_the_log() -> None:
+    files = closed_log()
+    files.remove(path(12))
+    log = open_log(files, recovery_point=6)
+    assert (log.end_offset, log.recovery.removed_segments) == (12, 1)
+    assert log.recovery.cut is not None
+    assert "ends at offset 12" in log.recovery.cut.what
+    log.append(batch(12, size=20))
+    assert everything(log) == WHOLE[: 13 * BATCH_BYTES]
+
+
+def test_a_segment_torn_above_the_recovery_point_takes_those_behind_it_along() -> None:
+    files = closed_log()
+    flip(files, path(8), BATCH_BYTES * 2 + 70)
+    log = open_log(files, recovery_point=6)
+    assert (log.end_offset, log.recovery.removed_segments) == (10, 2)
+    assert log.recovery.cut_bytes == 10 * BATCH_BYTES
+    assert sorted(name for name in files.sizes(DIRECTORY) if name.endswith(".log")) == [
+        f"{base:020d}.log" for base in (0, 4, 8)
+    ]
+    assert everything(log) == WHOLE[: 10 * BATCH_BYTES]
+
+
+def test_a_segment_torn_at_its_first_byte_is_removed_whole() -> None:
+    files = closed_log()
+    flip(files, path(8), 0)
+    log = open_log(files, recovery_point=6)
+    assert (log.end_offset, log.recovery.removed_segments) == (8, 3)
+    log.append(batch(8, size=20))
+    assert everything(log) == WHOLE[: 9 * BATCH_BYTES]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("content", [None, b"", b"\0" * 24, b"\x7f" * 24, b"abc"])
+@pytest.mark.parametrize("recovery_point", [20, 19])
+def test_indexes_that_are_missing_or_wrong_change_no_answer(
+    suffix: str, content: bytes | None, recovery_point: int
+) -> None:
+    files = closed_log()
+    for name in [name for name in files.sizes(DIRECTORY) if name.endswith(suffix)]:
+        files.remove(f"{DIRECTORY}/{name}")
+        if content is not None:
+            files.create(f"{DIRECTORY}/{name}").pwrite(content, 0)
+    log = open_log(files, recovery_point=recovery_point)
+    assert everything(log) == WHOLE
+    for offset in range(20):
+        found = log.find_timestamp(1000 + offset, end_offset=Offset(20))
+        assert found == (1000 + offset, offset)
+    log.append(batch(20, size=20))
+    assert log.max_timestamp(end_offset=Offset(21)) == (1020, 20)
+
+
+def test_leftovers_of_interrupted_writes_are_removed() -> None:
+    files = closed_log()
+    for name in (f"{8:020d}.index.tmp", f"{9:020d}.index", f"{9:020d}.timeindex"):
+        files.create(f"{DIRECTORY}/{name}")
+    files.create(f"{DIRECTORY}/partition.metadata")
+    before = set(closed_log().sizes(DIRECTORY))
+    assert everything(open_log(files, recovery_point=20)) == WHOLE
+    assert set(files.sizes(DIRECTORY)) == before | {"partition.metadata"}
+
+
+def test_segments_below_the_log_start_are_removed_even_with_a_gap_between_them() -> None:
+    files = closed_log()
+    files.remove(path(4))
+    log = open_log(files, recovery_point=20, start_offset=9)
+    assert (log.start_offset, log.segment_count) == (9, 3)
+    assert path(0) not in files.sizes(DIRECTORY)
+
+
+def test_a_log_that_a_crash_left_below_its_start_begins_anew_at_the_start() -> None:
+    files = closed_log()
+    for base in (12, 16):
+        files.remove(path(base))
+    log = open_log(files, recovery_point=4, start_offset=15)
+    assert (log.start_offset, log.end_offset) == (15, 15)
+    log.append(batch(15, size=20))
+    log.sync()
+    assert open_log(files, recovery_point=16, start_offset=15).end_offset == 16
+
+
+def test_a_leader_epoch_that_goes_back_is_not_believed() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    files.create(path(0)).pwrite(batch(0, epoch=3) + batch(1, epoch=2), 0)
+    assert open_log(files).end_offset == 1
+
+
+def test_a_leader_epoch_that_was_never_opened_is_not_believed() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    files.create(path(0)).pwrite(batch(0, epoch=3) + batch(1, epoch=9), 0)
+    log = Log.open(files, DIRECTORY, SETTINGS, epoch_max=Epoch(3))
+    assert log.end_offset == 1
+
+
+def test_a_clean_start_reads_a_few_headers_only() -> None:
+    files = closed_log()
+    seen: list[BatchHeader] = []
+    log = Log.open(files, DIRECTORY, SETTINGS, recovery_point=Offset(20), on_batch=seen.append)
+    assert log.recovery.clean
+    assert [header.base_offset for header in seen] == list(range(20))

@@ -61,7 +61,7 @@ class CreatableTopic(Struct):
 class CreateTopicsRequest(Message):
     """Creates topics."""
 
-    topics: Sequence[CreatableTopic] = wire(array(CreatableTopic), "The topics to create.")
+    topics: Sequence[CreatableTopic] = wire(array(CreatableTopic), "What to create.")
     timeout_ms: int = wire(INT32, "How long the broker may take, in milliseconds.", default=60000)
     validate_only: bool = wire(BOOL, "Whether to check only, and change nothing.", default=False)
 

@@ -38,7 +38,7 @@ class DeleteTopicsRequest(Message):
         array(DeleteTopicState), "The topics to delete.", since=6, default=()
     )
     topic_names: Sequence[str] = wire(
-        array(STRING), "The names of the topics to delete.", until=5, default=(), ignorable=True
+        array(STRING), "Which topics to delete, by name.", until=5, default=(), ignorable=True
     )
     timeout_ms: int = wire(INT32, "How long the broker may take, in milliseconds.")
 

@@ -22,7 +22,7 @@ class DescribableLogDirTopic(Struct):
     """The partitions asked about in one topic."""
 
     topic: str = wire(STRING, "The topic.")
-    partitions: Sequence[int] = wire(array(INT32), "The partitions.")
+    partitions: Sequence[int] = wire(array(INT32), "Its partitions.")
 
 
 @message(versions=(1, 4), flexible_since=2)
@@ -56,7 +56,7 @@ class DescribeLogDirsTopic(Struct):
 
     name: str = wire(STRING, "The topic.")
     partitions: Sequence[DescribeLogDirsPartition] = wire(
-        array(DescribeLogDirsPartition), "The partitions."
+        array(DescribeLogDirsPartition), "Its partitions."
     )
 
 

@@ -1,0 +1,68 @@
+"""Slices of a buffer as Arrow arrays."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.protocol.records.columns.cursor import HeaderSlices, Slices
+from tidemark.protocol.records.columns.schema import HEADERS_TYPE
+from tidemark.protocol.records.columns.varints import Integers
+
+
+def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
+    """The byte strings, copied out of `buffer` by Arrow.
+
+    A binary array is offsets into a buffer, so the slices and the gaps between them are one without
+    any copy: every second element. `take` then makes a compact array of those.
+    """
+    count = len(slices.starts)
+    if not count or slices.lengths.max() < 0:
+        return pa.nulls(count, pa.binary())
+    nulls = slices.lengths < 0
+    has_nulls = nulls.any()
+    lengths = np.maximum(slices.lengths, 0) if has_nulls else slices.lengths
+    bounds = np.empty(2 * count + 1, np.int32)
+    bounds[0:-1:2] = slices.starts
+    np.add(slices.starts, lengths, out=bounds[1::2], casting="unsafe")
+    bounds[-1] = bounds[-2]
+    gapped = pa.BinaryArray.from_buffers(
+        pa.binary(), 2 * count, [None, pa.py_buffer(bounds), buffer]
+    )
+    indices = pa.array(np.arange(0, 2 * count, 2, dtype=np.int32))
+    compact = pc.take(gapped, indices, boundscheck=False)
+    if not has_nulls:
+        return compact
+    _, offsets, data = compact.buffers()
+    return pa.BinaryArray.from_buffers(pa.binary(), count, [_validity(~nulls), offsets, data])
+
+
+def headers_array(buffer: pa.Buffer, headers: HeaderSlices) -> pa.ListArray:
+    """Raises `ValueError` for a key that is not UTF-8."""
+    count = len(headers.counts)
+    offsets = np.zeros(count + 1, np.int32)
+    pairs = _NO_HEADERS
+    if len(headers.keys.starts):
+        np.cumsum(headers.counts, out=offsets[1:])
+        pairs = pa.StructArray.from_arrays(
+            [
+                binary_array(buffer, headers.keys).cast(pa.string()),
+                binary_array(buffer, headers.values),
+            ],
+            fields=list(HEADERS_TYPE.value_type),
+        )
+    return pa.Array.from_buffers(
+        HEADERS_TYPE, count, [None, pa.py_buffer(offsets)], children=[pairs]
+    )
+
+
+_NO_HEADERS: Final = pa.array([], HEADERS_TYPE.value_type)
+
+
+def _validity(valid: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def timestamps_array(milliseconds: Integers) -> pa.TimestampArray:
+    return pa.array(milliseconds).view(pa.timestamp("ms", tz="UTC"))

@@ -1,0 +1,87 @@
+"""One position in each record of a buffer, all moved together from field to field."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
+
+_HEADERS_MAX: Final = 64
+"""Headers are read one per record and round; a record with more is not worth the rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Where byte strings lie in a buffer, in rising order; a null has a length of -1."""
+
+    starts: Integers
+    lengths: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderSlices:
+    """How many headers each record has, and all their keys and values in order."""
+
+    counts: Integers
+    keys: Slices
+    values: Slices
+
+
+class Cursor:
+    """Reads what is at its positions and leaves them behind it.
+
+    All methods raise `IndexError`, `ValueError` or `Unusual` if the bytes there are not right.
+    """
+
+    def __init__(self, reader: VarintReader, positions: Integers) -> None:
+        self._reader = reader
+        self.positions = positions
+
+    def varints(self) -> Integers:
+        values, self.positions = self._reader.read(self.positions)
+        return values
+
+    def slices(self) -> Slices:
+        """A length and as many bytes; the bytes themselves are only walked past."""
+        lengths = self.varints()
+        slices = Slices(self.positions, lengths)
+        least = lengths.min(initial=0)
+        if least < -1:
+            raise ValueError(f"a length of {least}")
+        if least == 0:
+            self.positions = self.positions + lengths
+        elif lengths.max() >= 0:
+            self.positions = self.positions + np.maximum(lengths, 0)
+        return slices
+
+    def headers(self, ends: Integers) -> HeaderSlices:
+        """The headers of each record, which reach exactly to its end."""
+        counts = self.varints()
+        least, most = counts.min(initial=0), counts.max(initial=0)
+        if least < 0 or most > _HEADERS_MAX:
+            raise Unusual
+        if not most:
+            self._check_ends(ends)
+            none = np.empty(0, np.int64)
+            return HeaderSlices(counts, Slices(none, none), Slices(none, none))
+        first = np.cumsum(counts) - counts
+        total = int(counts.sum())
+        keys = Slices(np.empty(total, np.int64), np.empty(total, np.int64))
+        values = Slices(np.empty(total, np.int64), np.empty(total, np.int64))
+        for done in range(most):
+            having = np.flatnonzero(counts > done)
+            inner = Cursor(self._reader, self.positions[having])
+            for column, null_allowed in ((keys, False), (values, True)):
+                slices = inner.slices()
+                if not null_allowed and slices.lengths.min() < 0:
+                    raise ValueError("a header without a key")
+                column.starts[first[having] + done] = slices.starts
+                column.lengths[first[having] + done] = slices.lengths
+            self.positions[having] = inner.positions
+        self._check_ends(ends)
+        return HeaderSlices(counts, keys, values)
+
+    def _check_ends(self, ends: Integers) -> None:
+        if (self.positions != ends).any():
+            raise ValueError("a record does not end where its length says")

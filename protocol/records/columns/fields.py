@@ -1,0 +1,118 @@
+"""The columns of a buffer of records, each field of all records read at once."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from tidemark.protocol.records.columns.arrays import (
+    binary_array,
+    headers_array,
+    timestamps_array,
+)
+from tidemark.protocol.records.columns.cursor import Cursor
+from tidemark.protocol.records.columns.scan import Extents, find_records
+from tidemark.protocol.records.columns.sections import Section
+from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
+from tidemark.protocol.types import BytesLike, Offset
+
+_FAR: Final = 1 << 62
+"""Beyond this an offset or a time could overflow when its delta is added."""
+
+
+def read_columns(
+    data: BytesLike,
+    sections: Sequence[Section],
+    schema: pa.Schema,
+    *,
+    start: Offset | None,
+    end: Offset | None,
+) -> pa.RecordBatch:
+    """The columns of `schema`, of the records with offsets in [start, end).
+
+    Raises `Unusual`, `IndexError` or `ValueError` if anything about the bytes is wrong or rare.
+    """
+    reader = VarintReader(np.frombuffer(data, np.uint8))
+    bodies, ends = _find_all(reader, sections)
+    cursor = Cursor(reader, bodies + 1)  # past the attributes, of which no bit is in use
+    numbers = _read_numbers(cursor, sections)
+    keep = _in_range(numbers["offset"], start, end)
+    if keep is not None:
+        numbers = {name: column[keep] for name, column in numbers.items()}
+        cursor.positions, ends = cursor.positions[keep], ends[keep]
+    columns = {
+        "offset": pa.array(numbers["offset"]),
+        "timestamp": timestamps_array(numbers["timestamp"]),
+        "timestamp_type": pa.array(numbers["timestamp_type"]),
+        **_read_bytes(cursor, ends, pa.py_buffer(data), frozenset(schema.names)),
+    }
+    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
+
+
+def _find_all(reader: VarintReader, sections: Sequence[Section]) -> Extents:
+    pieces: list[Extents] = []
+    for section in sections:
+        pieces += find_records(reader, section.begin, section.end, section.header.record_count)
+    if len(pieces) == 1:
+        return pieces[0]
+    return (
+        np.concatenate([bodies for bodies, _ in pieces]),
+        np.concatenate([ends for _, ends in pieces]),
+    )
+
+
+def _read_numbers(cursor: Cursor, sections: Sequence[Section]) -> dict[str, np.ndarray]:
+    headers = [section.header for section in sections]
+    if any(h.base_offset > _FAR or abs(h.base_timestamp) > _FAR for h in headers):
+        raise Unusual
+    counts = [header.record_count for header in headers]
+
+    def spread(values: list[int]) -> Integers:
+        """The value of each record's batch."""
+        if len(values) == 1:
+            return np.array(values, np.int64)  # numpy spreads one by itself
+        return np.repeat(np.array(values, np.int64), counts)
+
+    timestamps = cursor.varints()
+    timestamps += spread([header.base_timestamp for header in headers])
+    types = np.zeros(len(timestamps), np.int32)
+    if any(header.is_log_append_time for header in headers):
+        types |= spread([header.is_log_append_time for header in headers])
+        of_broker = spread([header.max_timestamp for header in headers])
+        timestamps = np.where(types, of_broker, timestamps)
+    offsets = cursor.varints()
+    if offsets.min() < 0 or (offsets > spread([h.last_offset_delta for h in headers])).any():
+        raise ValueError("an offset beyond its batch's last")
+    offsets += spread([header.base_offset for header in headers])
+    return {"offset": offsets, "timestamp": timestamps, "timestamp_type": types}
+
+
+def _in_range(offsets: Integers, start: Offset | None, end: Offset | None) -> np.ndarray | None:
+    """Which records to keep; None for all of them."""
+    if (start is None or offsets.min() >= start) and (end is None or offsets.max() < end):
+        return None
+    keep = np.ones(len(offsets), bool)
+    if start is not None:
+        keep &= offsets >= start
+    if end is not None:
+        keep &= offsets < end
+    return keep
+
+
+def _read_bytes(
+    cursor: Cursor, ends: Integers, buffer: pa.Buffer, names: frozenset[str]
+) -> dict[str, pa.Array]:
+    """Keys, values and headers, as far into the records as `names` needs."""
+    columns: dict[str, pa.Array] = {}
+    if not names.isdisjoint(("key", "value", "headers")):
+        keys = cursor.slices()
+        if "key" in names:
+            columns["key"] = binary_array(buffer, keys)
+    if not names.isdisjoint(("value", "headers")):
+        values = cursor.slices()
+        if "value" in names:
+            columns["value"] = binary_array(buffer, values)
+    if "headers" in names:
+        columns["headers"] = headers_array(buffer, cursor.headers(ends))
+    return columns

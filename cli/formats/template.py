@@ -8,7 +8,8 @@ refused when the template is read, by the name of the construct.
 
 The variables are `topic`, `partition`, `offset`, `timestamp` (ms), `key`, `value`, `headers` (each
 with `key` and `value`) and `leader_epoch`. Keys and values are text; bytes that are not UTF-8 come
-out as they were. A name that is not there is an error, except under the filter `default`.
+out as they were. Null prints as nothing; lists, objects and truth values as JSON. A name that is
+not there is an error, except under the filter `default`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from jinja2 import StrictUndefined, TemplateError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tidemark.cli.formats.formatter import FormatError, Formatter, Record, Source
-from tidemark.cli.formats.template_filters import FILTERS, TooMuch
+from tidemark.cli.formats.template_filters import FILTERS, TooMuch, printed
 
 ROUNDS_MAX: Final = 100_000
 OUTPUT_CHARACTERS_MAX: Final = 16 * 1024 * 1024
@@ -69,7 +70,7 @@ def compile_template(text: str) -> Formatter:
     """
     rounds = Rounds()
     environment = ImmutableSandboxedEnvironment(
-        autoescape=False, keep_trailing_newline=True, undefined=StrictUndefined
+        autoescape=False, keep_trailing_newline=True, undefined=StrictUndefined, finalize=printed
     )
     environment.globals.clear()
     environment.filters = {**FILTERS, _COUNTED: rounds.count}

@@ -23,11 +23,17 @@ def _check_size(characters: int) -> None:
         raise TooMuch(f"a result of {characters} characters")
 
 
+def printed(value: object) -> object:
+    """What a value is in the output: null is nothing, what JSON has other words for is JSON."""
+    if value is None:
+        return ""
+    return _json(value) if isinstance(value, bool | dict | list) else value
+
+
 def _string(value: object) -> str:
-    """What the value looks like in the output."""
     if isinstance(value, str):
         return value
-    text = str(value)
+    text = str(printed(value))
     _check_size(len(text))
     return text
 

@@ -52,8 +52,14 @@ def test_a_name_that_is_not_there_is_an_error_unless_it_has_a_default() -> None:
     assert compile_template("{{ valeu|default('-') }}")(FULL, ORDERS) == b"-"
 
 
-def test_a_null_value_prints_as_none_or_as_its_default() -> None:
-    assert compile_template("{{ value|default('-') }}")(NULLS, ORDERS) == b"-"
+def test_null_is_nothing_and_what_json_has_words_for_is_json() -> None:
+    assert compile_template("[{{ value }}|{{ value|default('-') }}]")(NULLS, ORDERS) == b"[|-]"
+    order = record(b'{"paid":true,"items":[1,null],"note":null}')
+    printed = compile_template("{% for name, it in value|from_json|items %}{{ it }} {% endfor %}")
+    assert printed(order, ORDERS) == b"true [1,null]  "
+    assert compile_template("{{ value|from_json|upper }}")(order, ORDERS) == (
+        b'{"PAID":TRUE,"ITEMS":[1,NULL],"NOTE":NULL}'
+    )
 
 
 @pytest.mark.parametrize(

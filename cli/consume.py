@@ -1,8 +1,9 @@
 """`tidemark consume`: print what is in a topic, and what comes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -14,8 +15,16 @@ from tidemark.cli.formats.kcat import compile_kcat
 from tidemark.cli.formats.rpk import compile_rpk
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import write_out
-from tidemark.client import Client, Consumer, FetchedBatches, Start, TopicPartition
-from tidemark.protocol.records.header import BatchHeader, iter_headers
+from tidemark.client import (
+    Client,
+    Consumer,
+    FetchedBatches,
+    Isolation,
+    Start,
+    TopicPartition,
+)
+from tidemark.client.reading import visible_batches
+from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.records.records import Record, decode_batch
 from tidemark.protocol.types import Offset
 
@@ -31,6 +40,7 @@ class Plan:
     group: str | None
     records_max: int | None
     until_end: bool
+    isolation: Isolation
     format: Formatter
 
 
@@ -60,6 +70,9 @@ class Plan:
 @click.option(
     "-e", "--exit", "until_end", is_flag=True, help="Stop at the end of what is there now."
 )
+@click.option(
+    "--read-committed", is_flag=True, help="Leave out transactions that are open or were aborted."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a record.")
 @click.option(
     "-f",
@@ -82,6 +95,7 @@ def consume(
     group: str | None,
     records_max: int | None,
     until_end: bool,
+    read_committed: bool,
     as_json: bool,
     rpk: str | None,
     kcat: str | None,
@@ -100,6 +114,7 @@ def consume(
         group=group,
         records_max=records_max,
         until_end=until_end,
+        isolation=Isolation.READ_COMMITTED if read_committed else Isolation.READ_UNCOMMITTED,
         format=_choose_format(as_json=as_json, rpk=rpk, kcat=kcat, template=template),
     )
     if records_max != 0:
@@ -134,17 +149,19 @@ def _compile_template(argument: str) -> Formatter:
 
 async def _consume(client: Client, plan: Plan) -> None:
     async with client.consumer(
-        plan.what, group=plan.group, start=plan.start, until_end=plan.until_end
+        plan.what,
+        group=plan.group,
+        start=plan.start,
+        until_end=plan.until_end,
+        isolation=plan.isolation,
     ) as consumer:
         left = plan.records_max
         while (fetched := await consumer.fetch_batches()) is not None:
-            printed, last = _print(fetched, plan.format, left)
-            await write_out(b"".join(printed))
-            if left is not None:
-                left -= len(printed)
+            printed = await _print(_records(fetched, plan.isolation), plan.format, left)
+            if left is not None and printed is not None:
+                left -= printed.count
                 if left <= 0:
-                    assert last is not None
-                    await _stop_behind(consumer, fetched.topic_partition, last, plan.group)
+                    await _stop_behind(consumer, fetched.topic_partition, printed.last, plan.group)
                     return
 
 
@@ -157,27 +174,39 @@ async def _stop_behind(
         await consumer.commit()
 
 
-def _print(
-    fetched: FetchedBatches, write: Formatter, records_max: int | None
-) -> tuple[list[bytes], Offset | None]:
-    """The records of one fetch as bytes, `records_max` at most, and the last one's offset."""
-    printed: list[bytes] = []
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """How many records were printed, and the offset of the last."""
+
+    count: int
+    last: Offset
+
+
+async def _print(
+    records: Iterable[tuple[Source, Record]], write: Formatter, records_max: int | None
+) -> _Printed | None:
+    """Print records, `records_max` at most; None if there are none.
+
+    When one cannot be written, those before it are printed first.
+    """
+    lines: list[bytes] = []
     last: Offset | None = None
-    for source, record in _records(fetched):
-        printed.append(write(record, source))
-        last = record.offset
-        if len(printed) == records_max:
-            break
-    return printed, last
+    try:
+        for source, record in islice(records, records_max):
+            lines.append(write(record, source))
+            last = record.offset
+    finally:
+        await write_out(b"".join(lines))
+    return None if last is None else _Printed(len(lines), last)
 
 
-def _records(fetched: FetchedBatches) -> Iterator[tuple[Source, Record]]:
+def _records(fetched: FetchedBatches, isolation: Isolation) -> Iterator[tuple[Source, Record]]:
     """The records from the offset that was asked for on, each with what it shares with others.
 
-    The first batch may begin before that offset; transaction markers are not records.
+    The first batch may begin before that offset.
     """
-    for at, header in iter_headers(fetched.data):
-        if header.is_control or header.next_offset <= fetched.fetch_offset:
+    for at, header in visible_batches(fetched.data, fetched.aborted, isolation):
+        if header.next_offset <= fetched.fetch_offset:
             continue
         source = _source(fetched, header)
         for record in decode_batch(fetched.data, header, at):

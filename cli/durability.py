@@ -1,4 +1,4 @@
-"""What a topic's configs promise about an acknowledged record, in plain words."""
+"""What a topic's configs promise about a record that is acknowledged, in plain words."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -167,3 +167,7 @@ def _silence_standard_output() -> None:
     # A test's stream is no real file; then nothing will be flushed to a pipe either.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -96,7 +96,7 @@ def describe(session: Session, name: str, form: Form) -> None:
             "topic": name,
             "partitions": len(partitions),
             "replicas": description.replication_factor,
-            "durability": f"an acknowledged record is {durability}",
+            "durability": f"a record is {durability}",
         },
         [
             Section(

@@ -1,0 +1,67 @@
+"""Every example of `docs/cli.md` does what the page says.
+
+A `$ ` line is a command, `> ` lines belong to it, what follows is its output; `...` stands for
+anything.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tidemark.testing import BlockingCluster
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+class Example(NamedTuple):
+    """One command of the page, the line it is on, and the output that stands below it."""
+
+    line: int
+    command: str
+    output: str
+
+
+def examples(page: str) -> Iterator[Example]:
+    for block in re.finditer(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        first = page.count("\n", 0, block.start(1)) + 1
+        for match in re.finditer(
+            r"^\$ (.*\n(?:> .*\n|>\n)*)((?:(?!\$ ).*\n)*)", block[1], re.MULTILINE
+        ):
+            command = re.sub(r"^> ?", "", match[1], flags=re.MULTILINE)
+            yield Example(first + block[1].count("\n", 0, match.start()), command, match[2])
+
+
+def matches(expected: str, printed: str) -> bool:
+    return (
+        re.fullmatch(re.escape(expected).replace(r"\.\.\.", ".*"), printed, re.DOTALL) is not None
+    )
+
+
+def test_the_examples_do_what_the_page_says(tidemark: BlockingCluster, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "TIDEMARK_BOOTSTRAP": tidemark.bootstrap,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+    }
+    found = list(examples(PAGE.read_text()))
+    assert len(found) > 40
+    for example in found:
+        done = subprocess.run(
+            ["bash", "-c", example.command],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=30,
+            check=False,
+        )
+        printed = done.stdout.decode()
+        assert matches(example.output, printed), (
+            f"docs/cli.md:{example.line}: $ {example.command}expected:\n{example.output}"
+            f"printed:\n{printed}"
+        )

@@ -1,0 +1,109 @@
+"""`tidemark group`, and `consume --group`, against a broker."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def topic(command: Command, name: str) -> str:
+    """Ten records in partition 0 of two."""
+    command("topic", "create", name, "-p", "2")
+    lines = [
+        {"value": str(i), "partition": 0, "timestamp": 1_700_000_000_000 + i} for i in range(10)
+    ]
+    command("produce", name, "--json", stdin="\n".join(map(json.dumps, lines)).encode())
+    return name
+
+
+@pytest.fixture
+def group(command: Command, topic: str) -> str:
+    """A group that has read three of them."""
+    name = f"{topic}-group"
+    assert command("consume", topic, "-g", name, "--max", "3").out == b"0\n1\n2\n"
+    return name
+
+
+def positions(command: Command, group: str) -> dict[int, int | None]:
+    document = json.loads(command("group", "describe", group, "-o", "json").out)
+    return {row["partition"]: row["committed"] for row in document["partitions"]}
+
+
+def test_a_group_goes_on_behind_the_last_record_it_printed(
+    command: Command, topic: str, group: str
+) -> None:
+    assert positions(command, group)[0] == 3
+    assert command("consume", topic, "-g", group, "--max", "4").out == b"3\n4\n5\n6\n"
+    assert command("consume", topic, "-g", group, "--exit").out == b"7\n8\n9\n"
+    assert positions(command, group)[0] == 10
+
+
+def test_list_shows_state_and_protocol(command: Command, group: str) -> None:
+    rows = json.loads(command("group", "list", "-o", "json").out)
+    row = next(row for row in rows if row["group"] == group)
+    assert (row["state"], row["protocol"]) == ("Empty", "consumer")
+    assert group.encode() in command("group", "list", "--state", "Empty").out
+    assert group.encode() not in command("group", "list", "--state", "Stable").out
+
+
+def test_describe_shows_the_lag(command: Command, topic: str, group: str) -> None:
+    text = command("group", "describe", group).out.decode()
+    assert "TOTAL-LAG    7" in text
+    row = next(line.split() for line in text.splitlines() if line.startswith(f"{topic} "))
+    assert row == [topic, "0", "3", "10", "7", "-", "-"]
+
+
+def test_records_that_were_deleted_are_not_behind_the_group(
+    command: Command, topic: str, group: str
+) -> None:
+    command("topic", "trim", topic, "--before", "8", "--yes")
+    document = json.loads(command("group", "describe", group, "-o", "json").out)
+    assert document["total_lag"] == 2
+
+
+def test_a_group_that_is_not_there_is_one_line(command: Command) -> None:
+    for verb in (["describe"], ["delete"], ["reset", "--to", "end", "--yes"]):
+        done = command("group", verb[0], "no-such-group", *verb[1:])
+        assert done.status == 1
+        assert done.err.count("\n") == 1, done.err
+
+
+@pytest.mark.parametrize(
+    ("to", "offset"),
+    [
+        ("beginning", 0),
+        ("end", 10),
+        ("5", 5),
+        ("99", 10),
+        ("+2", 5),
+        ("-2", 1),
+        ("-5", 0),
+        ("@1700000000006", 6),
+        ("@-1s", 10),
+    ],
+)
+def test_reset_moves_the_group(command: Command, group: str, to: str, offset: int) -> None:
+    done = command("group", "reset", group, "--to", to, "--yes", "-o", "json")
+    assert done.status == 0, done.err
+    row = next(row for row in json.loads(done.out) if row["partition"] == 0)
+    assert (row["before"], row["after"], row["end"], row["lag"]) == (3, offset, 10, 10 - offset)
+    assert positions(command, group)[0] == offset
+
+
+def test_a_dry_run_moves_nothing_and_a_script_must_say_which(command: Command, group: str) -> None:
+    assert command("group", "reset", group, "--to", "end", "--dry-run").status == 0
+    assert command("group", "reset", group, "--to", "end").status == 2
+    assert positions(command, group)[0] == 3
+
+
+def test_a_group_can_be_made_by_naming_a_topic(command: Command, topic: str) -> None:
+    name = f"{topic}-new"
+    assert command("group", "reset", name, "--to", "4", "--topic", topic, "--yes").status == 0
+    assert command("consume", topic, "-g", name, "--max", "1").out == b"4\n"
+
+
+def test_a_deleted_group_is_gone(command: Command, group: str) -> None:
+    assert command("group", "delete", group).status == 0
+    assert group.encode() not in command("group", "list").out

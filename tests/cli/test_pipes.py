@@ -1,0 +1,146 @@
+"""How the command behaves between other processes: pipes, Ctrl-C, kcat."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+from tidemark.testing import BlockingCluster
+
+TIDEMARK = [sys.executable, "-m", "tidemark.cli.main"]
+KCAT = shutil.which("kcat")
+needs_kcat = pytest.mark.skipif(KCAT is None, reason="kcat is not installed")
+
+
+@pytest.fixture
+def topic(command: Command, name: str) -> str:
+    assert command("topic", "create", name).status == 0
+    return name
+
+
+@pytest.fixture
+def following(tidemark_session: BlockingCluster, topic: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """`consume` in a process of its own, waiting for records."""
+    process = subprocess.Popen(
+        [*TIDEMARK, "consume", topic, "--bootstrap", tidemark_session.bootstrap],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_record_is_in_the_pipe_as_soon_as_it_is_read(
+    command: Command, topic: str, following: "subprocess.Popen[bytes]"
+) -> None:
+    command("produce", topic, stdin=b"first\n")
+    assert following.stdout is not None
+    assert following.stdout.readline() == b"first\n"
+    command("produce", topic, stdin=b"second\n")
+    assert following.stdout.readline() == b"second\n"
+
+
+def test_ctrl_c_ends_consume_without_a_word(
+    command: Command, topic: str, following: "subprocess.Popen[bytes]"
+) -> None:
+    command("produce", topic, stdin=b"x\n")
+    assert following.stdout is not None
+    following.stdout.readline()
+    following.send_signal(signal.SIGINT)
+    _, error = following.communicate(timeout=10)
+    assert (following.returncode, error) == (130, b"")
+
+
+def test_ctrl_c_ends_produce_that_waits_for_input(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    process = subprocess.Popen(
+        [*TIDEMARK, "produce", topic, "--bootstrap", tidemark_session.bootstrap],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"sent at once\n")
+    process.stdin.flush()
+    assert command("consume", topic, "--max", "1").out == b"sent at once\n"
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)  # Closing the input at the same moment would be another way to end.
+    _, error = process.communicate(timeout=10)
+    assert (process.returncode, error) == (130, b"")
+
+
+def test_a_reader_that_goes_away_ends_consume_without_a_word(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    command("produce", topic, stdin=b"line\n" * 200_000)
+    process = subprocess.Popen(
+        [*TIDEMARK, "consume", topic, "--bootstrap", tidemark_session.bootstrap],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"line\n"
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=10), error) == (141, b"")
+
+
+def test_a_table_in_a_pipe_has_no_colour(tidemark_session: BlockingCluster, topic: str) -> None:
+    done = subprocess.run(
+        [*TIDEMARK, "topic", "list"],
+        env=os.environ
+        | {"TIDEMARK_BOOTSTRAP": tidemark_session.bootstrap, "TERM": "xterm-256color"},
+        capture_output=True,
+        check=True,
+        timeout=30,
+    )
+    assert b"\x1b" not in done.stdout
+    assert topic.encode() in done.stdout
+
+
+@needs_kcat
+def test_kcat_reads_what_tidemark_wrote(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    command("produce", topic, "-K", ":", "-H", "a=1", "-Z", "-z", "lz4", stdin=b"k:v\nplain\nk2:\n")
+    layout = r"%k|%K|%s|%S|%h|%t|%p|%o|%T\n"
+    printed = kcat(tidemark_session, "-C", "-t", topic, "-e", "-q", "-f", layout)
+    assert printed == command("consume", topic, "--exit", "--kcat-format", layout).out
+    assert [line.rsplit(b"|", 1)[0] for line in printed.splitlines()] == [
+        b"k|1|v|1|a=1|%s|0|0" % topic.encode(),
+        b"|-1|plain|5|a=1|%s|0|1" % topic.encode(),
+        b"k2|2||-1|a=1|%s|0|2" % topic.encode(),
+    ]
+
+
+@needs_kcat
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_tidemark_reads_what_kcat_wrote(
+    tidemark_session: BlockingCluster, command: Command, topic: str, codec: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join(b"key%d:value%d\n" % (i, i) for i in range(500)))
+    kcat(tidemark_session, "-P", "-t", topic, "-K:", "-H", "h=1", "-z", codec, "-l", str(path))
+    printed = command("consume", topic, "--exit", "-f", r"%k:%v\n").out
+    assert printed == path.read_bytes()
+    assert command("consume", topic, "--max", "1", "-f", "%h{%k=%v} %a{compression}").out == (
+        b"h=1 " + codec.encode()
+    )
+
+
+def kcat(cluster: BlockingCluster, *arguments: str) -> bytes:
+    assert KCAT is not None
+    done = subprocess.run(
+        [KCAT, "-b", cluster.bootstrap, *arguments], capture_output=True, check=True, timeout=30
+    )
+    return done.stdout

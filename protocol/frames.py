@@ -103,14 +103,17 @@ def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int
     return RequestHeader(key, version, correlation_id, client_id), at
 
 
-def encode_request(message: Message, version: int, correlation_id: int, client_id: str) -> bytes:
+def encode_request(
+    message: Message, version: int, correlation_id: int, client_id: str | None
+) -> bytes:
     """A request as one frame, with its length."""
     api = api_of(type(message))
-    name = client_id.encode()
+    name = b"" if client_id is None else client_id.encode()
+    name_bytes = -1 if client_id is None else len(name)
     tags = _NO_TAGS if api.is_flexible(version) else b""
     chunks = encode_chunks(message, version)
     length = _REQUEST.size + len(name) + len(tags) + sum(map(len, chunks))
-    head = _REQUEST_FRAME.pack(length, api.key, version, correlation_id, len(name))
+    head = _REQUEST_FRAME.pack(length, api.key, version, correlation_id, name_bytes)
     (frame,) = join_chunks([head, name, tags, *chunks])
     assert isinstance(frame, bytes), "the records of a request are in memory"
     return frame

@@ -25,7 +25,7 @@ class ConstructCodec(Generic[M]):
     def decode(self, data: bytes | memoryview) -> M:
         try:
             message: M = self._construct.parse_stream(Reader(data))
-        except (ConstructError, struct.error, UnicodeDecodeError) as error:
+        except (ConstructError, struct.error, UnicodeError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:
             raise MalformedMessage(f"{self._what}: {error}") from None
@@ -35,7 +35,7 @@ class ConstructCodec(Generic[M]):
         writer = Writer()
         try:
             self._construct.build_stream(message, writer)
-        except (ConstructError, struct.error, UnicodeEncodeError) as error:
+        except (ConstructError, struct.error, UnicodeError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:
             raise MalformedMessage(f"{self._what}: {error}") from None

@@ -1,12 +1,14 @@
 """A codec that is generated from a declaration: the same bytes as construct's, much sooner.
 
 It can be made for any message. It is used where construct's microseconds would be most of the
-request; for the others construct is quick enough, and quicker to compile.
+request, or would be spent on thousands of entries; tagged fields, which are rare, stay construct's.
 """
 
 import struct
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from construct import ConstructError
 
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import Chunk
@@ -30,7 +32,7 @@ class StraightLineCodec(Generic[M]):
     def decode(self, data: bytes | memoryview) -> M:
         try:
             return self._decode(data, memoryview(data), len(data))
-        except (struct.error, IndexError, UnicodeDecodeError) as error:
+        except (struct.error, IndexError, UnicodeError, ConstructError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:
             raise MalformedMessage(f"{self._what}: {error}") from None
@@ -38,7 +40,7 @@ class StraightLineCodec(Generic[M]):
     def encode(self, message: M) -> list[Chunk]:
         try:
             return self._encode(message)
-        except (struct.error, UnicodeEncodeError) as error:
+        except (struct.error, UnicodeError, ConstructError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:
             raise MalformedMessage(f"{self._what}: {error}") from None

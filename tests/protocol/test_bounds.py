@@ -1,0 +1,131 @@
+"""Nothing is made of a length before it is held against what is left."""
+
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.protocol.values import MESSAGES, every_version
+from tidemark.protocol import codec
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.api_versions import ApiVersionsRequest
+from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest
+from tidemark.protocol.messages.fetch import FetchRequest
+from tidemark.protocol.messages.metadata import MetadataRequest
+from tidemark.protocol.messages.produce import ProduceRequest
+from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from tidemark.protocol.schema.declaration import Message
+
+MAX_VARINT = "ffffffff0f"
+
+CLAIMS: dict[str, tuple[type[Message], int, str]] = {
+    "a classic array of strings": (DeleteGroupsRequest, 1, "7fffffff"),
+    "a compact array of strings": (DeleteGroupsRequest, 2, MAX_VARINT),
+    "a classic array of structs": (MetadataRequest, 1, "7fffffff"),
+    "a compact array of structs": (MetadataRequest, 9, MAX_VARINT),
+    "a compact array of structs with generated code": (
+        FetchRequest,
+        12,
+        "ffffffff 00000000 00000000 7fffffff 00 00000000 ffffffff" + MAX_VARINT,
+    ),
+    "a classic string": (DeleteGroupsRequest, 0, "00000001 7fff"),
+    "a compact string": (ApiVersionsRequest, 3, MAX_VARINT),
+    "classic bytes": (SaslAuthenticateRequest, 0, "7fffffff"),
+    "compact bytes": (SaslAuthenticateRequest, 2, MAX_VARINT),
+    "classic records": (
+        ProduceRequest,
+        3,
+        "ffff ffff 00000000 00000001 0001 74 00000001 00000000 7fffffff",
+    ),
+    "the number of tagged fields": (SaslAuthenticateRequest, 2, "01" + MAX_VARINT),
+    "the number of tagged fields with generated code": (
+        ProduceRequest,
+        9,
+        "00 ffff 00000000 01" + MAX_VARINT,
+    ),
+    "the size of a tagged field": (SaslAuthenticateRequest, 2, "01 01 00" + MAX_VARINT),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_length_beyond_the_message_is_refused_before_anything_is_allocated(claim: str) -> None:
+    cls, version, start = CLAIMS[claim]
+    data = bytes.fromhex(start) + bytes(16)
+    codec.codec_of(cls, version)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedMessage):
+            codec.decode(cls, version, data)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 50_000
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_message_may_end_anywhere(claim: str) -> None:
+    cls, version, start = CLAIMS[claim]
+    data = bytes.fromhex(start)
+    for size in range(len(data)):
+        with pytest.raises(MalformedMessage):
+            codec.decode(cls, version, data[:size])
+
+
+@pytest.mark.parametrize("varint", ["8080808080", "ffffffffff", "ffffffff1f", "ffffffff7f"])
+def test_a_varint_beyond_32_bits_is_refused(varint: str) -> None:
+    for cls, version in ((DeleteGroupsRequest, 2), (ProduceRequest, 9)):
+        with pytest.raises(MalformedMessage):
+            codec.decode(cls, version, bytes.fromhex(varint) + bytes(32))
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_a_message_or_malformed(data: bytes) -> None:
+    for cls in MESSAGES:
+        with suppress(MalformedMessage):
+            codec.decode(cls, cls.last_version, data)
+
+
+def test_zeros_are_a_message_or_malformed_in_every_version() -> None:
+    for cls, version in every_version():
+        for size in (0, 1, 7, 200):
+            with suppress(MalformedMessage):
+                codec.decode(cls, version, bytes(size))
+
+
+@pytest.mark.parametrize("version", [-1, 2, 13, 99])
+def test_a_version_that_is_not_declared_is_refused(version: int) -> None:
+    with pytest.raises(MalformedMessage):
+        codec.decode(ProduceRequest, version, bytes(100))
+
+
+@pytest.mark.parametrize(
+    "data", [bytes.fromhex("00000001 0001 ff"), bytes.fromhex("00000001 0002 c328")]
+)
+def test_a_string_that_is_not_utf_8_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        codec.decode(DeleteGroupsRequest, 0, data)
+
+
+@pytest.mark.parametrize("cls", [FetchRequest, DeleteGroupsRequest])
+def test_what_does_not_fit_its_type_is_malformed_when_encoding(cls: type[Message]) -> None:
+    too_much = {
+        FetchRequest: FetchRequest(max_wait_ms=2**31, min_bytes=0, topics=()),
+        DeleteGroupsRequest: DeleteGroupsRequest(groups_names=["x" * 2**15]),
+    }
+    version = cls.first_version
+    with pytest.raises(MalformedMessage):
+        codec.encode(too_much[cls], version)
+
+
+def test_records_are_views_and_everything_else_is_copied() -> None:
+    data = bytearray.fromhex("ffff 0001 00000000 00000001 0001 74 00000001 00000000 00000002 0102")
+    view = memoryview(data)
+    request = codec.decode(ProduceRequest, 3, view)
+    (topic,) = request.topic_data
+    (partition,) = topic.partition_data
+    data[-1] = 9
+    data[12 + 4 - 2] = ord("u")
+    assert partition.records == b"\x01\x09"
+    assert topic.name == "t"

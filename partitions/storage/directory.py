@@ -5,7 +5,7 @@
 | `lock` | locked by the broker that uses the directory; holds its process id |
 | `state.db` | see `state_db` |
 | `<topic>-<partition>/` | one partition's log |
-| `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted |
+| `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted; a long topic is cut |
 """
 
 import os
@@ -20,6 +20,7 @@ from tidemark.protocol.types import TopicPartition
 LOCK_NAME: Final = "lock"
 STATE_DB_NAME: Final = "state.db"
 _DELETE_SUFFIX: Final = "-delete"
+_TOPIC_KEPT: Final = 200
 _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)")
 
 
@@ -81,7 +82,9 @@ class DataDirectory:
         Returns the path to give to `remove`, which may take its time. After a crash between the
         two, `deleted` finds it.
         """
-        renamed = f"{self.partition_path(partition)}.{unique.hex}{_DELETE_SUFFIX}"
+        # Cut, because a name may have 255 bytes and the longest topic's directory has nearly all.
+        name = f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
+        renamed = f"{self.path}/{name}.{unique.hex}{_DELETE_SUFFIX}"
         self._files.rename(self.partition_path(partition), renamed)
         self.sync()
         return renamed

@@ -87,3 +87,12 @@ def test_a_deleted_partition_frees_its_name_at_once_and_is_removed_later(tmp_pat
 @pytest.mark.parametrize("name", ["events", "events-", "events-x", "-1", f"a-1.{'0' * 32}-delete"])
 def test_a_name_that_is_no_partitions(name: str) -> None:
     assert partition_of(name) is None
+
+
+def test_the_longest_topic_can_be_marked_too(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    longest = [TopicPartition("t" * 249, number) for number in (0, 99999)]
+    for partition in longest:
+        directory.create_partition(partition)
+    marked = [directory.mark_deleted(partition, UUID(int=5)) for partition in longest]
+    assert directory.deleted() == sorted(marked)

@@ -113,8 +113,9 @@ class Group:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nobody is in it or about to be, and nobody ever was."""
-        return not (self.members or self.pending or self.generation)
+        """Whether nobody is in it or about to be, nobody ever was, and nothing is being done."""
+        is_idle = self.state is GroupState.EMPTY
+        return is_idle and not (self.members or self.pending or self.generation)
 
     @property
     def all_joined(self) -> bool:

@@ -1,0 +1,113 @@
+"""Starting and stopping what holds the topics: state, logs, and the sweeps over them."""
+
+import logging
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from tidemark.broker.cluster_store import ClusterStore
+from tidemark.broker.config import BrokerSettings
+from tidemark.broker.opening import close_replicas
+from tidemark.broker.replica_parts import ReplicaServices
+from tidemark.broker.topics import Topics, move_away
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.protocol.errors import StorageError
+
+FIRST_SWEEP_SECONDS_MAX: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_topics(settings: BrokerSettings, services: ReplicaServices) -> AsyncIterator[Topics]:
+    """All topics of a data directory, served as long as this block lasts; closed cleanly after it.
+
+    Raises `StorageError` for a directory that is another broker's, or cannot be read, and
+    `OSError` if the disk does not take what has to be recorded.
+    """
+    store = await trio.to_thread.run_sync(_open_store, settings, services)
+    if store.state.cluster_id is None:
+        await store.commit(
+            FoundCluster(at_version=store.state.version, cluster_id=_cluster_id(settings))
+        )
+    topics = Topics(settings, services, store)
+    await topics.load()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_remove_leftovers, topics, services.directory)
+            nursery.start_soon(_sweep, settings, services, topics)
+            yield topics
+            nursery.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            replicas = [replica for topic in topics for replica in topic.replicas]
+            await close_replicas(services, replicas)
+
+
+def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterStore:
+    """On a thread: whose directory it is, what topics there are; deletions are completed."""
+    directory = services.directory
+    store = ClusterStore(services.state)
+    known = store.state.cluster_id
+    if settings.cluster_id is not None and known not in (None, settings.cluster_id):
+        raise StorageError(
+            f"the data directory {directory.path} is of cluster {known}, and cluster.id is "
+            f"{settings.cluster_id}: give it another directory, or leave cluster.id out"
+        )
+    for deleted in store.deleted.values():
+        if store.state.topic(deleted.name) is None:
+            move_away(directory, deleted)
+    store.fold()
+    _report_strangers(store, directory)
+    return store
+
+
+def _report_strangers(store: ClusterStore, directory: DataDirectory) -> None:
+    """Directories that look like a partition's and are not. Nothing is removed on suspicion."""
+    for partition in directory.partitions():
+        topic = store.state.topic(partition.topic)
+        if topic is None or partition.partition >= topic.partitions:
+            logger.warning(
+                "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
+                "from being created until it is moved away",
+                directory.partition_path(partition),
+            )
+
+
+def _cluster_id(settings: BrokerSettings) -> str:
+    """As Kafka writes its own: 16 random bytes in URL-safe base 64."""
+    return settings.cluster_id or urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+
+
+async def _remove_leftovers(topics: Topics, directory: DataDirectory) -> None:
+    """Remove the directories of deleted topics: once at the start, and after each deletion."""
+    while True:
+        topics.has_leftovers = trio.Event()
+        try:
+            for path in await trio.to_thread.run_sync(directory.deleted):
+                await trio.to_thread.run_sync(directory.remove, path)
+        except OSError as error:
+            logger.warning("a deleted topic's files cannot be removed yet: %s", error)
+        await topics.has_leftovers.wait()
+
+
+async def _sweep(settings: BrokerSettings, services: ReplicaServices, topics: Topics) -> None:
+    """One pass over all partitions at a time: retention, and producers that have gone quiet."""
+    interval = settings.log_retention_check_interval_ms / 1000
+    await trio.sleep(min(interval, FIRST_SWEEP_SECONDS_MAX))
+    while True:
+        for topic in topics:
+            for replica in topic.replicas:
+                now_ms = services.clock.now_ms()
+                replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
+                try:
+                    await replica.apply_retention(now_ms)
+                except (OSError, StorageError) as error:
+                    services.storage_failed(f"{replica.name}: retention: {error}")
+                await trio.lowlevel.checkpoint()
+        await trio.sleep(interval)

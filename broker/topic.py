@@ -1,0 +1,73 @@
+"""One topic, and what is asked for when one is to be made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from tidemark.broker.replica import Replica, ReplicaSpec
+from tidemark.partitions.state_machines.cluster import TopicMetadata
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
+
+BROKER_DEFAULT: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be made; -1 is what the broker has as default."""
+
+    name: str
+    partitions: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic as it is now; a change makes another value.
+
+    `defaults` are the broker's, for what the topic does not set itself. `replicas` has one for each
+    partition, in their order; none if the topic was only looked at and not made.
+    """
+
+    metadata: TopicMetadata
+    defaults: Mapping[str, str]
+    config: TopicConfig
+    replicas: Sequence[Replica] = ()
+
+    @classmethod
+    def of(
+        cls, metadata: TopicMetadata, defaults: Mapping[str, str], replicas: Sequence[Replica] = ()
+    ) -> "Topic":
+        """Raises `RequestError` INVALID_CONFIG for configs that cannot be."""
+        config = TopicConfig.from_overrides(metadata.configs, defaults)
+        return cls(metadata=metadata, defaults=defaults, config=config, replicas=replicas)
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def id(self) -> UUID:
+        return self.metadata.id
+
+    @property
+    def partition_count(self) -> int:
+        return self.metadata.partitions
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """The configs that the topic sets itself."""
+        return self.metadata.configs
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    def specs(self, *, first: int = 0) -> list[ReplicaSpec]:
+        """What to open for its partitions from `first` on."""
+        return [
+            ReplicaSpec(topic=self.name, topic_id=self.id, partition=partition, config=self.config)
+            for partition in range(first, self.partition_count)
+        ]

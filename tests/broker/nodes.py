@@ -1,0 +1,87 @@
+"""A node without sockets: real topics on a real disk, for tests of handlers and of topics."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+
+from tidemark.broker.config import Address, BrokerSettings
+from tidemark.broker.disk import open_disk_writer
+from tidemark.broker.metrics import Metrics
+from tidemark.broker.node import Node, SystemClock
+from tidemark.broker.odd_events import OddEvents
+from tidemark.broker.open_topics import open_topics
+from tidemark.broker.producer_ids import ProducerIds
+from tidemark.broker.recovery_points import RecoveryPoints
+from tidemark.broker.replica_parts import ReplicaServices
+from tidemark.broker.requests import RequestContext, Session
+from tidemark.broker.timers import Timers
+from tidemark.broker.topics import Topics
+from tidemark.broker.turn import Turn
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.state_db import StateDb
+from tidemark.protocol.types import NodeId
+
+if TYPE_CHECKING:
+    from tidemark.broker.coordinator import GroupCoordinator
+
+
+def context(api_version: int, *, listener: Address | None = None) -> RequestContext:
+    session = Session(
+        connection_id=1,
+        client_host="127.0.0.1",
+        listener=listener or Address("127.0.0.1", 9092),
+    )
+    return RequestContext(api_version=api_version, client_id="test", session=session)
+
+
+@asynccontextmanager
+async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # Any: any setting
+    """A node on `data_dir`, with its topics; opening the same again is a restart."""
+    given = attrs.evolve(BrokerSettings(data_dir=data_dir), **settings)
+    files, turn = OsFiles(), Turn()
+    metrics = Metrics(topics_max=given.metrics_topics_max)
+    directory = DataDirectory.open(files, str(data_dir))
+    state = StateDb.open(directory.state_db_path)
+    failures: list[OSError] = []
+    try:
+        async with open_disk_writer(turn=turn, failed=failures.append) as disk:
+            services = ReplicaServices(
+                files=files,
+                readers=FileCache(files, open_max=100),
+                directory=directory,
+                state=state,
+                disk=disk,
+                recovery_points=RecoveryPoints(state),
+                turn=turn,
+                clock=SystemClock(),
+                metrics=metrics,
+                odd_events=OddEvents(logging.getLogger("tests")),
+            )
+            async with open_topics(given, services) as topics:
+                yield _node(given, topics, services)
+    finally:
+        state.close()
+        directory.close()
+    assert not failures
+
+
+def _node(settings: BrokerSettings, topics: Topics, services: ReplicaServices) -> Node:
+    return Node(
+        settings=settings,
+        node_id=NodeId(settings.node_id),
+        cluster_id=topics.cluster_id,
+        topics=topics,
+        producer_ids=ProducerIds(topics.allocate_producer_ids),
+        # These handlers ask for no group and set no timer.
+        coordinator=cast("GroupCoordinator", None),
+        timers=cast("Timers", None),
+        disk=services.disk,
+        metrics=services.metrics,
+        clock=services.clock,
+    )

@@ -1,0 +1,239 @@
+"""Topics: what a change does, what it leaves behind, and what a crash in between comes to."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.broker.nodes import open_node
+from tidemark.broker.topic import NewTopic
+from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+
+
+def directories(data_dir: Path, topic: str) -> list[str]:
+    """What there is of a topic in the data directory, whatever has become of it."""
+    return sorted(path.name for path in data_dir.glob(f"{topic}-*"))
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """For what a background task does, which tells nobody."""
+    with trio.fail_after(10):
+        while not condition():  # noqa: ASYNC110
+            await trio.sleep(0.01)
+
+
+async def test_a_topic_is_there_after_a_restart_with_its_id_and_configs(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        made = await node.topics.create(
+            NewTopic(name="waves", partitions=3, configs={"retention.ms": "5"})
+        )
+        assert [replica.epoch for replica in made.replicas] == [0, 0, 0]
+    async with open_node(tmp_path) as node:
+        found = node.topics.get("waves")
+        assert found is not None
+        assert found is node.topics.by_id(made.id)
+        assert found.config.retention_ms == 5
+        assert [replica.partition for replica in found.replicas] == [0, 1, 2]
+        assert [replica.epoch for replica in found.replicas] == [1, 1, 1], "epochs never go back"
+        assert node.topics.replica("waves", 2) is found.replicas[2]
+        assert node.topics.replica("waves", 3) is None
+        assert node.topics.replica("waves", -1) is None
+
+
+async def test_the_cluster_keeps_its_id_and_refuses_another(tmp_path: Path) -> None:
+    async with open_node(tmp_path, cluster_id="ours") as node:
+        assert node.cluster_id == "ours"
+    async with open_node(tmp_path) as node:
+        assert node.cluster_id == "ours"
+    with pytest.raises(StorageError, match=r"is of cluster ours, and cluster\.id is theirs"):
+        async with open_node(tmp_path, cluster_id="theirs"):
+            pass
+
+
+async def test_the_broker_decides_what_is_left_open(tmp_path: Path) -> None:
+    async with open_node(
+        tmp_path, num_partitions=2, topic_defaults={"retention.ms": "7", "flush": "os"}
+    ) as node:
+        topic = await node.topics.create(NewTopic(name="waves", configs={"flush": "commit"}))
+        assert topic.partition_count == 2
+        assert (topic.config.retention_ms, topic.config.flush) == (7, "commit")
+
+
+async def test_validate_only_makes_nothing(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=9), validate_only=True)
+        assert topic.partition_count == 9
+        assert node.topics.get("waves") is None
+    assert not directories(tmp_path, "waves")
+
+
+async def test_two_who_use_a_topic_first_at_once_get_the_same_one(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        got = []
+
+        async def use() -> None:
+            got.append(await node.topics.ensure(NewTopic(name="waves")))
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(use)
+        assert len({topic.id for topic in got}) == 1
+
+
+async def test_the_offsets_topic_is_as_the_broker_says_whoever_asks(tmp_path: Path) -> None:
+    async with open_node(tmp_path, offsets_topic_num_partitions=3) as node:
+        topic = await node.topics.create(NewTopic(name=CONSUMER_OFFSETS, partitions=77))
+        assert topic.is_internal
+        assert topic.partition_count == 3
+        assert topic.config.is_compacted
+        with pytest.raises(RequestError, match="POLICY_VIOLATION"):
+            await node.topics.delete(topic)
+        with pytest.raises(RequestError, match="POLICY_VIOLATION"):
+            await node.topics.create_partitions(topic, 9)
+
+
+async def test_there_is_a_limit_to_all_partitions_together(tmp_path: Path) -> None:
+    async with open_node(tmp_path, partitions_max=5) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=3))
+        with pytest.raises(RequestError, match=r"partitions\.max"):
+            await node.topics.create(NewTopic(name="tides", partitions=3))
+        with pytest.raises(RequestError, match=r"partitions\.max"):
+            await node.topics.create_partitions(topic, 6)
+        await node.topics.create_partitions(topic, 5)
+
+
+async def test_more_partitions_join_those_that_are_there(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        first = topic.replicas[0]
+        await node.topics.create_partitions(topic, 3)
+        grown = node.topics.get("waves")
+        assert grown is not None
+        assert grown.replicas[0] is first
+        assert [replica.partition for replica in grown.replicas] == [0, 1, 2]
+
+
+async def test_a_change_of_configs_reaches_the_replicas(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        changes = [ConfigChange(name="max.message.bytes", op=AlterOp.SET, value="99")]
+        await node.topics.alter_configs(topic, changes, validate_only=True)
+        assert topic.replicas[0].config.max_message_bytes != 99
+        await node.topics.alter_configs(topic, changes)
+        assert topic.replicas[0].config.max_message_bytes == 99
+        await node.topics.set_configs(topic, {})
+        assert topic.replicas[0].config.max_message_bytes == 1048588
+
+
+async def test_a_deleted_topic_is_gone_at_once_and_its_name_is_free(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        old = await node.topics.create(NewTopic(name="waves", partitions=2))
+        await node.topics.delete(old)
+        assert node.topics.get("waves") is None
+        assert node.topics.by_id(old.id) is None
+        with pytest.raises(RequestError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            old.replicas[0].read(old.replicas[0].high_watermark, bytes_max=1, at_least_one=True)
+        new = await node.topics.create(NewTopic(name="waves", partitions=1))
+        assert new.id != old.id
+        with pytest.raises(RequestError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            await node.topics.delete(old)
+        await wait_until(lambda: directories(tmp_path, "waves") == ["waves-0"])
+
+
+async def test_a_crash_after_creation_was_recorded_leaves_a_topic(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", partitions=2))
+    for name in directories(tmp_path, "waves"):
+        shutil.rmtree(tmp_path / name)
+    async with open_node(tmp_path) as node:
+        topic = node.topics.get("waves")
+        assert topic is not None
+        assert all(replica.is_available for replica in topic.replicas)
+
+
+async def test_a_crash_after_deletion_was_recorded_leaves_no_topic_and_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise OSError("power cut")
+
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=2))
+        monkeypatch.setattr("tidemark.broker.topics.move_away", crash)
+        with pytest.raises(RequestError, match="power cut"):
+            await node.topics.delete(topic)
+    monkeypatch.undo()
+    assert directories(tmp_path, "waves") == ["waves-0", "waves-1"]
+    async with open_node(tmp_path) as node:
+        assert node.topics.get("waves") is None
+        await node.topics.create(NewTopic(name="waves", partitions=1))
+        await wait_until(lambda: directories(tmp_path, "waves") == ["waves-0"])
+
+
+async def test_a_crash_while_files_are_removed_is_made_good_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+    leftover = tmp_path / ("tides-0." + "0" * 32 + "-delete")
+    leftover.mkdir()
+    (leftover / "00000000000000000000.log").write_bytes(b"records")
+    async with open_node(tmp_path):
+        await wait_until(lambda: not leftover.exists())
+
+
+async def test_a_directory_that_belongs_to_no_topic_is_not_touched(tmp_path: Path) -> None:
+    async with open_node(tmp_path):
+        pass
+    stranger = tmp_path / "tides-0"
+    stranger.mkdir()
+    (stranger / "00000000000000000000.log").write_bytes(b"somebody's records")
+    async with open_node(tmp_path) as node:
+        with pytest.raises(RequestError, match="move it away"):
+            await node.topics.create(NewTopic(name="tides"))
+    assert (stranger / "00000000000000000000.log").read_bytes() == b"somebody's records"
+
+
+async def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        first = await node.topics.allocate_producer_ids(1000)
+    async with open_node(tmp_path) as node:
+        second = await node.topics.allocate_producer_ids(1000)
+    assert first.end <= second.first
+
+
+async def test_many_commands_become_a_snapshot_at_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemark.broker.cluster_store.COMMANDS_MAX", 3)
+    async with open_node(tmp_path) as node:
+        kept = await node.topics.create(NewTopic(name="kept", partitions=1))
+        gone = await node.topics.create(NewTopic(name="gone", partitions=1))
+        await node.topics.delete(gone)
+    for _ in range(2):
+        async with open_node(tmp_path) as node:
+            assert [topic.id for topic in node.topics] == [kept.id]
+            block = await node.topics.allocate_producer_ids(1)
+    assert block.first == 1
+
+
+async def test_a_disk_that_does_not_take_a_change_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+
+        def refuse(*_: object) -> None:
+            raise StorageError("state.db: disk full")
+
+        monkeypatch.setattr("tidemark.partitions.storage.state_db.StateDb.append_commands", refuse)
+        with pytest.raises(RequestError) as raised:
+            await node.topics.set_configs(topic, {"retention.ms": "1"})
+        assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+        assert node.metrics.storage_errors.value == 1
+        monkeypatch.undo()
+        await node.topics.set_configs(topic, {"retention.ms": "1"})

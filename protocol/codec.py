@@ -3,16 +3,19 @@
 Codecs are compiled when a version of a message is first used, and kept. Everything that is wrong
 with bytes is a `MalformedMessage`, and so is a message that its version cannot say.
 
-Most messages go through construct. Those that carry the load go through a codec that is generated
-from the same declaration: decoding a Fetch of one partition takes it a sixth of the time.
+Most messages go through construct. Those that carry the load, or an entry for each of thousands of
+partitions, go through a codec that is generated from the same declaration: decoding a Fetch of one
+partition takes it a seventh of the time.
 """
 
-from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeVar
 
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
 from tidemark.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from tidemark.protocol.messages.metadata import MetadataResponse
+from tidemark.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from tidemark.protocol.messages.offset_fetch import OffsetFetchResponse
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.primitives import Chunk
 from tidemark.protocol.schema.construct_codec import ConstructCodec
@@ -39,6 +42,10 @@ _STRAIGHT_LINE: Final[frozenset[type[Message]]] = frozenset(
         FetchResponse,
         ListOffsetsRequest,
         ListOffsetsResponse,
+        MetadataResponse,
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        OffsetFetchResponse,
     }
 )
 _CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the key's message
@@ -58,7 +65,8 @@ def encode_parts(message: Message, version: int) -> list[bytes | SizedRecords]:
 
 def encode_chunks(message: Message, version: int) -> list[Chunk]:
     """`message` in as many pieces as its encoder made; for those who join them later."""
-    return codec_of(type(message), version).encode(message)
+    codec = _CODECS.get((type(message), version)) or codec_of(type(message), version)
+    return codec.encode(message)
 
 
 def decode(cls: type[M], version: int, data: bytes | memoryview) -> M:
@@ -67,7 +75,8 @@ def decode(cls: type[M], version: int, data: bytes | memoryview) -> M:
     What follows it is ignored: some clients send more than they should (librdkafka does, with
     Metadata 9). Records are views into `data`; everything else is copied out of it.
     """
-    return codec_of(cls, version).decode(data)
+    codec: Codec[M] = _CODECS.get((cls, version)) or codec_of(cls, version)
+    return codec.decode(data)
 
 
 def codec_of(cls: type[M], version: int) -> Codec[M]:
@@ -81,8 +90,12 @@ def codec_of(cls: type[M], version: int) -> Codec[M]:
     return codec
 
 
-def join_chunks(chunks: Iterable[Chunk]) -> list[bytes | SizedRecords]:
+def join_chunks(chunks: list[Chunk]) -> list[bytes | SizedRecords]:
     """Join what is in memory, and leave what is not between it."""
+    try:
+        return [b"".join(chunks)]  # type: ignore[arg-type]  # or else a TypeError
+    except TypeError:
+        pass
     parts: list[bytes | SizedRecords] = []
     run: list[bytes | bytearray | memoryview] = []
     for chunk in chunks:

@@ -9,7 +9,7 @@ and becomes its frozen class when it is complete, which saves a checked assignme
 For `HeartbeatRequest` 0 (group id, generation id, member id) it writes:
 
 ```python
-def decode(data, view, end):
+def decode(data, end):
     at = 0
     o1 = twin2()
     n4, = unpack3(data, at)
@@ -17,7 +17,7 @@ def decode(data, view, end):
     stop5 = at + n4
     if n4 < 0 or stop5 > end:
         refuse(n4, end - at)
-    o1.group_id = str(data[at:stop5], 'utf-8')
+    o1.group_id = data[at:stop5].tobytes().decode()
     at = stop5
     o1.generation_id, n6, = unpack7(data, at)
     ...
@@ -51,7 +51,7 @@ from tidemark.protocol.schema.wire_types import (
 
 
 def decoder_source(cls: type[Message], version: int) -> Source:
-    """The source of `decode(data, view, end)`; `view` is a memoryview of `data`."""
+    """The source of `decode(data, end)`, for a memoryview and its length."""
     writer = _DecoderWriter(version, flexible=cls.is_flexible(version))
     writer.source.line("at = 0")
     decoded = writer.write_struct(cls)
@@ -64,7 +64,7 @@ class _DecoderWriter:
     moves `at`, or a block, is written."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
-        self.source = Source("decode", "data, view, end")
+        self.source = Source("decode", "data, end")
         self._version = version
         self._flexible = flexible
         self._run: list[tuple[str, str]] = []
@@ -130,9 +130,9 @@ class _DecoderWriter:
         length = self._write_length("h" if wire_type == STRING else "l")
         stop = source.fresh("stop")
         content = {
-            STRING: f"str(data[at:{stop}], 'utf-8')",
-            BYTES: f"bytes(data[at:{stop}])",
-            RECORDS: f"view[at:{stop}]",
+            STRING: f"data[at:{stop}].tobytes().decode()",
+            BYTES: f"data[at:{stop}].tobytes()",
+            RECORDS: f"data[at:{stop}]",
         }[wire_type]
 
         def write_content() -> None:
@@ -207,7 +207,7 @@ class _DecoderWriter:
         with self.source.block(f"if {count}:"):
             read = self.source.constant("read_tags", _read_tags)
             known = self.source.constant("tagged", tagged)
-            self.source.line(f"at = {read}({known}, view, at - 1, {made})")
+            self.source.line(f"at = {read}({known}, data, at - 1, {made})")
 
     def _unpack(self, format: str, target: str) -> None:
         self._run.append((format, target))
@@ -245,7 +245,7 @@ def _refuse(length: int, remaining: int) -> NoReturn:
     raise MalformedMessage(f"a length of {length}, {remaining} bytes left")
 
 
-def _rest_of_uvarint(data: bytes | memoryview, at: int, first: int) -> tuple[int, int]:
+def _rest_of_uvarint(data: memoryview, at: int, first: int) -> tuple[int, int]:
     """A varint whose first byte, just before `at`, says that there are more."""
     value, shift = first & 0x7F, 7
     while True:
@@ -262,9 +262,9 @@ def _rest_of_uvarint(data: bytes | memoryview, at: int, first: int) -> tuple[int
     return value, at
 
 
-def _read_tags(known: TaggedFields, view: memoryview, at: int, made: Struct) -> int:
+def _read_tags(known: TaggedFields, data: memoryview, at: int, made: Struct) -> int:
     """Read the tagged section at `at` into `made`; where it ends."""
-    reader = Reader(view[at:])
+    reader = Reader(data[at:])
     for name, value in known._parse(reader, None, "").items():
         setattr(made, name, value)
-    return len(view) - reader.remaining
+    return len(data) - reader.remaining

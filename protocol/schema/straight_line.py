@@ -24,14 +24,12 @@ class StraightLineCodec(Generic[M]):
 
     def __init__(self, cls: type[M], version: int) -> None:
         self._what = f"{cls.__name__} {version}"
-        self._decode: Callable[[bytes | memoryview, memoryview, int], M] = decoder_source(
-            cls, version
-        ).function()
+        self._decode: Callable[[memoryview, int], M] = decoder_source(cls, version).function()
         self._encode: Callable[[M], list[Chunk]] = encoder_source(cls, version).function()
 
     def decode(self, data: bytes | memoryview) -> M:
         try:
-            return self._decode(data, memoryview(data), len(data))
+            return self._decode(memoryview(data), len(data))
         except (struct.error, IndexError, UnicodeError, ConstructError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-_BACKLOG = 100
-
 
 class Readiness:
     """Whether this broker serves clients, and if not, why not."""
@@ -42,17 +40,9 @@ class Readiness:
 
 
 def bind_http(address: Address) -> socket.socket:
-    """A listening socket. Raises `OSError` if the address is in use or not ours."""
+    """A listening socket. Raises `OSError` that names an address which is in use or not ours."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((address.host, address.port))
-        bound.listen(_BACKLOG)
-    except OSError:
-        bound.close()
-        raise
-    return bound
+    return socket.create_server((address.host, address.port), family=family)
 
 
 async def serve_http(
@@ -86,6 +76,8 @@ def _hypercorn_config(bind: str) -> Config:
     config.bind = [bind]
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn")
+    # At INFO it says that it runs, which is not news.
+    config.errorlog.setLevel(logging.WARNING)
     config.graceful_timeout = 1
     config.include_server_header = False
     return config

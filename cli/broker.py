@@ -1,0 +1,125 @@
+"""`tidemark serve`: one broker in this process, until it is told to stop.
+
+Standard output gets exactly one line, when the broker serves, for scripts to wait for; log lines go
+to standard error. SIGTERM and SIGINT stop it in order, a second one at once.
+"""
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import trio
+
+from tidemark import __version__
+from tidemark.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tidemark.broker.config import BrokerSettings
+
+logger = logging.getLogger(__name__)
+
+
+def _split(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{each!r} is not NAME=VALUE")
+        settings[name] = value
+    return settings
+
+
+@click.command()
+@click.option("--data-dir", metavar="DIR", help="Where everything is kept [./tidemark-data].")
+@click.option("--listen", metavar="HOST:PORT", help="Where clients connect [127.0.0.1:9092].")
+@click.option("--advertise", metavar="HOST:PORT", help="What clients are told to connect to.")
+@click.option("--http", metavar="HOST:PORT", help="Metrics and health, or none [127.0.0.1:9644].")
+@click.option("--node-id", metavar="N", help="The number of this broker [1].")
+@click.option("--config", type=click.Path(path_type=Path), help="TOML, or a server.properties.")
+@click.option(
+    "--set", "others", metavar="NAME=VALUE", multiple=True, callback=_split, help="Any setting."
+)
+def serve(config: Path | None, others: dict[str, str], **shortcuts: str | None) -> None:
+    """Run a broker.
+
+    Without options it keeps its data in ./tidemark-data and serves clients on 127.0.0.1:9092. Port
+    0 picks a free one. When it serves, it prints a line:
+
+    \b
+      ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644
+
+    Every setting is also an environment variable, as in TIDEMARK_NUM_PARTITIONS.
+    """
+    options = {name: value for name, value in shortcuts.items() if value is not None}
+    _run({**options, **others}, config)
+
+
+def _run(options: Mapping[str, str], config: Path | None) -> None:
+    # Logs first, because they keep structlog from loading what is not used; and nothing of a
+    # broker before the command line was understood.
+    from tidemark.broker.logs import configure_logs  # isort: skip
+    from tidemark.broker.config import load_settings
+
+    try:
+        loaded = load_settings(options=options, environment=os.environ, file=config)
+    except ConfigError as error:
+        for problem in str(error).splitlines():
+            click.echo(f"tidemark: {problem}", err=True)
+        raise SystemExit(1) from error
+    settings = loaded.settings
+    configure_logs(settings.logging_level, settings.logging_format, sys.stderr)
+    for notice in loaded.notices:
+        logger.info("%s", notice)
+    trio.run(_serve_until_stopped, settings)
+    logger.info("stopped")
+
+
+async def _serve_until_stopped(settings: "BrokerSettings") -> None:
+    from tidemark.broker.server import open_broker
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_cancel_on_signal, nursery.cancel_scope)
+        async with open_broker(settings) as broker:
+            http = broker.http_address or "none"
+            print(
+                f"ready node={settings.node_id} kafka={broker.kafka_address} http={http}",
+                flush=True,
+            )
+            logger.info(
+                "tidemark %s serves %s at %s",
+                __version__,
+                settings.data_dir.absolute(),
+                broker.kafka_address,
+            )
+            _tell_systemd("READY=1")
+            await trio.sleep_forever()
+
+
+async def _cancel_on_signal(scope: trio.CancelScope) -> None:
+    """Stop in order at the first signal; the second one is the operating system's affair."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            logger.info("%s: stopping", signal.Signals(number).name)
+            break
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    _tell_systemd("STOPPING=1")
+    scope.cancel()
+
+
+def _tell_systemd(state: str) -> None:
+    """sd_notify(3): a datagram to the socket that a service manager names, if one does."""
+    path = os.environ.get("NOTIFY_SOCKET")
+    if path is None:
+        return
+    # An "@" stands for the zero byte that an abstract socket's name begins with.
+    address = "\0" + path[1:] if path.startswith("@") else path
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, suppress(OSError):
+        notify.sendto(state.encode(), address)

@@ -1,0 +1,144 @@
+"""`tidemark serve` as a process: its ready line, its end, and what it says when it cannot start."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+READY = re.compile(r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)\n")
+FREE_PORTS = ("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+SECONDS = 30
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tidemark.cli.main", "serve", *arguments]
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[str], re.Match[str]]]:
+    """A broker in `folder` that has said that it is ready; killed if it is still there."""
+    process = subprocess.Popen(
+        command(*arguments),
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        ready = READY.fullmatch(process.stdout.readline())
+        assert ready is not None
+        yield process, ready
+    finally:
+        process.kill()
+        process.communicate(timeout=SECONDS)
+
+
+def refused(folder: Path, *arguments: str) -> tuple[int, list[str]]:
+    """The exit status and the lines of a broker that does not start."""
+    done = subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    with running(tmp_path, *FREE_PORTS) as (process, ready):
+        assert ready[1] == "1"
+        with urlopen(f"http://{ready[3]}/readyz", timeout=SECONDS) as answer:
+            assert answer.read() == b"ready\n"
+        process.send_signal(number)
+        output, log = process.communicate(timeout=SECONDS)
+    assert output == "", "nothing but the ready line is on standard output"
+    assert "stopped" in log.splitlines()[-1]
+    assert process.returncode == 0
+    assert (tmp_path / "tidemark-data" / "state.db").exists()
+
+
+def test_settings_come_from_options_environment_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text('http.listen = "none"\nnode.id = 4\nlisteners = "127.0.0.1:1"\n')
+    arguments = ("--config", str(file), "--set", "listen=127.0.0.1:0", "--data-dir", "d")
+    with running(tmp_path, *arguments, environment={"TIDEMARK_NODE_ID": "5"}) as (_, ready):
+        assert (ready[1], ready[3]) == ("5", "none")
+        assert (tmp_path / "d").exists()
+
+
+def test_a_service_manager_is_told(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(SECONDS)
+        environment = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        with running(tmp_path, *FREE_PORTS, environment=environment) as (process, _):
+            assert manager.recv(100) == b"READY=1"
+            process.terminate()
+            assert manager.recv(100) == b"STOPPING=1"
+
+
+def test_a_second_broker_on_the_same_directory_is_told_so(tmp_path: Path) -> None:
+    with running(tmp_path, *FREE_PORTS) as (process, _):
+        status, lines = refused(tmp_path, *FREE_PORTS)
+    assert (status, len(lines)) == (1, 1)
+    assert f"is used by another broker (process {process.pid})" in lines[0]
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for arguments in (
+            ("--listen", f"127.0.0.1:{port}", "--http", "none"),
+            ("--listen", "127.0.0.1:0", "--http", f"127.0.0.1:{port}"),
+        ):
+            status, lines = refused(tmp_path, *arguments)
+            assert (status, len(lines)) == (1, 1)
+            assert "in use" in lines[0]
+            assert str(port) in lines[0]
+
+
+def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, lines = refused(tmp_path, *FREE_PORTS, "--data-dir", "file/data")
+    assert (status, len(lines)) == (1, 1)
+    assert "file/data cannot be used" in lines[0]
+
+
+def test_a_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path, *FREE_PORTS) as (process, _):
+        process.terminate()
+        process.wait(timeout=SECONDS)
+    status, lines = refused(tmp_path, *FREE_PORTS, "--node-id", "2")
+    assert (status, len(lines)) == (1, 1)
+    assert "belongs to node 1" in lines[0]
+
+
+def test_each_wrong_setting_is_a_line(tmp_path: Path) -> None:
+    status, lines = refused(tmp_path, "--node-id", "x", "--set", "num.partition=1")
+    assert status == 1
+    assert lines == [
+        "tidemark: num.partition (option) is not a setting; did you mean num.partitions?",
+        "tidemark: node.id = 'x' (option): it takes a whole number, 0 or more",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--frobnicate"], ["--set", "novalue"]])
+def test_wrong_usage_has_status_2(tmp_path: Path, arguments: list[str]) -> None:
+    status, lines = refused(tmp_path, *arguments)
+    assert (status, len(lines)) == (2, 1)

@@ -1,0 +1,52 @@
+"""CreatePartitions: topics grow, each by itself."""
+
+from collections import Counter
+
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+async def handle(
+    node: Node, request: CreatePartitionsRequest, _context: RequestContext
+) -> CreatePartitionsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    asked = {topic.name: topic for topic in request.topics}
+    results = []
+    for topic in asked.values():
+        try:
+            if times[topic.name] > 1:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"{topic.name} is named more than once"
+                )
+            await _grow(node, topic, validate_only=request.validate_only)
+            results.append(CreatePartitionsTopicResult(name=topic.name))
+        except RequestError as error:
+            results.append(
+                CreatePartitionsTopicResult(
+                    name=topic.name, error_code=error.code, error_message=error.message
+                )
+            )
+    return CreatePartitionsResponse(results=results)
+
+
+async def _grow(node: Node, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
+    topic = node.topics.get(asked.name)
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if asked.assignments is not None:
+        added = asked.count - topic.partition_count
+        if added > 0 and len(asked.assignments) != added:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{len(asked.assignments)} assignments for {added} new partitions",
+            )
+        for assignment in asked.assignments:
+            node.topics.check_brokers(assignment.broker_ids)
+    await node.topics.create_partitions(topic, asked.count, validate_only=validate_only)

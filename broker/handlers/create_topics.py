@@ -1,0 +1,101 @@
+"""CreateTopics: each topic by itself, so that one that cannot be does not fail the others."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tidemark.broker.config_resources import ConfigEntry, topic_entries
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.broker.topic import NewTopic, Topic
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+_NOT_GIVEN = -1
+
+
+async def handle(
+    node: Node, request: CreateTopicsRequest, _context: RequestContext
+) -> CreateTopicsResponse:
+    """Creates what can be created, or with `validate_only` says what could (trap M9)."""
+    times = Counter(topic.name for topic in request.topics)
+    # What is named more than once gets one answer, which is an error.
+    asked = {topic.name: topic for topic in request.topics}
+    results = []
+    for topic in asked.values():
+        try:
+            if times[topic.name] > 1:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"{topic.name} is named more than once"
+                )
+            created = await node.topics.create(
+                _new_topic(node, topic), validate_only=request.validate_only
+            )
+            results.append(_success(created))
+        except RequestError as error:
+            results.append(
+                CreatableTopicResult(
+                    name=topic.name, error_code=error.code, error_message=error.message
+                )
+            )
+    return CreateTopicsResponse(topics=results)
+
+
+def _new_topic(node: Node, topic: CreatableTopic) -> NewTopic:
+    configs = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"{config.name} has no value: leave it out for the default",
+            )
+        configs[config.name] = config.value
+    partitions, replicas = topic.num_partitions, topic.replication_factor
+    if topic.assignments:
+        if (partitions, replicas) != (_NOT_GIVEN, _NOT_GIVEN):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "with assignments, the numbers of partitions and replicas are left at -1",
+            )
+        check_assignments(node, topic.assignments)
+        partitions = len(topic.assignments)
+    return NewTopic(
+        name=topic.name, partitions=partitions, replication_factor=replicas, configs=configs
+    )
+
+
+def check_assignments(node: Node, assignments: Sequence[CreatableReplicaAssignment]) -> None:
+    """Raises `RequestError` unless they number all partitions and put each on this broker."""
+    indexes = sorted(assignment.partition_index for assignment in assignments)
+    if indexes != list(range(len(assignments))):
+        raise RequestError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "assign each partition from 0 on, once"
+        )
+    for assignment in assignments:
+        node.topics.check_brokers(assignment.broker_ids)
+
+
+def _success(topic: Topic) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        num_partitions=topic.partition_count,
+        replication_factor=1,
+        configs=[_config(entry) for entry in topic_entries(topic)],
+    )
+
+
+def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_secret,
+    )

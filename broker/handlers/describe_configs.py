@@ -1,0 +1,93 @@
+"""DescribeConfigs: all configs of topics and of this broker, with defaults (trap M10)."""
+
+from tidemark.broker.config_resources import (
+    ConfigEntry,
+    ResourceType,
+    broker_entries,
+    topic_entries,
+)
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+def handle(
+    node: Node, request: DescribeConfigsRequest, _context: RequestContext
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[_describe(node, resource, request) for resource in request.resources]
+    )
+
+
+def _describe(
+    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    try:
+        entries = _entries(node, resource)
+    except RequestError as error:
+        return DescribeConfigsResult(
+            error_code=error.code,
+            error_message=error.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=(),
+        )
+    keys = resource.configuration_keys
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[
+            _result(entry, request) for entry in entries if keys is None or entry.name in keys
+        ],
+    )
+
+
+def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            topic = node.topics.get(resource.resource_name)
+            if topic is None:
+                node.topics.check_name(resource.resource_name)
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return topic_entries(topic)
+        case ResourceType.BROKER:
+            check_broker(node, resource.resource_name)
+            # No name asks for what has been set for all brokers while they run: nothing can be.
+            return broker_entries(node.settings) if resource.resource_name else []
+    raise RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"resources of type {resource.resource_type} have no configs here",
+    )
+
+
+def check_broker(node: Node, name: str) -> None:
+    """Raises `RequestError` unless `name` is this broker's number, or empty for all brokers."""
+    if name not in ("", str(node.node_id)):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"this is broker {node.node_id}; it knows no broker {name!r}"
+        )
+
+
+def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = [
+        DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+        for each in entry.synonyms
+    ]
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_secret,
+        synonyms=synonyms if request.include_synonyms else (),
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,58 @@
+"""DescribeLogDirs: how much of the disk each partition takes."""
+
+import os
+from collections.abc import Iterable, Sequence
+
+import trio
+
+from tidemark.broker.node import Node
+from tidemark.broker.replica import Replica
+from tidemark.broker.requests import RequestContext
+from tidemark.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+async def handle(
+    node: Node, request: DescribeLogDirsRequest, _context: RequestContext
+) -> DescribeLogDirsResponse:
+    """One data directory, with the partitions that were asked for and are there."""
+    directory = node.settings.data_dir.absolute()
+    disk = await trio.to_thread.run_sync(os.statvfs, directory)
+    result = DescribeLogDirsResult(
+        log_dir=str(directory),
+        topics=[_topic(name, replicas) for name, replicas in _asked(node, request)],
+        total_bytes=disk.f_blocks * disk.f_frsize,
+        usable_bytes=disk.f_bavail * disk.f_frsize,
+    )
+    return DescribeLogDirsResponse(results=(result,))
+
+
+def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[tuple[str, Sequence[Replica]]]:
+    if request.topics is None:
+        yield from ((topic.name, topic.replicas) for topic in node.topics)
+        return
+    for asked in request.topics:
+        found = [node.topics.replica(asked.topic, index) for index in asked.partitions]
+        replicas = [replica for replica in found if replica is not None]
+        if replicas:
+            yield asked.topic, replicas
+
+
+def _topic(name: str, replicas: Sequence[Replica]) -> DescribeLogDirsTopic:
+    return DescribeLogDirsTopic(
+        name=name,
+        partitions=[
+            DescribeLogDirsPartition(
+                partition_index=replica.partition,
+                partition_size=replica.size_bytes,
+                offset_lag=0,
+                is_future_key=False,
+            )
+            for replica in replicas
+        ],
+    )

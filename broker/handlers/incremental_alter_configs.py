@@ -1,0 +1,46 @@
+"""IncrementalAlterConfigs: single configs are set, deleted, appended to or subtracted from."""
+
+from tidemark.broker.config_changes import alter_each
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.broker.topic import Topic
+from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+async def handle(
+    node: Node, request: IncrementalAlterConfigsRequest, _context: RequestContext
+) -> IncrementalAlterConfigsResponse:
+    async def change(topic: Topic, resource: AlterConfigsResource) -> None:
+        changes = [_change(config) for config in resource.configs]
+        await node.topics.alter_configs(topic, changes, validate_only=request.validate_only)
+
+    outcomes = await alter_each(node, request.resources, change)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=outcome.code,
+                error_message=outcome.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, outcome in outcomes
+        ]
+    )
+
+
+def _change(config: AlterableConfig) -> ConfigChange:
+    try:
+        op = AlterOp(config.config_operation)
+    except ValueError:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"there is no operation {config.config_operation}"
+        ) from None
+    return ConfigChange(name=config.name, op=op, value=config.value)

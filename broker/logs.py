@@ -63,9 +63,7 @@ def configure_logs(level: str, format: str, stream: TextIO) -> None:
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(
-        level=max(threshold, logging.WARNING), handlers=[_IntoStructlog()], force=True
-    )
+    logging.basicConfig(level=threshold, handlers=[_IntoStructlog()], force=True)
 
 
 def _for_people(stream: TextIO) -> list[structlog.typing.Processor]:

@@ -34,7 +34,7 @@ retention.hours = 24
 ```
 
 A name that is not a setting is an error in an option or a file, and a notice in the environment,
-where other programs set variables too. In a `server.properties`, and under `KAFKA_`, the settings of
+where other programs set variables too. In a `server.properties`, and under `KAFKA_`, settings of
 Kafka that mean nothing here (threads, the metadata quorum) are passed over with a notice.
 
 ## Two addresses: inside and outside

@@ -88,6 +88,11 @@ class CountsCollector(Collector):
 
     def _disk(self) -> Iterator[Metric]:
         metrics = self._metrics
+        yield counter(
+            "tidemark_storage_errors",
+            "Reads and writes that a disk or a damaged file refused.",
+            metrics.storage_errors,
+        )
         yield histogram(
             "tidemark_flush_duration_seconds", "How long a sync to the disk took.", metrics.flush
         )
@@ -95,6 +100,11 @@ class CountsCollector(Collector):
             "tidemark_flushed_logs",
             "Logs synced; by the number of flushes, the size of a group commit.",
             metrics.flushed_logs,
+        )
+        yield counter(
+            "tidemark_storage_errors",
+            "Appends, reads and openings that a disk or broken files did not allow.",
+            metrics.storage_errors,
         )
         yield gauge(
             "tidemark_recovery_duration_seconds",

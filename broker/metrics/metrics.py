@@ -81,11 +81,16 @@ class Metrics:
         self.connections_closed = {reason: Count() for reason in ConnectionEnd}
         self.bad_input = {kind: Count() for kind in BadInput}
 
+        self.storage_errors = Count()
+        """Reads and writes that a disk or a damaged file refused."""
+
         self.flush = Latency()
         """How long each sync of the disk writer took."""
         self.flushed_logs = Count()
         """Logs that those syncs covered; by the number of syncs, the size of a group commit."""
 
+        self.storage_errors = Count()
+        """Appends, reads and openings that the disk or broken files did not allow."""
         self.recovery_seconds = 0.0
         self.recovered_bytes = 0
         self.truncated_bytes = 0

@@ -75,13 +75,10 @@ class _DecoderWriter:
         source = self.source
         made = source.fresh("o")
         source.line(f"{made} = {source.constant('twin', twin_of(struct))}()")
-        tagged = False
         for field in struct.wire_fields:
-            here = field.exists_in(self._version)
-            if here and field.tag is None:
+            if field.exists_in(self._version) and field.tag is None:
                 self._write_field(field, f"{made}.{field.name}")
             else:
-                tagged |= here
                 default = source.constant("default", field.default)
                 source.line(f"{made}.{field.name} = {default}")
         if self._flexible:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 T = TypeVar("T")
@@ -11,7 +11,6 @@ ZERO_UUID: Final = UUID(int=0)
 """How the protocol says "no id": a uuid field is never null."""
 
 
-@runtime_checkable
 class SizedRecords(Protocol):
     """Record batches that are not in memory, but whose size is known: a slice of a log file."""
 

@@ -1,0 +1,58 @@
+"""The registry is the list that clients were verified against."""
+
+import pytest
+
+from tidemark.protocol.messages.heartbeat import HeartbeatRequest
+from tidemark.protocol.registry import APIS, Api, api_of
+
+# Older clients test for exact versions to switch features on, newer ones take the highest they
+# know: neither end of these ranges may move without trying the clients again.
+VERIFIED = {
+    0: ("Produce", 0, 12),
+    1: ("Fetch", 4, 12),
+    2: ("ListOffsets", 1, 9),
+    3: ("Metadata", 0, 12),
+    8: ("OffsetCommit", 2, 9),
+    9: ("OffsetFetch", 1, 9),
+    10: ("FindCoordinator", 0, 5),
+    11: ("JoinGroup", 0, 9),
+    12: ("Heartbeat", 0, 4),
+    13: ("LeaveGroup", 0, 5),
+    14: ("SyncGroup", 0, 5),
+    15: ("DescribeGroups", 0, 6),
+    16: ("ListGroups", 0, 5),
+    17: ("SaslHandshake", 0, 1),
+    18: ("ApiVersions", 0, 4),
+    19: ("CreateTopics", 2, 7),
+    20: ("DeleteTopics", 1, 6),
+    21: ("DeleteRecords", 0, 2),
+    22: ("InitProducerId", 0, 5),
+    23: ("OffsetForLeaderEpoch", 2, 4),
+    32: ("DescribeConfigs", 1, 4),
+    33: ("AlterConfigs", 0, 2),
+    35: ("DescribeLogDirs", 1, 4),
+    36: ("SaslAuthenticate", 0, 2),
+    37: ("CreatePartitions", 0, 3),
+    42: ("DeleteGroups", 0, 2),
+    44: ("IncrementalAlterConfigs", 0, 1),
+    47: ("OffsetDelete", 0, 0),
+    60: ("DescribeCluster", 0, 2),
+}
+
+
+def test_what_may_be_advertised_is_what_was_verified() -> None:
+    assert {
+        key: (api.name, api.min_version, api.max_version) for key, api in APIS.items()
+    } == VERIFIED
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_what_is_advertised_is_spoken_except_old_produce(api: Api) -> None:
+    refused = [v for v in range(api.min_version, api.max_version + 1) if not api.speaks(v)]
+    assert refused == ([0, 1, 2] if api.name == "Produce" else [])
+    assert not api.speaks(api.max_version + 1)
+    assert not api.speaks(-1)
+
+
+def test_an_api_is_found_by_its_request() -> None:
+    assert api_of(HeartbeatRequest) is APIS[12]

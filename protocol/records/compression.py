@@ -64,7 +64,7 @@ def compress(codec: Compression, data: BytesLike, level: int | None = None) -> b
             lz4 = cramjam.lz4.Compressor(
                 level=1 if level is None else level, content_checksum=False, block_linked=False
             )
-            lz4.compress(data)
+            lz4.compress(bytes(data))  # it takes nothing else
             return bytes(lz4.finish())
         case Compression.ZSTD:
             zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level)

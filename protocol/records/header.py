@@ -51,6 +51,8 @@ _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
+_PRODUCER: Final = struct.Struct(">qhi")
+_PRODUCER_AT: Final = 43
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 
 
@@ -70,6 +72,37 @@ class BatchHeader(NamedTuple):
     producer_epoch: int
     base_sequence: int
     record_count: int
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        base_offset: Offset,
+        epoch: Epoch,
+        attributes: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        record_count: int,
+    ) -> "BatchHeader":
+        """For a batch without gaps that is to be built: its length and CRC are not known yet."""
+        return cls(
+            base_offset=base_offset,
+            batch_length=0,
+            partition_leader_epoch=epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=record_count - 1,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=record_count,
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -112,6 +145,13 @@ class BatchHeader(NamedTuple):
 
 def pack_header(header: BatchHeader) -> bytes:
     return _LAYOUT.pack(*header)
+
+
+def build_batch(section: BytesLike, header: BatchHeader) -> bytes:
+    """The batch of this compressed records section, and of a header without its length and CRC."""
+    header = header._replace(batch_length=HEADER_BYTES - LOG_OVERHEAD + len(section))
+    crc = crc32c(section, crc32c(pack_header(header)[_ATTRIBUTES_AT:]))
+    return b"".join((pack_header(header._replace(crc=crc)), section))
 
 
 def read_header(data: BytesLike, at: int = 0) -> BatchHeader:
@@ -203,6 +243,14 @@ def place_log_append_time(data: bytearray | memoryview, at: int, timestamp_ms: i
     (attributes,) = _ATTRIBUTES.unpack_from(data, at + _ATTRIBUTES_AT)
     _ATTRIBUTES.pack_into(data, at + _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
     _TIMESTAMP.pack_into(data, at + _MAX_TIMESTAMP_AT, timestamp_ms)
+    seal(data, at)
+
+
+def place_producer(
+    data: bytearray | memoryview, at: int, *, producer_id: int, epoch: int, sequence: int
+) -> None:
+    """Write who produced the batch and its first sequence into it, and give it a new CRC."""
+    _PRODUCER.pack_into(data, at + _PRODUCER_AT, producer_id, epoch, sequence)
     seal(data, at)
 
 

@@ -33,14 +33,11 @@ from tidemark.protocol.records.header import (
     CONTROL_BIT,
     HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    MAGIC,
     TRANSACTIONAL_BIT,
     BatchHeader,
+    build_batch,
     check_crc,
     iter_headers,
-    pack_header,
-    seal,
 )
 from tidemark.protocol.records.varints import read_varint, varint
 from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset
@@ -209,20 +206,16 @@ def encode_batch(
     """
     assert records
     timestamps = [record.timestamp_ms for record in records]
-    section = _encode_section(records, base_timestamp=timestamps[0])
+    section = encode_section(records, base_timestamp=timestamps[0])
     return build_batch(
         compress(compression, section, level),
-        BatchHeader(
+        BatchHeader.open(
             base_offset=base_offset,
-            batch_length=0,
-            partition_leader_epoch=epoch,
-            magic=MAGIC,
-            crc=0,
+            epoch=epoch,
             attributes=compression
             | (LOG_APPEND_TIME_BIT if is_log_append_time else 0)
             | (TRANSACTIONAL_BIT if is_transactional else 0)
             | (CONTROL_BIT if is_control else 0),
-            last_offset_delta=len(records) - 1,
             base_timestamp=timestamps[0],
             max_timestamp=max(timestamps),
             producer_id=producer_id,
@@ -233,17 +226,8 @@ def encode_batch(
     )
 
 
-def build_batch(section: BytesLike, header: BatchHeader) -> bytes:
-    """A batch of a compressed records section and a header whose length and CRC are still open."""
-    length = HEADER_BYTES - LOG_OVERHEAD + len(section)
-    batch = bytearray(HEADER_BYTES + len(section))
-    batch[:HEADER_BYTES] = pack_header(header._replace(batch_length=length))
-    batch[HEADER_BYTES:] = section
-    seal(batch, 0)
-    return bytes(batch)
-
-
-def _encode_section(records: Sequence[RecordLike], *, base_timestamp: int) -> bytes:
+def encode_section(records: Sequence[RecordLike], *, base_timestamp: int) -> bytes:
+    """What follows a batch's header, before compression."""
     parts: list[bytes] = []
     for offset_delta, record in enumerate(records):
         key, value, headers = record.key, record.value, record.headers

@@ -24,7 +24,14 @@ def records_of(
     headers: st.SearchStrategy[tuple[tuple[str, bytes | None], ...]] = HEADERS,
     timestamps: st.SearchStrategy[int] = TIMESTAMPS,
 ) -> st.SearchStrategy[Record]:
-    return st.builds(Record, timestamp_ms=timestamps, key=keys, value=values, headers=headers)
+    return st.builds(
+        Record,
+        offset=st.just(0),
+        timestamp_ms=timestamps,
+        key=keys,
+        value=values,
+        headers=headers,
+    )
 
 
 RECORDS = st.lists(records_of(), min_size=1, max_size=8)

@@ -1,0 +1,101 @@
+"""Varints written by the thousand, and short byte strings put together of them.
+
+A field is an array of uint64 lanes, each with the bytes of one record's field, the first one
+lowest, and how many of them count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidemark.protocol.records.columns.arrays import binary_array
+from tidemark.protocol.records.columns.cursor import Slices
+from tidemark.protocol.records.columns.varints import Integers, Unusual
+
+_Lanes: TypeAlias = NDArray[np.uint64]
+
+_LANE_BYTES: Final = 8
+_VARINT_BITS_MAX: Final = 7 * _LANE_BYTES
+_LANES_MAX: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """At most eight bytes for each record. Invariant: lanes are 0 beyond their size."""
+
+    lanes: _Lanes
+    sizes: Integers
+
+
+def varint_field(values: Integers) -> Field:
+    """Raises `Unusual` for a value that takes more than eight bytes."""
+    zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    sizes = np.ones(len(values), np.int64)
+    bits = int(zigzag.max(initial=0)).bit_length()
+    if bits > _VARINT_BITS_MAX:
+        raise Unusual
+    for threshold in range(7, bits, 7):
+        sizes += zigzag >= np.uint64(1 << threshold)
+    if bits <= 7:
+        return Field(zigzag, sizes)
+    # Make room for a high bit above every seven: between fours of sevens, pairs, and single ones.
+    lanes = zigzag
+    if bits > 28:
+        lanes = (lanes & _EVEN_28) | ((lanes & _ODD_28) << _4)
+    if bits > 14:
+        lanes = (lanes & _EVEN_14) | ((lanes & _ODD_14) << _2)
+    lanes = (lanes & _EVEN_7) | ((lanes & _ODD_7) << _1)
+    return Field(lanes | _GOES_ON[sizes], sizes)
+
+
+def join_fields(first: Field, *others: Field) -> list[Field]:
+    """The fields one after another, in as few lanes as they fit in."""
+    joined = [first]
+    for field in others:
+        sizes = joined[-1].sizes + field.sizes
+        if sizes.max(initial=0) > _LANE_BYTES:
+            joined.append(field)
+            continue
+        shifted = field.lanes << (joined[-1].sizes << 3).view(np.uint64)
+        joined[-1] = Field(joined[-1].lanes | shifted, sizes)
+    return joined
+
+
+def binary_of(fields: Sequence[Field]) -> pa.Array:
+    """Each record's bytes as one element of a binary array.
+
+    Raises `Unusual` for more than two fields: 16 bytes a record is all that is usual.
+    """
+    if len(fields) > _LANES_MAX:
+        raise Unusual
+    count = len(fields[0].lanes)
+    rows = np.zeros((count, _LANES_MAX), np.uint64)
+    rows[:, 0], sizes = fields[0].lanes, fields[0].sizes
+    if len(fields) == _LANES_MAX:
+        # The second follows where the first ends. numpy's shifts by 64 and more give 0.
+        bits = (sizes << 3).view(np.uint64)
+        rows[:, 0] |= fields[1].lanes << bits
+        rows[:, 1] = fields[1].lanes >> (_64 - bits)
+        sizes = sizes + fields[1].sizes
+    starts = np.arange(0, rows.nbytes, rows.strides[0], dtype=np.int64)
+    return binary_array(pa.py_buffer(rows), Slices(starts, sizes))
+
+
+_64: Final = np.uint64(64)
+_1: Final = np.uint64(1)
+_2: Final = np.uint64(2)
+_4: Final = np.uint64(4)
+_EVEN_7: Final = np.uint64(0x007F_007F_007F_007F)
+_ODD_7: Final = np.uint64(0x3F80_3F80_3F80_3F80)
+_EVEN_14: Final = np.uint64(0x0000_3FFF_0000_3FFF)
+_ODD_14: Final = np.uint64(0x0FFF_C000_0FFF_C000)
+_EVEN_28: Final = np.uint64(0x0000_0000_0FFF_FFFF)
+_ODD_28: Final = np.uint64(0x00FF_FFFF_F000_0000)
+_GOES_ON: Final = np.array(
+    [0, *(0x8080_8080_8080_8080 & ((1 << 8 * (size - 1)) - 1) for size in range(1, 9))], np.uint64
+)
+"""By size, the high bits of all bytes of a varint but its last."""

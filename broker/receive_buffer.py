@@ -1,0 +1,150 @@
+"""The bytes a connection has received and not yet handled, cut into frames.
+
+A buffer holds the frames where `recv_into` put them: a frame is a memoryview of it, valid until
+more is received. It starts small, grows as bytes really arrive (never by what a length promises),
+and goes away when the connection is quiet, so ten thousand idle connections cost nothing. What is
+larger than the first size comes out of a budget that all connections share.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Final
+
+from tidemark.protocol.errors import FrameTooLarge
+
+FIRST_BYTES: Final = 16 * 1024
+# A client that fills the buffer at once is sending as fast as it can: reading more at a time
+# saves system calls, until the buffer leaves the processor's own cache.
+STREAMING_BYTES: Final = 256 * 1024
+_ROUND_TO_BYTES: Final = 64 * 1024
+# So few bytes are moved to the front at once, for the sake of the room behind them.
+_MOVE_BYTES: Final = 64
+_LENGTH: Final = struct.Struct(">i")
+
+
+class MemoryBudget:
+    """Bytes that all connections together may have in receive buffers beyond the first size."""
+
+    __slots__ = ("bytes_max", "taken_bytes")
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.taken_bytes = 0
+
+    def take(self, size_bytes: int) -> bool:
+        """Take `size_bytes` if they are there; whether they were."""
+        if self.taken_bytes + size_bytes > self.bytes_max:
+            return False
+        self.taken_bytes += size_bytes
+        return True
+
+    def give_back(self, size_bytes: int) -> None:
+        self.taken_bytes -= size_bytes
+        assert self.taken_bytes >= 0
+
+
+class ReceiveBuffer:
+    """One connection's. Invariant: start <= end <= capacity; frames lie in [start, end)."""
+
+    __slots__ = ("_budget", "_end", "_frame_bytes_max", "_start", "_view", "_wanted_bytes")
+
+    def __init__(self, *, frame_bytes_max: int, budget: MemoryBudget) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._budget = budget
+        self._view: memoryview | None = None
+        self._start = 0
+        self._end = 0
+        self._wanted_bytes = FIRST_BYTES
+
+    @property
+    def capacity_bytes(self) -> int:
+        return 0 if self._view is None else len(self._view)
+
+    @property
+    def is_empty(self) -> bool:
+        return self._start == self._end
+
+    @property
+    def is_large(self) -> bool:
+        return self.capacity_bytes > FIRST_BYTES
+
+    def receive(self, client: socket.socket) -> int | None:
+        """Receive what is there, as far as there is room; 0 is the end of the stream.
+
+        `None` when a larger buffer is needed and the budget has no more: try again later.
+        Frames cut before are not valid any more. Raises `OSError` as `recv_into` does.
+        """
+        view = self._make_room()
+        if view is None:
+            return None
+        received = client.recv_into(view[self._end :])
+        self._end += received
+        if self._end == len(view) < STREAMING_BYTES:
+            self._wanted_bytes = min(2 * len(view), STREAMING_BYTES)
+        return received
+
+    def next_frame(self) -> memoryview | None:
+        """The next complete frame without its length; `None` if more has to be received.
+
+        Raises `FrameTooLarge` for a length that is negative or over the limit.
+        """
+        view = self._view
+        start = self._start + 4
+        if view is None or self._end < start:
+            return None
+        (length,) = _LENGTH.unpack_from(view, self._start)
+        if not 0 <= length <= self._frame_bytes_max:
+            raise FrameTooLarge(length, self._frame_bytes_max)
+        end = start + length
+        if self._end < end:
+            self._wanted_bytes = max(self._wanted_bytes, length + 4)
+            return None
+        self._start = end
+        return view[start:end]
+
+    def release(self) -> None:
+        """Let go of the memory, and of what is in it."""
+        self._budget.give_back(_beyond_first(self.capacity_bytes))
+        self._view = None
+        self._start = self._end = 0
+        self._wanted_bytes = FIRST_BYTES
+
+    def _make_room(self) -> memoryview | None:
+        """The buffer with room at its end, or `None` without memory for that."""
+        view = self._view
+        if view is None:
+            view = self._view = memoryview(bytearray(FIRST_BYTES))
+            return view
+        if self._start == self._end:
+            self._start = self._end = 0
+        is_full = self._end == len(view)
+        if is_full and self._wanted_bytes > len(view) and (grown := self._grow(view)):
+            return grown
+        if is_full and self._start == 0:
+            return None
+        if is_full or 0 < self._end - self._start < _MOVE_BYTES:
+            self._move(view)
+        return view
+
+    def _move(self, to: memoryview) -> None:
+        """Put the incomplete frame at the front of `to`, which may be the buffer itself."""
+        assert self._view is not None
+        size = self._end - self._start
+        to[:size] = self._view[self._start : self._end]
+        self._view, self._start, self._end = to, 0, size
+
+    def _grow(self, view: memoryview) -> memoryview | None:
+        """At most twice the size at a time: a client pays with bytes for the memory it gets."""
+        wanted = min(self._wanted_bytes, 2 * len(view))
+        capacity = -(-wanted // _ROUND_TO_BYTES) * _ROUND_TO_BYTES
+        if not self._budget.take(_beyond_first(capacity) - _beyond_first(len(view))):
+            return None
+        grown = memoryview(bytearray(capacity))
+        self._move(grown)
+        return grown
+
+
+def _beyond_first(capacity_bytes: int) -> int:
+    return max(capacity_bytes - FIRST_BYTES, 0)

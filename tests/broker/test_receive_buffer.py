@@ -1,0 +1,145 @@
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidemark.broker.receive_buffer import FIRST_BYTES, MemoryBudget, ReceiveBuffer
+from tidemark.protocol.errors import FrameTooLarge
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    client, server = socket.socketpair()
+    server.setblocking(False)
+    with client, server:
+        yield client, server
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def drain(buffer: ReceiveBuffer, server: socket.socket) -> list[bytes]:
+    """Receive until nothing is there, and copy every frame."""
+    frames = []
+    while True:
+        try:
+            received = buffer.receive(server)
+        except BlockingIOError:
+            return frames
+        assert received
+        while (frame := buffer.next_frame()) is not None:
+            frames.append(bytes(frame))
+
+
+def make(budget_bytes: int = 64 * MIB, frame_bytes_max: int = 16 * MIB) -> ReceiveBuffer:
+    return ReceiveBuffer(frame_bytes_max=frame_bytes_max, budget=MemoryBudget(budget_bytes))
+
+
+@settings(max_examples=60)
+@given(
+    sizes=st.lists(st.integers(0, 40) | st.integers(10_000, 40_000), max_size=9),
+    cuts=st.lists(st.integers(1, 30_000), max_size=30),
+)
+def test_any_split_of_the_stream_gives_the_same_frames(sizes: list[int], cuts: list[int]) -> None:
+    frames = [bytes([n + 1]) * size for n, size in enumerate(sizes)]
+    client, server = socket.socketpair()
+    server.setblocking(False)
+    stream, buffer, got = b"".join(map(framed, frames)), make(), list[bytes]()
+    with client, server:
+        for cut in cuts:
+            client.sendall(stream[:cut])
+            got += drain(buffer, server)
+            stream = stream[cut:]
+        while stream:
+            client.sendall(stream[:50_000])
+            got += drain(buffer, server)
+            stream = stream[50_000:]
+    assert got == frames
+
+
+@pytest.mark.parametrize("length", [-(2**31), -1, 16 * MIB + 1, 2**31 - 1])
+def test_a_negative_or_huge_length_is_refused_before_any_memory_is_taken(
+    pair: tuple[socket.socket, socket.socket], length: int
+) -> None:
+    client, server = pair
+    buffer = make()
+    client.sendall(struct.pack(">i", length) + b"some more")
+    buffer.receive(server)
+    with pytest.raises(FrameTooLarge):
+        buffer.next_frame()
+    assert buffer.capacity_bytes == FIRST_BYTES
+
+
+def test_a_length_that_is_only_promised_takes_no_memory(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    buffer = make()
+    client.sendall(struct.pack(">i", 15 * MIB) + b"x" * 100)
+    assert drain(buffer, server) == []
+    assert buffer.capacity_bytes == FIRST_BYTES
+
+
+def test_a_buffer_grows_to_the_frame_and_goes_away_when_it_is_released(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    budget = MemoryBudget(4 * MIB)
+    buffer = ReceiveBuffer(frame_bytes_max=2 * MIB, budget=budget)
+    payload = bytes(MIB)
+    stream = framed(payload)
+    got = list[bytes]()
+    while stream:
+        client.sendall(stream[:60_000])
+        got += drain(buffer, server)
+        stream = stream[60_000:]
+    assert got == [payload]
+    assert buffer.is_empty
+    assert budget.taken_bytes == buffer.capacity_bytes - FIRST_BYTES >= MIB
+    buffer.release()
+    assert budget.taken_bytes == buffer.capacity_bytes == 0
+
+
+def test_without_memory_in_the_budget_nothing_is_received_until_there_is(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    budget = MemoryBudget(100_000)
+    assert budget.take(90_000)
+    buffer = ReceiveBuffer(frame_bytes_max=2 * MIB, budget=budget)
+    stream = framed(bytes(40_000))
+    client.sendall(stream)
+    while buffer.receive(server) is not None:
+        assert buffer.next_frame() is None
+    budget.give_back(90_000)
+    assert drain(buffer, server) == [bytes(40_000)]
+
+
+def test_small_frames_do_not_need_the_budget(pair: tuple[socket.socket, socket.socket]) -> None:
+    client, server = pair
+    buffer = make(budget_bytes=0)
+    frames = [bytes([n]) * 7_000 for n in range(20)]
+    got = list[bytes]()
+    for frame in frames:
+        client.sendall(framed(frame))
+        got += drain(buffer, server)
+    client.sendall(b"".join(map(framed, frames)))
+    got += drain(buffer, server)
+    assert got == frames * 2
+
+
+def test_a_client_that_streams_gets_a_larger_buffer(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    buffer = make()
+    for _ in range(20):
+        client.sendall(framed(bytes(1_000)) * 60)
+        drain(buffer, server)
+    assert FIRST_BYTES < buffer.capacity_bytes <= 256 * 1024

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from tidemark.broker.config.addresses import Address
 from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
@@ -17,15 +18,26 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerAddress:
-    """Where a client can reach this broker, as it should be told."""
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What a connection is and remembers, from its first request to its last."""
 
-    host: str
-    port: int
+    connection_id: int
+    client_host: str
+    listener: Address
+    """The broker's address for this client: what is advertised, or where the client came in."""
+    requires_sasl: bool = False
+    fetches: int = 0
+    """How many there were; each begins with another of its partitions."""
+    user: str | None = None
+    """Who the client has proven to be; set by SaslAuthenticate."""
+    exchange: object | None = None
+    """An authentication that has begun; only the SASL handlers look into it."""
 
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+    @property
+    def is_admitted(self) -> bool:
+        """Whether requests other than those that authenticate are served."""
+        return self.user is not None or not self.requires_sasl
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +46,19 @@ class RequestContext:
 
     api_version: int
     client_id: str | None
-    connection_id: int
-    client_host: str
-    listener: ListenerAddress
-    """The broker's address for this client: what is advertised, or where the client came in."""
+    session: Session
+
+    @property
+    def listener(self) -> Address:
+        return self.session.listener
+
+    @property
+    def client_host(self) -> str:
+        return self.session.client_host
+
+    @property
+    def connection_id(self) -> int:
+        return self.session.connection_id
 
 
 class Pending(Generic[R]):
@@ -101,3 +122,7 @@ Answer: TypeAlias = R | Pending[R] | Awaitable[R] | None
 # One table holds the handlers of all APIs, so the message types are erased here; each
 # handler module states its own.
 Handler: TypeAlias = "Callable[[Node, Any, RequestContext], Answer[Any]]"
+
+
+class Unanswerable(Exception):
+    """A handler's way to close the connection, where the protocol leaves no other answer."""

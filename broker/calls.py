@@ -1,0 +1,125 @@
+"""One request between its arrival and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, cast
+
+from tidemark.broker.error_responses import error_response
+from tidemark.broker.metrics import ApiMetrics
+from tidemark.broker.odd_events import OddEvents
+from tidemark.broker.requests import Handler, Pending, Unanswerable
+from tidemark.broker.send_queue import Part
+from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError
+from tidemark.protocol.frames import encode_response
+from tidemark.protocol.registry import Api
+from tidemark.protocol.schema import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One API as this broker serves it."""
+
+    api: Api
+    handle: Handler
+    is_async: bool
+    metrics: ApiMetrics
+    odd_events: OddEvents
+
+
+class Call:
+    """A request that was understood. Its connection sends `parts` when its turn comes.
+
+    It is settled once: `parts` is the response, or `is_failed` says that there can be none and
+    the connection has to be closed. If that is not at once, `when_settled` is called then.
+    """
+
+    __slots__ = (
+        "_correlation_id",
+        "_pending",
+        "_started",
+        "_version",
+        "is_failed",
+        "parts",
+        "route",
+        "when_settled",
+    )
+
+    def __init__(self, route: Route, version: int, correlation_id: int, started: float) -> None:
+        self.route = route
+        self._version = version
+        self._correlation_id = correlation_id
+        self._started = started
+        self._pending: Pending[Any] | None = None  # Any: of whichever API it is
+        self.parts: list[Part] | None = None
+        self.is_failed = False
+        self.when_settled: Callable[[], None] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        return self.parts is not None or self.is_failed
+
+    def answer(self, response: Message) -> None:
+        try:
+            parts = encode_response(response, self.route.api, self._version, self._correlation_id)
+        except ProtocolError:
+            self._report_bug("the response of %s %d cannot be encoded")
+            self.is_failed = True
+        else:
+            # The broker's records that are not in memory are slices of log files.
+            self.parts = cast("list[Part]", parts)
+        self.route.metrics.latency.observe(perf_counter() - self._started)
+        if self.when_settled is not None:
+            self.when_settled()
+
+    def fail(self, error: Exception) -> None:
+        """Answer with `error`, or close the connection; to be called where it is being handled."""
+        self.route.metrics.errors.inc()
+        if isinstance(error, RequestError):
+            refusal = error
+        elif isinstance(error, Unanswerable):
+            self._refuse()
+            return
+        else:
+            self._report_bug("%s %d failed")
+            refusal = RequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        response = error_response(self.route.api.response, refusal)
+        if response is None:
+            self._refuse()
+        else:
+            self.answer(response)
+
+    def _refuse(self) -> None:
+        self.is_failed = True
+        if self.when_settled is not None:
+            self.when_settled()
+
+    def _report_bug(self, message: str) -> None:
+        self.route.odd_events.warn(
+            "failed requests", message, self.route.api.name, self._version, error=True
+        )
+
+    def wait_for(self, pending: Pending[Any]) -> None:  # Any: of whichever API it is
+        self._pending = pending
+        pending.deliver_to(self._take)
+
+    def _take(self, response: Message | None, error: RequestError | None) -> None:
+        if error is not None:
+            self.fail(error)
+        elif response is not None:
+            self.answer(response)
+
+    def abandon(self) -> None:
+        """The connection is gone: nobody will send the answer."""
+        self.when_settled = None
+        if self._pending is not None:
+            self._pending.abandon()
+        self.release()
+
+    def release(self) -> None:
+        for part in self.parts or ():
+            if not isinstance(part, bytes):
+                part.release()
+        self.parts = None

@@ -1,0 +1,252 @@
+"""One client: bytes in, requests dispatched, answers out in the order of the requests.
+
+What bounds it: at most `requests_max` requests unanswered and `response_bytes_max` bytes of
+responses in memory; beyond either the client is not read until it has read. Its receive buffer
+comes out of a budget that all share. Whatever goes wrong here ends this connection and no other.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from select import EPOLLERR, EPOLLHUP
+from typing import TYPE_CHECKING, Final
+
+from tidemark.broker.calls import Call
+from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.reactor import READABLE, WRITABLE
+from tidemark.broker.receive_buffer import ReceiveBuffer
+from tidemark.broker.requests import Session, Unanswerable
+from tidemark.broker.send_queue import SendQueue
+from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
+
+if TYPE_CHECKING:
+    from tidemark.broker.connections import Connections
+
+# Slices of files take no memory, but each holds its segment on the disk until it is sent.
+_QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
+_GONE: Final = EPOLLERR | EPOLLHUP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """What one connection may cost."""
+
+    frame_bytes_max: int
+    requests_max: int
+    response_bytes_max: int
+
+
+class Connection:
+    """One client's socket. It belongs to a `Connections`, which knows what they share."""
+
+    __slots__ = (
+        "_calls",
+        "_descriptor",
+        "_flush_is_due",
+        "_interest",
+        "_is_blocked",
+        "_is_starved",
+        "_is_stopping",
+        "_limits",
+        "_out",
+        "_received",
+        "_shared",
+        "_socket",
+        "active_at",
+        "is_closed",
+        "session",
+    )
+
+    def __init__(self, client: socket.socket, session: Session, shared: Connections) -> None:
+        self.session = session
+        self.is_closed = False
+        self.active_at = shared.now
+        """When bytes last went either way."""
+        self._shared = shared
+        self._limits = shared.limits
+        self._socket = client
+        self._descriptor = client.fileno()
+        self._received = ReceiveBuffer(
+            frame_bytes_max=shared.limits.frame_bytes_max, budget=shared.budget
+        )
+        self._calls: deque[Call] = deque()  # those not answered yet, in the order of their coming
+        self._out = SendQueue()
+        self._flush_is_due = False
+        self._is_blocked = False  # the socket takes no more for now
+        self._is_starved = False  # there is no memory for what would be received
+        self._is_stopping = False
+        self._interest = READABLE
+        shared.reactor.add(self._descriptor, READABLE, self._on_ready)
+
+    @property
+    def owes_answers(self) -> bool:
+        """Whether requests are being worked on."""
+        return bool(self._calls)
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._out)
+
+    @property
+    def holds_memory(self) -> bool:
+        """Whether its receive buffer takes some of the budget."""
+        return self._received.is_large
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether another request may be taken."""
+        return (
+            len(self._calls) < self._limits.requests_max
+            and self._out.memory_bytes < self._limits.response_bytes_max
+            and self._out.size_bytes < _QUEUED_BYTES_MAX
+            and not self._is_stopping
+            and not self.is_closed
+        )
+
+    def _on_ready(self, events: int) -> None:
+        if events & _GONE:
+            self.close(ConnectionEnd.BY_CLIENT)
+            return
+        if events & WRITABLE:
+            self._guarded(self._flush)
+        if events & READABLE and not self.is_closed:
+            self._guarded(self._receive)
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Run what may fail by the client's doing, by the network's or by ours: the firewall."""
+        try:
+            action()
+        except FrameTooLarge as error:
+            self._refuse(BadInput.FRAME_TOO_LARGE, error)
+        except UnsupportedVersion as error:
+            self._refuse(BadInput.UNSUPPORTED_VERSION, error)
+        except ProtocolError as error:
+            self._refuse(BadInput.MALFORMED_MESSAGE, error)
+        except Unanswerable as error:
+            self._warn("unanswerable requests", error)
+            self.close(ConnectionEnd.BAD_INPUT)
+        except OSError:
+            self.close(ConnectionEnd.BY_CLIENT)
+        except Exception as error:
+            self._warn("broken connections", error, is_bug=True)
+            self.close(ConnectionEnd.ERROR)
+
+    def _refuse(self, kind: BadInput, error: ProtocolError) -> None:
+        self._shared.metrics.bad_input[kind].inc()
+        self._warn(kind.value, error)
+        self.close(ConnectionEnd.BAD_INPUT)
+
+    def _warn(self, kind: str, error: Exception, *, is_bug: bool = False) -> None:
+        self._shared.odd_events.warn(
+            kind, "closing the connection of %s: %s", self.session.client_host, error, error=is_bug
+        )
+
+    def _receive(self) -> None:
+        try:
+            received = self._received.receive(self._socket)
+        except BlockingIOError:
+            return
+        if received is None:
+            self._is_starved = True
+            self._shared.starve(self)
+            self._update_interest()
+        elif received == 0:
+            self.close(ConnectionEnd.BY_CLIENT)
+        else:
+            self.active_at = self._shared.now
+            self._shared.metrics.received_bytes.inc(received)
+            self._handle_frames()
+
+    def feed(self) -> None:
+        """Try again: there may be memory now."""
+        if not self.is_closed:
+            self._is_starved = False
+            self._guarded(self._receive)
+
+    def _handle_frames(self) -> None:
+        """Dispatch the requests that have arrived, as many as may be unanswered."""
+        dispatch, session = self._shared.dispatcher.dispatch, self.session
+        while self._has_room and (frame := self._received.next_frame()) is not None:
+            call = dispatch(frame, session)
+            if call is not None:
+                self._take(call)
+        self._update_interest()
+
+    def _take(self, call: Call) -> None:
+        if call.is_settled:
+            if not self._calls and call.parts is not None:
+                self._out.add(call.parts)
+            else:
+                self._calls.append(call)
+            self._flush_later()
+        else:
+            self._calls.append(call)
+            call.when_settled = self._flush_later
+
+    def _flush_later(self) -> None:
+        """Send once the turn is over, all that it brought together."""
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._shared.turn.after(self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush_is_due = False
+        if not self.is_closed:
+            self._guarded(self._flush)
+
+    def _flush(self) -> None:
+        self._queue_answers()
+        before = self._out.size_bytes
+        self._is_blocked = not self._out.send(self._socket)
+        if sent := before - self._out.size_bytes:
+            self.active_at = self._shared.now
+            self._shared.metrics.sent_bytes.inc(sent)
+        if self._calls and self._calls[0].is_failed:
+            self.close(ConnectionEnd.BAD_INPUT)
+        elif self._received.is_empty or not self._has_room:
+            self._update_interest()
+        else:
+            # It may have been stopped by its limits with requests left in the buffer.
+            self._handle_frames()
+
+    def _queue_answers(self) -> None:
+        """Move the answers that are next in order to the send queue."""
+        calls = self._calls
+        while calls and (parts := calls[0].parts) is not None:
+            self._out.add(parts)
+            calls.popleft()
+
+    def _update_interest(self) -> None:
+        interest = READABLE if self._has_room and not self._is_starved else 0
+        if self._is_blocked:
+            interest |= WRITABLE
+        if interest != self._interest and not self.is_closed:
+            self._interest = interest
+            self._shared.reactor.change(self._descriptor, interest)
+
+    def stop_reading(self) -> None:
+        """Take no more requests; answer those that came."""
+        self._is_stopping = True
+        self._update_interest()
+
+    def shrink(self) -> None:
+        """Let go of a receive buffer with nothing in it."""
+        if self._received.is_empty:
+            self._received.release()
+
+    def close(self, reason: ConnectionEnd) -> None:
+        """Close the socket and forget what was to be sent. Doing it twice is allowed."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self._shared.reactor.remove(self._descriptor)
+        self._socket.close()
+        self._received.release()
+        self._out.release()
+        calls, self._calls = self._calls, deque()
+        for call in calls:
+            call.abandon()
+        self._shared.forget(self, reason)

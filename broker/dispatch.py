@@ -1,0 +1,118 @@
+"""From a frame to an answer: header, version, decode, handler.
+
+A handler's three ways to fail are told apart here and in `calls`. A `RequestError` is answered,
+where the response has a place for it. Bytes that do not parse close the connection. Anything else
+is our bug: logged, counted, answered UNKNOWN_SERVER_ERROR, and no other request notices.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from time import perf_counter
+from typing import Any, Final
+
+from tidemark.broker.calls import Call, Route
+from tidemark.broker.metrics import BadInput
+from tidemark.broker.node import Node
+from tidemark.broker.odd_events import OddEvents
+from tidemark.broker.requests import Handler, Pending, RequestContext, Session, Unanswerable
+from tidemark.protocol.codec import decode
+from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
+from tidemark.protocol.frames import decode_request_header
+from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from tidemark.protocol.registry import API_VERSIONS_KEY, APIS
+from tidemark.protocol.schema import Message
+
+# What a client may send before it has proven who it is: SaslHandshake, SaslAuthenticate.
+_BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
+
+Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]  # Any: what it yields to trio
+"""Runs a coroutine function in a task. The task is the broker's: a change of topics, say, is
+finished though the client that asked for it has gone."""
+
+
+class Dispatcher:
+    """Answers frames by the handlers of one node."""
+
+    def __init__(
+        self, node: Node, handlers: Mapping[int, Handler], *, spawn: Spawn, odd_events: OddEvents
+    ) -> None:
+        self._node = node
+        self._spawn = spawn
+        self._not_authenticated = node.metrics.bad_input[BadInput.NOT_AUTHENTICATED]
+        self._routes = {
+            key: Route(
+                APIS[key],
+                handle,
+                inspect.iscoroutinefunction(handle),
+                node.metrics.api(key),
+                odd_events,
+            )
+            for key, handle in handlers.items()
+        }
+
+    def dispatch(self, frame: memoryview, session: Session) -> Call | None:
+        """The request's call, perhaps settled already; `None` where no answer is wanted.
+
+        Raises `ProtocolError` and `Unanswerable`, after which the connection has to be closed.
+        """
+        started = perf_counter()
+        try:
+            header, body = decode_request_header(frame)
+            route = self._routes[header.api_key]
+        except UnsupportedVersion as error:
+            return self._refuse_version(error, started)
+        except KeyError:
+            raise UnsupportedVersion(header.api_key, header.api_version) from None
+        version = header.api_version
+        route.metrics.requests.inc()
+        if header.api_key not in _BEFORE_SASL and not session.is_admitted:
+            self._not_authenticated.inc()
+            raise Unanswerable(f"{route.api.name} came before authentication")
+        request = decode(route.api.request, version, frame[body:])
+        call = Call(route, version, header.correlation_id, started)
+        context = RequestContext(version, header.client_id, session)
+        if route.is_async:
+            self._spawn(partial(self._run, call, request, context))
+            return call
+        try:
+            answer = route.handle(self._node, request, context)
+        except Exception as error:
+            call.fail(error)
+            return call
+        if answer is None:
+            route.metrics.latency.observe(perf_counter() - started)
+            return None
+        if isinstance(answer, Pending):
+            call.wait_for(answer)
+        else:
+            call.answer(answer)  # type: ignore[arg-type]  # handlers of the third kind are async
+        return call
+
+    def _refuse_version(self, error: UnsupportedVersion, started: float) -> Call:
+        """Trap A3: only ApiVersions is answered, in version 0, which every client can read."""
+        route = self._routes.get(error.api_key)
+        if error.api_key != API_VERSIONS_KEY or error.correlation_id is None or route is None:
+            raise error
+        route.metrics.requests.inc()
+        route.metrics.errors.inc()
+        api = route.api
+        own_range = ApiVersion(
+            api_key=api.key, min_version=api.min_version, max_version=api.max_version
+        )
+        call = Call(route, 0, error.correlation_id, started)
+        call.answer(
+            ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(own_range,))
+        )
+        return call
+
+    async def _run(self, call: Call, request: Message, context: RequestContext) -> None:
+        """The task of an async handler: whatever it raises ends here."""
+        try:
+            response = await call.route.handle(self._node, request, context)  # type: ignore[misc]  # it is async
+        except Exception as error:
+            call.fail(error)
+        else:
+            call.answer(response)

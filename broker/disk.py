@@ -51,7 +51,8 @@ class DiskWriter:
     """Queues logs for the writer thread. Used from the loop's thread only.
 
     `call_in_loop` runs a function on the loop's thread from any other (trio's
-    `run_sync_soon`); `failed` is told of the first error, after which nothing is synced.
+    `run_sync_soon`); `failed` is told of the first error, after which nothing is synced;
+    `observe` is told how many seconds each group took, and how many logs it covered.
     """
 
     def __init__(
@@ -60,12 +61,12 @@ class DiskWriter:
         turn: Turn,
         call_in_loop: Callable[[Callable[[], None]], None],
         failed: Callable[[OSError], None],
-        observe_seconds: Callable[[float], None] = lambda seconds: None,
+        observe: Callable[[float, int], None] = lambda seconds, logs: None,
     ) -> None:
         self._turn = turn
         self._call_in_loop = call_in_loop
         self._failed = failed
-        self._observe_seconds = observe_seconds
+        self._observe = observe
         self._queued: dict[SyncTarget, None] = {}
         self._groups: SimpleQueue[Group | None] = SimpleQueue()
         self._busy = False
@@ -107,7 +108,7 @@ class DiskWriter:
 
     def _report(self, synced: Sequence[tuple[SyncTarget, Offset]], seconds: float) -> None:
         self._busy = False
-        self._observe_seconds(seconds)
+        self._observe(seconds, len(synced))
         # The next group first: the disk works while this one is answered.
         self._submit()
         for target, end_offset in synced:
@@ -144,7 +145,7 @@ async def open_disk_writer(
     *,
     turn: Turn,
     failed: Callable[[OSError], None],
-    observe_seconds: Callable[[float], None] = lambda seconds: None,
+    observe: Callable[[float, int], None] = lambda seconds, logs: None,
 ) -> AsyncIterator[DiskWriter]:
     """A disk writer whose thread lives as long as this block, and finishes what is queued."""
     token = trio.lowlevel.current_trio_token()
@@ -152,7 +153,7 @@ async def open_disk_writer(
         turn=turn,
         call_in_loop=lambda callback: token.run_sync_soon(turn.run, callback),
         failed=failed,
-        observe_seconds=observe_seconds,
+        observe=observe,
     )
     thread = writer.start()
     try:

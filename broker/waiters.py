@@ -52,6 +52,9 @@ class FetchWaiter(Protocol):
     """A parked fetch: looks at its partitions again when one of them has moved."""
 
     def look_again(self) -> None: ...
+    def answer_now(self) -> None:
+        """Answer with what there is, though it is not enough."""
+        ...
 
 
 class FetchWaiters:
@@ -75,3 +78,8 @@ class FetchWaiters:
         # A woken fetch that is answered removes itself from every partition it waits at.
         for waiter in list(self._waiting):
             waiter.look_again()
+
+    def release(self) -> None:
+        """Have all of them answered now."""
+        for waiter in list(self._waiting):
+            waiter.answer_now()

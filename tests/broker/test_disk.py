@@ -63,8 +63,12 @@ async def test_what_is_appended_during_a_sync_is_one_group() -> None:
 
 async def test_a_turn_is_one_group() -> None:
     turn, logs = Turn(), [FakeLog(), FakeLog()]
-    groups = list[float]()
-    async with open_disk_writer(turn=turn, failed=never, observe_seconds=groups.append) as disk:
+    groups = list[int]()
+
+    def observe(seconds: float, logs: int) -> None:
+        groups.append(logs)
+
+    async with open_disk_writer(turn=turn, failed=never, observe=observe) as disk:
 
         def work() -> None:
             for end in range(1, 4):
@@ -75,7 +79,7 @@ async def test_a_turn_is_one_group() -> None:
         turn.run(work)
         await disk.wait_idle()
     assert [log.durable for log in logs] == [[3], [3]]
-    assert len(groups) == 1
+    assert groups == [2]
 
 
 async def test_leaving_the_block_syncs_what_is_queued() -> None:

@@ -1,0 +1,116 @@
+"""What a batch must be before a producer may append it.
+
+The header says nearly all; records are looked into only where the topic's configuration needs it.
+Rules with a letter and a number are traps that broke real clients or brokers.
+"""
+
+from typing import Final
+
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, UnsupportedMagic
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, check_crc, read_header
+from tidemark.protocol.records.records import decode_records
+from tidemark.protocol.types import BytesLike
+
+ZSTD_SINCE: Final = 7
+"""The Produce version from which on a producer may send zstd, and has to expect it from others."""
+# Length, attributes, two deltas, key length, value length and header count: a byte each.
+_RECORD_BYTES_MIN: Final = 7
+
+
+class InvalidRecords(RequestError):
+    """A batch refused for some of its records, which a client can be told (KIP-467)."""
+
+    def __init__(self, message: str, record_indexes: list[int]) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message)
+        self.record_indexes = record_indexes
+
+
+def admit(
+    records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
+) -> BatchHeader:
+    """The header of the one batch in `records`. Raises `RequestError` if it may not be appended."""
+    if not records:
+        raise _invalid("no record batch was sent for this partition")
+    try:
+        header = read_header(records)
+        size_bytes = header.size_bytes
+        if size_bytes > config.max_message_bytes:
+            raise _too_large(size_bytes, config.max_message_bytes)
+        if size_bytes < len(records):
+            # P5: one batch per partition since Produce 3.
+            raise _invalid(f"{len(records) - size_bytes} bytes follow the record batch")
+        check_crc(records, header)
+    except UnsupportedMagic as error:
+        raise _invalid(f"only record batches of format 2 are taken: {error}") from None
+    except CorruptBatch as error:
+        raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    _check_header(header, api_version)
+    if not config.stamps_append_time:
+        _check_timestamps(header, config, now_ms)
+    if config.is_compacted:
+        _check_keys(records)
+    return header
+
+
+def _check_header(header: BatchHeader, api_version: int) -> None:
+    if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
+        raise _invalid(
+            f"{header.record_count} records cannot have offsets 0 to {header.last_offset_delta}"
+        )
+    attributes = header.attributes
+    if not attributes & 0x37:  # Neither compressed nor of a transaction: the common case.
+        if header.size_bytes - HEADER_BYTES < header.record_count * _RECORD_BYTES_MIN:
+            raise _invalid(f"{header.record_count} records do not fit in {header.size_bytes} bytes")
+        return
+    if header.is_control:
+        raise _invalid("a client may not write control records")
+    if header.is_transactional:
+        raise RequestError(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this batch")
+    if header.compression is Compression.ZSTD and api_version < ZSTD_SINCE:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"zstd needs Produce {ZSTD_SINCE}; this is Produce {api_version}",
+        )
+
+
+def _check_timestamps(header: BatchHeader, config: TopicConfig, now_ms: int) -> None:
+    """The header's two are the producer's word for all; no timestamp at all is allowed."""
+    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamp {header.max_timestamp} is {header.max_timestamp - now_ms} ms ahead of the "
+            f"broker's clock; message.timestamp.after.max.ms is "
+            f"{config.message_timestamp_after_max_ms}",
+        )
+    if 0 <= header.base_timestamp < now_ms - config.message_timestamp_before_max_ms:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamp {header.base_timestamp} is {now_ms - header.base_timestamp} ms behind the "
+            f"broker's clock; message.timestamp.before.max.ms is "
+            f"{config.message_timestamp_before_max_ms}",
+        )
+
+
+def _check_keys(records: BytesLike) -> None:
+    """P12: compaction keeps the last record of each key, and one without a key has none."""
+    try:
+        keyless = [
+            index for index, record in enumerate(decode_records(records)) if record.key is None
+        ]
+    except CorruptBatch as error:
+        raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    if keyless:
+        raise InvalidRecords("a compacted topic takes only records with a key", keyless)
+
+
+def _invalid(message: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_RECORD, message)
+
+
+def _too_large(size_bytes: int, bytes_max: int) -> RequestError:
+    return RequestError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"a batch of {size_bytes} bytes; max.message.bytes is {bytes_max}",
+    )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tidemark.broker.coordinator import GroupCoordinator
     from tidemark.broker.disk import DiskWriter
     from tidemark.broker.metrics import Metrics
+    from tidemark.broker.producer_ids import ProducerIds
     from tidemark.broker.timers import Timers
     from tidemark.broker.topics import Topics
     from tidemark.protocol.types import NodeId
@@ -39,6 +40,7 @@ class Node:
     node_id: NodeId
     cluster_id: str
     topics: Topics
+    producer_ids: ProducerIds
     coordinator: GroupCoordinator
     disk: DiskWriter
     metrics: Metrics

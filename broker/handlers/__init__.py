@@ -5,8 +5,46 @@ is listed, so a row here is a promise that the API works.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
+from tidemark.broker.handlers import (
+    alter_configs,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    fetch,
+    incremental_alter_configs,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+)
 from tidemark.broker.requests import Handler
 
-HANDLERS: Final[Mapping[int, Handler]] = {}
+HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
+    {
+        0: produce.handle,
+        1: fetch.handle,
+        2: list_offsets.handle,
+        3: metadata.handle,
+        18: api_versions.handle,
+        19: create_topics.handle,
+        20: delete_topics.handle,
+        21: delete_records.handle,
+        22: init_producer_id.handle,
+        23: offset_for_leader_epoch.handle,
+        32: describe_configs.handle,
+        33: alter_configs.handle,
+        35: describe_log_dirs.handle,
+        37: create_partitions.handle,
+        44: incremental_alter_configs.handle,
+        60: describe_cluster.handle,
+    }
+)

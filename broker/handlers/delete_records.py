@@ -1,0 +1,52 @@
+"""DeleteRecords: move the start of partitions, whatever their retention says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemark.broker.requests import RequestContext
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from tidemark.protocol.types import NO_OFFSET, Offset
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+
+async def handle(
+    node: Node, request: DeleteRecordsRequest, context: RequestContext
+) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    await _delete(node, topic.name, partition) for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+async def _delete(
+    node: Node, topic: str, asked: DeleteRecordsPartition
+) -> DeleteRecordsPartitionResult:
+    try:
+        replica = node.topics.replica(topic, asked.partition_index)
+        if replica is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        log_start = await replica.delete_records(Offset(asked.offset))
+    except RequestError as error:
+        return DeleteRecordsPartitionResult(
+            partition_index=asked.partition_index, low_watermark=NO_OFFSET, error_code=error.code
+        )
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=log_start
+    )

@@ -1,0 +1,75 @@
+"""Fetch: slices of logs, at once or as soon as there is enough to answer with.
+
+Sessions are declined (F1): every request says in full what it wants, and its answer has exactly
+those partitions (F2). A fetch that has to wait is parked without a task: it is looked at again when
+one of its partitions moves, and answered when its time is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tidemark.broker.fetching import FetchPlan, Reading
+from tidemark.broker.requests import Pending, RequestContext
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+_CONSUMER: Final = -1
+_DEBUGGER: Final = -2
+
+
+def handle(
+    node: Node, request: FetchRequest, context: RequestContext
+) -> FetchResponse | Pending[FetchResponse]:
+    if request.session_id != 0:
+        # F3: a session that was never given.
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=())
+    session = context.session
+    session.fetches += 1
+    plan = FetchPlan(node, request, api_version=context.api_version, first=session.fetches)
+    if request.replica_id not in (_CONSUMER, _DEBUGGER):
+        # A client that says it is a replica could move the high watermark (CVE-2018-1288).
+        return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    reading = plan.read()
+    # F4: the fetch with which a Java client closes its session asks for nothing.
+    if reading.is_enough or request.max_wait_ms <= 0 or not request.topics:
+        return plan.respond(reading)
+    return _ParkedFetch(node, plan, reading, request.max_wait_ms).pending
+
+
+class _ParkedFetch:
+    """A fetch until there is enough to answer with, or its time is over."""
+
+    def __init__(self, node: Node, plan: FetchPlan, reading: Reading, max_wait_ms: int) -> None:
+        reading.release()
+        self.pending: Pending[FetchResponse] = Pending()
+        self._plan = plan
+        self._timer = node.timers.after(max_wait_ms / 1000, self.answer_now)
+        self.pending.on_abandon(self._leave)
+        for replica in plan.replicas:
+            replica.wait_for_more(self)
+
+    def look_again(self) -> None:
+        if self.pending.is_complete:
+            return
+        reading = self._plan.read()
+        if reading.is_enough:
+            self._answer(reading)
+        else:
+            reading.release()
+
+    def answer_now(self) -> None:
+        if not self.pending.is_complete:
+            self._answer(self._plan.read())
+
+    def _answer(self, reading: Reading) -> None:
+        self._leave()
+        self.pending.complete(self._plan.respond(reading))
+
+    def _leave(self) -> None:
+        self._timer.cancel()
+        for replica in self._plan.replicas:
+            replica.stop_waiting(self)

@@ -1,0 +1,95 @@
+"""ListOffsets: the start, the end, or the first record at or after a time (L1 to L3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tidemark.broker.replica import Replica
+from tidemark.broker.requests import RequestContext
+from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+_SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+
+def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _answer(
+                        node.topics.replica(topic.name, asked.partition_index),
+                        asked,
+                        context.api_version,
+                    )
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(
+    replica: Replica | None, asked: ListOffsetsPartition, api_version: int
+) -> ListOffsetsPartitionResponse:
+    try:
+        if replica is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        replica.check_epoch(asked.current_leader_epoch)
+        found = _look_up(replica, asked.timestamp, api_version)
+        # An empty end has no record; its epoch is the one that the next record will carry.
+        epoch = replica.epochs.epoch_at(found.offset) if found is not None else -1
+    except RequestError as error:
+        return ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index, error_code=error.code
+        )
+    if found is None:
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp_ms,
+        offset=found.offset,
+        leader_epoch=epoch if api_version >= 4 else -1,
+    )
+
+
+def _look_up(replica: Replica, timestamp: int, api_version: int) -> TimestampAndOffset | None:
+    """What was asked for; `None` if there is no such record. Raises `RequestError`."""
+    if timestamp >= 0:
+        return replica.find_timestamp(timestamp)
+    if api_version < _SINCE.get(timestamp, api_version + 1):
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_VERSION, f"ListOffsets {api_version} knows no {timestamp}"
+        )
+    match timestamp:
+        case -1:
+            # The last stable offset as well: there are no open transactions.
+            return _end(replica.high_watermark)
+        case -2 | -4:
+            return _end(replica.log_start)
+        case -3:
+            return replica.max_timestamp()
+        case _:
+            return None  # Nothing is tiered.
+
+
+def _end(offset: Offset) -> TimestampAndOffset:
+    return TimestampAndOffset(NO_TIMESTAMP_MS, offset)

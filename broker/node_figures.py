@@ -1,0 +1,51 @@
+"""A running broker as a scrape sees it. Called from the scrape's thread: it only reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
+from tidemark.broker.node import Node
+from tidemark.broker.replica import Replica
+from tidemark.protocol.types import NodeId
+
+
+class NodeFigures:
+    """The figures of one node."""
+
+    def __init__(self, node: Node, address: str) -> None:
+        self._node = node
+        self.address = address
+
+    @property
+    def node_id(self) -> NodeId:
+        return self._node.node_id
+
+    def partitions(self) -> Sequence[PartitionFigures]:
+        return [
+            _figures(replica)
+            for topic in self._node.topics
+            for replica in topic.replicas
+            if replica.is_available
+        ]
+
+    def groups(self) -> Sequence[GroupFigures]:
+        return ()
+
+    def disk_free_bytes(self) -> int:
+        stat = os.statvfs(self._node.settings.data_dir)
+        return stat.f_bavail * stat.f_frsize
+
+
+def _figures(replica: Replica) -> PartitionFigures:
+    log = replica.log
+    return PartitionFigures(
+        topic=replica.topic,
+        partition=replica.partition,
+        log_start=log.start_offset,
+        high_watermark=replica.high_watermark,
+        log_end=log.end_offset,
+        size_bytes=log.size_bytes,
+        epoch=replica.epoch,
+    )

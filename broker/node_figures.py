@@ -31,7 +31,7 @@ class NodeFigures:
         ]
 
     def groups(self) -> Sequence[GroupFigures]:
-        return ()
+        return self._node.coordinator.figures()
 
     def disk_free_bytes(self) -> int:
         stat = os.statvfs(self._node.settings.data_dir)

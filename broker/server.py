@@ -19,6 +19,7 @@ import trio
 from tidemark.broker.background import open_background
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.connections import BoundListener, Connections, bind
+from tidemark.broker.coordinator import open_coordinator
 from tidemark.broker.disk import open_disk_writer
 from tidemark.broker.dispatch import Dispatcher
 from tidemark.broker.handlers import HANDLERS
@@ -168,14 +169,19 @@ async def _open_node(parts: _Parts, files: Files) -> AsyncIterator[Node]:
                 odd_events=parts.odd_events,
             )
             parts.tasks.start_soon(services.recovery_points.run)
-            async with open_topics(settings, services) as topics:
+            async with (
+                open_topics(settings, services) as topics,
+                open_coordinator(
+                    settings, topics, timers=parts.timers, clock=parts.clock
+                ) as coordinator,
+            ):
                 yield Node(
                     settings=settings,
                     node_id=NodeId(settings.node_id),
                     cluster_id=topics.cluster_id,
                     topics=topics,
                     producer_ids=ProducerIds(topics.allocate_producer_ids),
-                    coordinator=None,
+                    coordinator=coordinator,
                     disk=disk,
                     metrics=parts.metrics,
                     timers=parts.timers,
@@ -245,11 +251,13 @@ async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:
     connections.stop_reading()
     has_failed = node.disk.error is not None or parts.tasks.cancel_scope.cancel_called
     if not has_failed:
-        parts.turn.run(partial(_release_fetches, node))
+        parts.turn.run(partial(_release_waiting, node))
         await connections.wait_drained()
 
 
-def _release_fetches(node: Node) -> None:
+def _release_waiting(node: Node) -> None:
+    """Answer the requests that wait for something that may never come."""
+    node.coordinator.resign()
     for topic in node.topics:
         for replica in topic.replicas:
             replica.release_fetches()

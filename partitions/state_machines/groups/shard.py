@@ -109,7 +109,7 @@ class GroupShard:
         """A member is alive; NONE, or what it must do. Answered at once, so without a token."""
         group = self._groups.get(request.group_id)
         if group is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+            return _unknown_member(request.group_id)
         return heartbeat.heartbeat(group, request, at.ticks_ms)
 
     def tick(self, at: Instant) -> Effects:
@@ -178,6 +178,13 @@ class GroupShard:
                 group_id=group.id, state=group.state, protocol_type=group.protocol_type or ""
             )
             for group in self._groups.values()
+        ]
+
+    def figures(self) -> list[tuple[str, int, Offsets]]:
+        """Every group's id, number of members and commits. May be called from any thread."""
+        return [
+            (group.id, len(group.members), dict(self._offsets.of(group.id)))
+            for group in list(self._groups.values())
         ]
 
     def _ask(
@@ -294,14 +301,18 @@ class GroupShard:
 def _unknown_group(request: Sync | Leave | DeleteGroup | DeleteOffsets) -> Answer:
     match request:
         case Sync():
-            return SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID)
+            return SyncAnswer(error=_unknown_member(request.group_id))
         case Leave():
-            unknown = ErrorCode.UNKNOWN_MEMBER_ID
+            unknown = _unknown_member(request.group_id)
             return LeaveAnswer(members=tuple((leaver, unknown) for leaver in request.leavers))
         case DeleteGroup() | DeleteOffsets():
             return DeleteAnswer(error=ErrorCode.GROUP_ID_NOT_FOUND)
         case _:
             assert_never(request)
+
+
+def _unknown_member(group_id: str) -> ErrorCode:
+    return ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID
 
 
 def _refuse_waiting(then: Then, turn: Turn) -> None:

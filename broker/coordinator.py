@@ -1,0 +1,240 @@
+"""The coordinator of consumer groups on this broker: finds each group's partition and asks it.
+
+`__consumer_offsets` is made when a client first looks for a coordinator. A broker that starts with
+it reads it back, a partition at a time; requests for groups of a partition that is not there yet
+are told to come again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from enum import Enum
+from typing import TypeVar
+from uuid import uuid4
+
+import trio
+
+from tidemark.broker.config import BrokerSettings
+from tidemark.broker.group_loading import read_groups
+from tidemark.broker.group_partition import Asker, GroupPartition, instant
+from tidemark.broker.metrics import GroupFigures
+from tidemark.broker.node import Clock
+from tidemark.broker.replica import Replica
+from tidemark.broker.requests import Pending
+from tidemark.broker.timers import Timers
+from tidemark.broker.topics import Topics
+from tidemark.partitions.state_machines.groups.describe import GroupDescription
+from tidemark.partitions.state_machines.groups.offsets import Offsets
+from tidemark.partitions.state_machines.groups.placement import partition_of
+from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
+from tidemark.partitions.state_machines.groups.settings import GroupSettings
+from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
+from tidemark.protocol.types import Offset
+
+logger = logging.getLogger(__name__)
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+R = TypeVar("R")
+
+# Decoding is Python, so more at once would not be faster, only later for the first.
+_LOADS_AT_ONCE = 1
+
+
+class NotServed(Enum):
+    """Why a partition's groups cannot be asked."""
+
+    LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    FAILED = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    RESIGNED = ErrorCode.NOT_COORDINATOR
+
+
+class GroupCoordinator:
+    """All groups of this broker. Made by `open_coordinator`; used on the loop's thread.
+
+    What asks for one group raises `RequestError` while its partition is not served.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        topics: Topics,
+        tasks: trio.Nursery,
+        *,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._topics = topics
+        self._tasks = tasks
+        self._timers = timers
+        self._clock = clock
+        self._group_settings = _group_settings(settings)
+        self._load_limiter = trio.CapacityLimiter(_LOADS_AT_ONCE)
+        self._partitions: dict[int, GroupPartition | NotServed] = {}
+        self._has_resigned = False
+        self._adopt()
+        self._expire_later()
+
+    async def ensure_topic(self) -> None:
+        """Make the topic that groups are kept in, if it is not there. Raises `RequestError`."""
+        if not self._partitions:
+            await self._topics.ensure_consumer_offsets()
+            self._adopt()
+
+    def check_serves(self, group_id: str) -> None:
+        """Raises `RequestError` unless this broker is the group's coordinator, or about to be."""
+        state = self._find(group_id)
+        if isinstance(state, NotServed) and state is not NotServed.LOADING:
+            raise RequestError(state.value)
+
+    def ask(
+        self, request: Request, kind: type[AnswerT], respond: Callable[[AnswerT], R]
+    ) -> Pending[R]:
+        """The response that `respond` makes of the group's answer, which is of `kind`."""
+        return self._serving(request.group_id).ask(request, Asker(kind, respond))
+
+    async def wait_answer(self, request: Request, kind: type[AnswerT]) -> AnswerT:
+        """The group's answer, of `kind`. Cancelling the wait does not take the request back."""
+        answered, answers = trio.Event(), list[AnswerT]()
+
+        def keep(answer: AnswerT) -> None:
+            answers.append(answer)
+            answered.set()
+
+        self.ask(request, kind, keep)
+        await answered.wait()
+        return answers[0]
+
+    def heartbeat(self, request: Heartbeat) -> ErrorCode:
+        return self._serving(request.group_id).heartbeat(request)
+
+    def committed(self, group_id: str) -> Offsets:
+        """The group's durable commits; none if it is not known."""
+        return self._serving(group_id).shard.committed(group_id)
+
+    def describe(self, group_id: str) -> GroupDescription | None:
+        return self._serving(group_id).shard.describe(group_id)
+
+    def list_groups(self) -> list[GroupDescription]:
+        """All groups. Raises `RequestError` while some of them are still being read."""
+        if NotServed.LOADING in self._partitions.values():
+            raise RequestError(NotServed.LOADING.value)
+        return [group for partition in self._served() for group in partition.shard.list_groups()]
+
+    def forget_topics(self, topics: frozenset[str]) -> None:
+        """The topics were deleted; so are their commits."""
+        for partition in self._served():
+            partition.forget_topics(topics)
+
+    def resign(self) -> None:
+        """The broker is stopping: whoever waits is sent to look for another coordinator."""
+        self._has_resigned = True
+        for number, state in self._partitions.items():
+            if isinstance(state, GroupPartition):
+                state.resign()
+            self._partitions[number] = NotServed.RESIGNED
+
+    def figures(self) -> list[GroupFigures]:
+        """The groups as a scrape shows them. May be called from any thread."""
+        return [figures for partition in self._served() for figures in _figures(partition.shard)]
+
+    def new_member_id(self, client_id: str | None, instance_id: str | None) -> str:
+        """An id that no member has had: a readable name, and what makes it unique."""
+        return f"{instance_id or client_id or ''}-{uuid4()}"
+
+    def _find(self, group_id: str) -> GroupPartition | NotServed:
+        if not self._partitions:
+            # Looking for the coordinator makes the topic.
+            return NotServed.RESIGNED
+        return self._partitions[partition_of(group_id, len(self._partitions))]
+
+    def _serving(self, group_id: str) -> GroupPartition:
+        state = self._find(group_id)
+        if isinstance(state, NotServed):
+            raise RequestError(state.value)
+        return state
+
+    def _served(self) -> Iterator[GroupPartition]:
+        states = list(self._partitions.values())
+        return (state for state in states if isinstance(state, GroupPartition))
+
+    def _adopt(self) -> None:
+        """Take over the topic's partitions, if there is the topic."""
+        topic = self._topics.get(CONSUMER_OFFSETS)
+        if topic is None or self._partitions:
+            return
+        for replica in topic.replicas:
+            if not replica.is_available:
+                self._partitions[replica.partition] = NotServed.FAILED
+            elif replica.log_start == replica.log_end == Offset(0):
+                self._serve(replica, GroupShard(self._group_settings))
+            else:
+                self._partitions[replica.partition] = NotServed.LOADING
+                self._tasks.start_soon(self._load, replica)
+
+    async def _load(self, replica: Replica) -> None:
+        try:
+            replay = await read_groups(replica, limiter=self._load_limiter)
+        except (TidemarkError, OSError):
+            logger.exception("%s: its groups cannot be read", replica.name)
+            self._partitions[replica.partition] = NotServed.FAILED
+            return
+        if not self._has_resigned:
+            now = instant(self._timers, self._clock)
+            self._serve(replica, replay.finish(self._group_settings, now))
+
+    def _serve(self, replica: Replica, shard: GroupShard) -> None:
+        self._partitions[replica.partition] = GroupPartition(
+            shard, replica, timers=self._timers, clock=self._clock
+        )
+
+    def _expire_later(self) -> None:
+        seconds = self._settings.offsets_retention_check_interval_ms / 1000
+        self._timers.after(seconds, self._expire_offsets)
+
+    def _expire_offsets(self) -> None:
+        for partition in self._served():
+            partition.expire_offsets()
+        self._expire_later()
+
+
+@asynccontextmanager
+async def open_coordinator(
+    settings: BrokerSettings, topics: Topics, *, timers: Timers, clock: Clock
+) -> AsyncIterator[GroupCoordinator]:
+    """The coordinator, which reads its groups back in the background of this block."""
+    async with trio.open_nursery() as tasks:
+        coordinator = GroupCoordinator(settings, topics, tasks, timers=timers, clock=clock)
+        try:
+            yield coordinator
+        finally:
+            coordinator.resign()
+            tasks.cancel_scope.cancel()
+
+
+def _group_settings(settings: BrokerSettings) -> GroupSettings:
+    return GroupSettings(
+        initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        session_timeout_min_ms=settings.group_min_session_timeout_ms,
+        session_timeout_max_ms=settings.group_max_session_timeout_ms,
+        group_members_max=settings.group_max_size,
+        offset_metadata_bytes_max=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+    )
+
+
+def _figures(shard: GroupShard) -> list[GroupFigures]:
+    return [
+        GroupFigures(
+            group=group_id,
+            members=members,
+            committed=[
+                (partition, Offset(commit.offset)) for partition, commit in committed.items()
+            ],
+        )
+        for group_id, members, committed in shard.figures()
+    ]

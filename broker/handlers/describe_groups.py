@@ -1,0 +1,71 @@
+"""DescribeGroups: state and members of groups (trap G13)."""
+
+from tidemark.broker.authorized_operations import ON_GROUP
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.partitions.state_machines.groups.describe import GroupDescription
+from tidemark.partitions.state_machines.groups.requests import GroupState
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.describe_groups import (
+    NOT_ASKED,
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+_NOT_FOUND_SINCE = 6
+
+
+def handle(
+    node: Node, request: DescribeGroupsRequest, context: RequestContext
+) -> DescribeGroupsResponse:
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    return DescribeGroupsResponse(
+        groups=[
+            _describe(node, group_id, context.api_version, operations)
+            for group_id in request.groups
+        ]
+    )
+
+
+def _describe(node: Node, group_id: str, api_version: int, operations: int) -> DescribedGroup:
+    try:
+        description = node.coordinator.describe(group_id)
+        if description is None and api_version >= _NOT_FOUND_SINCE:
+            raise RequestError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id}")
+    except RequestError as error:
+        is_gone = error.code is ErrorCode.GROUP_ID_NOT_FOUND
+        return DescribedGroup(
+            error_code=error.code,
+            error_message=error.message if api_version >= _NOT_FOUND_SINCE else None,
+            group_id=group_id,
+            group_state=GroupState.DEAD.value if is_gone else "",
+            protocol_type="",
+            protocol_data="",
+            members=(),
+        )
+    if description is None:
+        description = GroupDescription(group_id=group_id, state=GroupState.DEAD, protocol_type="")
+    return _respond(description, operations)
+
+
+def _respond(description: GroupDescription, operations: int) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=description.group_id,
+        group_state=description.state.value,
+        protocol_type=description.protocol_type,
+        protocol_data=description.protocol,
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata,
+                member_assignment=member.assignment,
+            )
+            for member in description.members
+        ],
+        authorized_operations=operations,
+    )

@@ -1,0 +1,30 @@
+"""ListGroups: the groups that this broker coordinates."""
+
+from tidemark.broker.node import Node
+from tidemark.broker.requests import RequestContext
+from tidemark.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+_CLASSIC = "classic"
+
+
+def handle(node: Node, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+    """Names in the filters count whatever their case."""
+    states = {name.lower() for name in request.states_filter}
+    types = {name.lower() for name in request.types_filter}
+    groups = node.coordinator.list_groups() if not types or _CLASSIC in types else []
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state.value,
+                group_type=_CLASSIC,
+            )
+            for group in groups
+            if not states or group.state.value.lower() in states
+        ]
+    )

@@ -1,0 +1,277 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: traps M10 and M11."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.handlers.asking import ask
+from tests.broker.nodes import open_node
+from tidemark.broker.config import SETTINGS, User
+from tidemark.broker.handlers import alter_configs, describe_configs, incremental_alter_configs
+from tidemark.broker.node import Node
+from tidemark.broker.topic import NewTopic
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS, AlterOp
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages import alter_configs as replacing
+from tidemark.protocol.messages import incremental_alter_configs as changing
+from tidemark.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+)
+
+TOPIC, BROKER = 2, 4
+OVERRIDE, FILE, DEFAULT = 1, 4, 5
+
+
+async def describe(
+    node: Node,
+    resource_type: int,
+    name: str,
+    *,
+    version: int = 4,
+    keys: tuple[str, ...] | None = None,
+    explained: bool = True,
+) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(
+        resource_type=resource_type, resource_name=name, configuration_keys=keys
+    )
+    request = DescribeConfigsRequest(
+        resources=(resource,),
+        include_synonyms=explained,
+        include_documentation=explained and version >= 3,
+    )
+    response = await ask(describe_configs.handle, node, request, version)
+    return response.results[0]
+
+
+def by_name(result: DescribeConfigsResult) -> dict[str, DescribeConfigsResourceResult]:
+    return {each.name: each for each in result.configs}
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+async def test_trap_m10_all_configs_of_a_topic_are_listed_with_where_they_come_from(
+    tmp_path: Path, version: int
+) -> None:
+    async with open_node(tmp_path, topic_defaults={"segment.bytes": "2048"}) as node:
+        await node.topics.create(NewTopic(name="waves", configs={"retention.ms": "5"}))
+        configs = by_name(await describe(node, TOPIC, "waves", version=version))
+        assert configs.keys() == TOPIC_SETTINGS.keys()
+        expected = {
+            "retention.ms": ("5", OVERRIDE),
+            "segment.bytes": ("2048", FILE),
+            "cleanup.policy": ("delete", DEFAULT),
+        }
+        for name, (value, source) in expected.items():
+            assert (configs[name].value, configs[name].config_source) == (value, source)
+            assert not configs[name].read_only
+
+
+async def test_trap_m10_synonyms_say_what_a_config_falls_back_to(tmp_path: Path) -> None:
+    async with open_node(tmp_path, topic_defaults={"retention.ms": "6"}) as node:
+        await node.topics.create(NewTopic(name="waves", configs={"retention.ms": "5"}))
+        config = by_name(await describe(node, TOPIC, "waves"))["retention.ms"]
+        assert [(each.name, each.value, each.source) for each in config.synonyms] == [
+            ("retention.ms", "5", OVERRIDE),
+            ("log.retention.ms", "6", FILE),
+            ("log.retention.ms", "604800000", DEFAULT),
+        ]
+        assert config.documentation
+        assert config.config_type == 5
+        terse = by_name(await describe(node, TOPIC, "waves", explained=False))["retention.ms"]
+        assert (list(terse.synonyms), terse.documentation) == ([], None)
+
+
+async def test_trap_m10_only_the_configs_asked_for_are_listed(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        keys = ("flush", "retention.ms", "no.such")
+        configs = by_name(await describe(node, TOPIC, "waves", keys=keys))
+        assert sorted(configs) == ["flush", "retention.ms"]
+
+
+async def test_trap_m10_what_was_described_can_be_written_back(tmp_path: Path) -> None:
+    """As tools do that read all configs, change one, and write all."""
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        before = {
+            name: each.value for name, each in by_name(await describe(node, TOPIC, "waves")).items()
+        }
+        written = {**before, "retention.ms": "7"}
+        assert await replace(node, "waves", written) == ErrorCode.NONE
+        after = {
+            name: each.value for name, each in by_name(await describe(node, TOPIC, "waves")).items()
+        }
+        assert after == written
+
+
+async def test_trap_m10_all_settings_of_the_broker_are_listed_and_secrets_are_not_told(
+    tmp_path: Path,
+) -> None:
+    users = (User("ada", "s3cret"),)
+    async with open_node(
+        tmp_path, num_partitions=9, users=users, topic_defaults={"retention.ms": "5"}
+    ) as node:
+        configs = by_name(await describe(node, BROKER, "1"))
+        synonyms = {row.synonym for row in TOPIC_SETTINGS.values() if row.synonym}
+        assert configs.keys() == SETTINGS.keys() | synonyms
+        assert all(each.read_only for each in configs.values())
+        changed = configs["num.partitions"]
+        assert (changed.value, changed.config_source) == ("9", FILE)
+        assert configs["node.id"].config_source == DEFAULT
+        retention = configs["log.retention.ms"]
+        assert (retention.value, retention.config_source) == ("5", FILE)
+        assert (configs["users"].value, configs["users"].is_sensitive) == (None, True)
+        assert all(each.value is None for each in configs["users"].synonyms)
+        assert list((await describe(node, BROKER, "")).configs) == []
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "code"),
+    [
+        (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "7", ErrorCode.INVALID_REQUEST),
+        (BROKER, "one", ErrorCode.INVALID_REQUEST),
+        (16, "x", ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_what_is_not_there_cannot_be_described(
+    tmp_path: Path, resource_type: int, name: str, code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        assert (await describe(node, resource_type, name)).error_code == code
+
+
+async def replace(
+    node: Node,
+    name: str,
+    configs: dict[str, str | None],
+    *,
+    version: int = 2,
+    resource_type: int = TOPIC,
+    validate_only: bool = False,
+) -> int:
+    resource = replacing.AlterConfigsResource(
+        resource_type=resource_type,
+        resource_name=name,
+        configs=[
+            replacing.AlterableConfig(name=key, value=value) for key, value in configs.items()
+        ],
+    )
+    request = replacing.AlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+    return (await ask(alter_configs.handle, node, request, version)).responses[0].error_code
+
+
+async def change(
+    node: Node,
+    name: str,
+    *changes: tuple[str, int, str | None],
+    version: int = 1,
+    resource_type: int = TOPIC,
+    validate_only: bool = False,
+) -> int:
+    resource = changing.AlterConfigsResource(
+        resource_type=resource_type,
+        resource_name=name,
+        configs=[
+            changing.AlterableConfig(name=key, config_operation=op, value=value)
+            for key, op, value in changes
+        ],
+    )
+    request = changing.IncrementalAlterConfigsRequest(
+        resources=(resource,), validate_only=validate_only
+    )
+    response = await ask(incremental_alter_configs.handle, node, request, version)
+    return response.responses[0].error_code
+
+
+async def overrides(node: Node, name: str) -> dict[str, str]:
+    topic = node.topics.get(name)
+    assert topic is not None
+    return dict(topic.overrides)
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_altering_replaces_all_configs_of_a_topic(tmp_path: Path, version: int) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", configs={"retention.ms": "5"}))
+        new: dict[str, str | None] = {"flush": "os"}
+        assert await replace(node, "waves", new, version=version, validate_only=True) == 0
+        assert await overrides(node, "waves") == {"retention.ms": "5"}
+        assert await replace(node, "waves", new, version=version) == 0
+        assert await overrides(node, "waves") == {"flush": "os"}
+
+
+@pytest.mark.parametrize(
+    ("configs", "code"),
+    [
+        ({"no.such": "1"}, ErrorCode.INVALID_CONFIG),
+        ({"retention.ms": "soon"}, ErrorCode.INVALID_CONFIG),
+        ({"retention.ms": None}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_a_config_that_cannot_be_leaves_all_as_they_were(
+    tmp_path: Path, configs: dict[str, str | None], code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", configs={"retention.ms": "5"}))
+        assert await replace(node, "waves", {"flush": "os", **configs}) == code
+        assert await overrides(node, "waves") == {"retention.ms": "5"}
+
+
+@pytest.mark.parametrize("version", range(2))
+async def test_trap_m11_append_and_subtract_work_on_lists(tmp_path: Path, version: int) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        append = ("cleanup.policy", AlterOp.APPEND, "compact")
+        assert await change(node, "waves", append, version=version) == 0
+        assert await overrides(node, "waves") == {"cleanup.policy": "delete,compact"}
+        subtract = ("cleanup.policy", AlterOp.SUBTRACT, "delete")
+        assert await change(node, "waves", subtract, version=version) == 0
+        assert await overrides(node, "waves") == {"cleanup.policy": "compact"}
+
+
+async def test_trap_m11_set_and_delete_change_single_configs(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", configs={"flush": "os"}))
+        set_one = ("retention.ms", AlterOp.SET, "5")
+        assert await change(node, "waves", set_one, validate_only=True) == 0
+        assert await overrides(node, "waves") == {"flush": "os"}
+        assert await change(node, "waves", set_one, ("flush", AlterOp.DELETE, None)) == 0
+        assert await overrides(node, "waves") == {"retention.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("one", "code"),
+    [
+        (("retention.ms", AlterOp.APPEND, "5"), ErrorCode.INVALID_CONFIG),
+        (("no.such", AlterOp.SET, "5"), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", AlterOp.SET, None), ErrorCode.INVALID_CONFIG),
+        (("retention.ms", 9, "5"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_trap_m11_a_change_that_cannot_be_leaves_all_as_it_was(
+    tmp_path: Path, one: tuple[str, int, str | None], code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        assert await change(node, "waves", ("flush", AlterOp.SET, "os"), one) == code
+        assert await overrides(node, "waves") == {}
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "code"),
+    [
+        (BROKER, "1", ErrorCode.INVALID_REQUEST),
+        (16, "x", ErrorCode.INVALID_REQUEST),
+        (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+async def test_only_topics_can_be_altered(
+    tmp_path: Path, resource_type: int, name: str, code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        assert await replace(node, name, {}, resource_type=resource_type) == code
+        assert await change(node, name, resource_type=resource_type) == code

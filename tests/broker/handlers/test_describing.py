@@ -1,0 +1,86 @@
+"""DescribeCluster and DescribeLogDirs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.handlers.asking import ask
+from tests.broker.nodes import open_node
+from tidemark.broker.authorized_operations import ON_CLUSTER
+from tidemark.broker.config import Address
+from tidemark.broker.handlers import describe_cluster, describe_log_dirs
+from tidemark.broker.topic import NewTopic
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.messages.describe_cluster import DescribeClusterRequest
+from tidemark.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from tidemark.protocol.messages.metadata import NOT_ASKED
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Offset
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_the_cluster_is_this_broker_at_the_address_the_client_can_reach(
+    tmp_path: Path, version: int
+) -> None:
+    async with open_node(tmp_path, node_id=3, broker_rack="r1") as node:
+        for asked, told in ((True, ON_CLUSTER), (False, NOT_ASKED)):
+            response = await ask(
+                describe_cluster.handle,
+                node,
+                DescribeClusterRequest(include_cluster_authorized_operations=asked),
+                version,
+                listener=Address("kafka.example.org", 19092),
+            )
+            (broker,) = response.brokers
+            assert (broker.broker_id, broker.rack) == (3, "r1")
+            assert (broker.host, broker.port) == ("kafka.example.org", 19092)
+            assert response.controller_id == 3
+            assert response.cluster_id == node.cluster_id
+            assert response.cluster_authorized_operations == told
+
+
+async def test_a_broker_lists_no_controllers(tmp_path: Path) -> None:
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=2)
+    async with open_node(tmp_path) as node:
+        with pytest.raises(RequestError, match="this is a broker"):
+            await ask(describe_cluster.handle, node, request, 1)
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+async def test_the_data_directory_is_described_with_the_size_of_each_partition(
+    tmp_path: Path, version: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=2))
+        batch = encode_batch([Record(offset=Offset(0), timestamp_ms=1, key=None, value=b"x" * 50)])
+        topic.replicas[1].produce(bytearray(batch), api_version=9)
+        response = await ask(
+            describe_log_dirs.handle, node, DescribeLogDirsRequest(topics=None), version
+        )
+        (directory,) = response.results
+        assert directory.log_dir == str(tmp_path)
+        sizes = {
+            (each.name, partition.partition_index): partition.partition_size
+            for each in directory.topics
+            for partition in each.partitions
+        }
+        assert sizes == {("waves", 0): 0, ("waves", 1): len(batch)}
+        if version >= 4:
+            assert 0 < directory.usable_bytes <= directory.total_bytes
+
+
+async def test_only_the_partitions_asked_for_are_described(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", partitions=3))
+        request = DescribeLogDirsRequest(
+            topics=(
+                DescribableLogDirTopic(topic="waves", partitions=(2, 7)),
+                DescribableLogDirTopic(topic="none", partitions=(0,)),
+            )
+        )
+        response = await ask(describe_log_dirs.handle, node, request, 4)
+        (waves,) = response.results[0].topics
+        assert [partition.partition_index for partition in waves.partitions] == [2]

@@ -1,4 +1,4 @@
-"""From what a client asked for to the command that makes it: the broker fills in what is left open."""
+"""From what a client asked for to the command that makes it; the broker fills in what is open."""
 
 from dataclasses import replace
 from uuid import uuid4

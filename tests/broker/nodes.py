@@ -4,11 +4,13 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import attrs
+import trio
 
 from tidemark.broker.config import Address, BrokerSettings
+from tidemark.broker.coordinator import GroupCoordinator, open_coordinator
 from tidemark.broker.disk import open_disk_writer
 from tidemark.broker.metrics import Metrics
 from tidemark.broker.node import Node, SystemClock
@@ -26,9 +28,6 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.types import NodeId
-
-if TYPE_CHECKING:
-    from tidemark.broker.coordinator import GroupCoordinator
 
 
 def context(api_version: int, *, listener: Address | None = None) -> RequestContext:
@@ -63,24 +62,36 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
                 metrics=metrics,
                 odd_events=OddEvents(logging.getLogger("tests")),
             )
-            async with open_topics(given, services) as topics:
-                yield _node(given, topics, services)
+            timers = Timers(turn.run)
+            async with (
+                trio.open_nursery() as tasks,
+                open_topics(given, services) as topics,
+                open_coordinator(given, topics, timers=timers, clock=services.clock) as coordinator,
+            ):
+                tasks.start_soon(timers.run)
+                yield _node(given, topics, services, coordinator, timers)
+                tasks.cancel_scope.cancel()
     finally:
         state.close()
         directory.close()
     assert not failures
 
 
-def _node(settings: BrokerSettings, topics: Topics, services: ReplicaServices) -> Node:
+def _node(
+    settings: BrokerSettings,
+    topics: Topics,
+    services: ReplicaServices,
+    coordinator: GroupCoordinator,
+    timers: Timers,
+) -> Node:
     return Node(
         settings=settings,
         node_id=NodeId(settings.node_id),
         cluster_id=topics.cluster_id,
         topics=topics,
         producer_ids=ProducerIds(topics.allocate_producer_ids),
-        # These handlers ask for no group and set no timer.
-        coordinator=cast("GroupCoordinator", None),
-        timers=cast("Timers", None),
+        coordinator=coordinator,
+        timers=timers,
         disk=services.disk,
         metrics=services.metrics,
         clock=services.clock,

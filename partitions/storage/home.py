@@ -57,5 +57,26 @@ class LogHome:
         for path in (segment.index_path, segment.time_index_path, segment.path):
             remove_if_there(self.files, path)
 
+    def cut_segment(self, segment: Segment, offset: Offset) -> None:
+        """End a segment before the batch that holds `offset`. Blocking, and durable on return.
+
+        Index files and snapshots that speak of what goes are removed, durably, before it goes.
+        """
+        position, end_offset = segment.position_of(offset), offset
+        if position < segment.size_bytes:
+            _, header = next(segment.batches_from(position))
+            end_offset = header.base_offset
+        index = segment.growing_index()
+        self.remove_index(segment)
+        self.snapshots.remove_above(end_offset)
+        self.sync()
+        if segment.writer is None:
+            segment.writer = self.files.open(segment.path)
+        segment.writer.truncate(position)
+        segment.writer.sync()
+        segment.size_bytes, segment.end_offset = position, end_offset
+        segment.extend_index(index, index.rewind(end_offset))
+        segment.use_index(index)
+
     def sync(self) -> None:
         self.files.sync_directory(self.directory)

@@ -106,17 +106,22 @@ class GrowingIndex:
 
     def earlier(self, timestamp_ms: int) -> TimeEntry | None:
         """The last entry with a smaller timestamp: what is searched for lies behind it."""
-        found = bisect_left(self._timestamps, timestamp_ms) - 1
-        if found < 0:
-            return None
-        return TimeEntry(
-            self._timestamps[found], Offset(self.base_offset + self._time_offsets[found])
-        )
+        return self._time_entry(bisect_left(self._timestamps, timestamp_ms) - 1)
+
+    def largest_before(self, offset: Offset) -> TimeEntry | None:
+        """The last entry for a batch that ends before `offset`."""
+        return self._time_entry(bisect_left(self._time_offsets, offset - self.base_offset) - 1)
 
     def _entry(self, number: int) -> Entry | None:
         if number < 0:
             return None
         return Entry(Offset(self.base_offset + self._offsets[number]), self._positions[number])
+
+    def _time_entry(self, number: int) -> TimeEntry | None:
+        if number < 0:
+            return None
+        offset = Offset(self.base_offset + self._time_offsets[number])
+        return TimeEntry(self._timestamps[number], offset)
 
     def rewind(self, end_offset: Offset) -> int:
         """Forget all about batches that end at or after `end_offset`, and a little more.
@@ -209,6 +214,16 @@ class StoredIndex:
         file = self._open_times()
         found = bisect_left(
             range(self._time_count), timestamp_ms, key=lambda n: self._time_entry(file, n)[0]
+        )
+        return self._time_entry(file, found - 1) if found else None
+
+    def largest_before(self, offset: Offset) -> TimeEntry | None:
+        """The last entry for a batch that ends before `offset`."""
+        if not self._time_count:
+            return None
+        file = self._open_times()
+        found = bisect_left(
+            range(self._time_count), offset, key=lambda n: self._time_entry(file, n)[1]
         )
         return self._time_entry(file, found - 1) if found else None
 

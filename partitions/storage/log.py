@@ -30,7 +30,12 @@ from tidemark.partitions.storage.syncing import (
 )
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.records.header import BatchHeader, iter_headers, read_header
+from tidemark.protocol.records.header import (
+    LOG_OVERHEAD,
+    BatchHeader,
+    iter_headers,
+    read_header,
+)
 from tidemark.protocol.types import BytesLike, Epoch, Offset
 
 _RELATIVE_OFFSET_MAX: Final = 2**31 - 1
@@ -183,14 +188,15 @@ class Log:
         is full) nothing was appended, and the log can be used as before.
         """
         header = read_header(data)
+        last_offset = Offset(header.base_offset + header.last_offset_delta)
         assert header.base_offset == self.end_offset, "a batch placed elsewhere"
         active, size_bytes = self._active, len(data)
-        if active.size_bytes and (
-            active.size_bytes + size_bytes > self._segment_bytes
-            or header.last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
-        ):
-            active = self._roll()
         position = active.size_bytes
+        if position and (
+            position + size_bytes > self._segment_bytes
+            or last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
+        ):
+            active, position = self._roll(), 0
         writer = active.writer
         if writer is None or self._is_ragged:
             writer = self._open_writer()
@@ -199,9 +205,9 @@ class Log:
         except OSError:
             self._cut_back(writer)
             raise
-        if header.size_bytes == size_bytes:
-            self._index.add(position, size_bytes, header.last_offset, header.max_timestamp)
-            end_offset = header.next_offset
+        if header.batch_length + LOG_OVERHEAD == size_bytes:
+            self._index.add(position, size_bytes, last_offset, header.max_timestamp)
+            end_offset = Offset(last_offset + 1)
         else:
             end_offset = self._add_each(data, position)
         active.size_bytes = position + size_bytes
@@ -316,26 +322,9 @@ class Log:
             )
         if offset >= end_offset:
             return EMPTY_SLICE
-        segment = self._segment_of(offset)
-        start = segment.position_of(offset)
-        end = segment.size_bytes
-        if end_offset < segment.end_offset:
-            end = segment.position_of(end_offset)
-        if end - start > bytes_max:
-            end = self._fitting(segment, start, end, bytes_max, at_least_one)
-        if end <= start:
-            return EMPTY_SLICE
-        return LogSlice(segment.file, start, end - start)
-
-    def _fitting(
-        self, segment: Segment, start: int, end: int, bytes_max: int, at_least_one: bool
-    ) -> int:
-        """Where to end so that only whole batches are within `bytes_max`, or the first alone."""
-        fitting = segment.boundary_at(start + bytes_max, not_before=start)
-        if fitting == start and at_least_one:
-            _, first = next(segment.batches_from(start))
-            return min(start + first.size_bytes, end)
-        return fitting
+        return self._segment_of(offset).slice(
+            offset, bytes_max=bytes_max, end_offset=end_offset, at_least_one=at_least_one
+        )
 
     def _segment_of(self, offset: Offset) -> Segment:
         if offset >= self._active.base_offset:
@@ -347,15 +336,9 @@ class Log:
 
         Batches are decompressed to find it. Raises `CorruptBatch` if one cannot be.
         """
-        for segment in self._segments:
-            largest = segment.index.largest if segment.base_offset < end_offset else None
-            if largest is not None and largest.timestamp_ms >= timestamp_ms:
-                found = timestamps.first_at_or_after(
-                    segment, timestamp_ms, self.start_offset, end_offset
-                )
-                if found is not None:
-                    return found
-        return None
+        return timestamps.first_at_or_after(
+            self._segments, timestamp_ms, self.start_offset, end_offset
+        )
 
     def max_timestamp(self, *, end_offset: Offset) -> TimestampAndOffset | None:
         """The first of the records below `end_offset` that have the largest timestamp."""
@@ -425,35 +408,19 @@ class Log:
             for segment in reversed(self._segments[kept:]):
                 self._home.remove_segment(segment)
             del self._segments[kept:]
-            self._cut_segment(self._segments[-1], offset)
+            self._home.cut_segment(self._segments[-1], offset)
+        self._use_cut(self._segments[-1])
         self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
         self._directory_changed = True
         self._snapshots = []
 
-    def _cut_segment(self, segment: Segment, offset: Offset) -> None:
-        """Make it the active one, ending before `offset`.
-
-        Index files and snapshots that speak of what goes are removed, durably, before it goes.
-        """
-        position = segment.position_of(offset)
-        end_offset = offset
-        if position < segment.size_bytes:
-            _, header = next(segment.batches_from(position))
-            end_offset = header.base_offset
-        index = segment.growing_index()
-        self._home.remove_index(segment)
-        self._home.snapshots.remove_above(end_offset)
-        self._home.sync()
-        if segment.writer is None:
-            segment.writer = self._home.files.open(segment.path)
-        segment.writer.truncate(position)
-        segment.writer.sync()
-        self._sealed_bytes = sum(s.size_bytes for s in self._segments[:-1])
-        segment.size_bytes, segment.end_offset = position, end_offset
-        segment.extend_index(index, index.rewind(end_offset))
-        segment.use_index(index)
-        self._active, self._index, self._is_ragged = segment, index, False
-        self.end_offset = self._begun_end = end_offset
+    def _use_cut(self, active: Segment) -> None:
+        """Append to a segment that was cut."""
+        self._active, self._index, self._is_ragged = active, active.growing_index(), False
+        self._sealed_bytes = sum(segment.size_bytes for segment in self._segments[:-1])
+        self.end_offset = self._begun_end = active.end_offset
+        # It was within the batch, all of which went.
+        self.start_offset = min(self.start_offset, self.end_offset)
 
     def reset(self, offset: Offset) -> None:
         """Give up all records and begin anew at `offset`. Blocking, and durable on return.

@@ -105,15 +105,19 @@ class Recovery:
         if self._ends_at_recovery_point(segments):
             self.report.clean = True
             self._observe(segments)
-            return segments
+        else:
+            self._recover(segments)
+        if segments[-1].end_offset < self._start_offset:
+            return self._start_anew(instead_of=segments)
+        return segments
+
+    def _recover(self, segments: list[Segment]) -> None:
+        """Look at the segments below the recovery point, check those above."""
         settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
         for segment, following in pairwise(segments[: settled + 1]):
             self._check_end(segment, following.base_offset)
         self._observe(segments[:settled])
         self._recover_tail(segments, settled)
-        if segments[-1].end_offset < self._start_offset:
-            return self._start_anew(instead_of=segments)
-        return segments
 
     def _listed_segments(self) -> list[Segment]:
         """The segments by their names; leftovers of interrupted writes are removed."""

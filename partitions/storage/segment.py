@@ -12,7 +12,8 @@ from tidemark.partitions.storage.names import (
     TIME_INDEX_SUFFIX,
     file_name,
 )
-from tidemark.partitions.storage.scan import iter_batches
+from tidemark.partitions.storage.scan import find_batch, iter_batches
+from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, read_header
 from tidemark.protocol.types import Offset
@@ -26,6 +27,7 @@ class Index(Protocol):
     def floor(self, offset: Offset) -> Entry | None: ...
     def floor_position(self, position: int) -> Entry | None: ...
     def earlier(self, timestamp_ms: int) -> TimeEntry | None: ...
+    def largest_before(self, offset: Offset) -> TimeEntry | None: ...
 
 
 class Segment:
@@ -207,10 +209,14 @@ class Segment:
             return self.size_bytes
         if offset <= self.base_offset:
             return 0
-        for position, header in self.batches_from(self._start(lambda i: i.floor(offset))):
-            if header.last_offset >= offset:
-                return position
-        raise corrupt(self.path, self.size_bytes, f"the segment ends before offset {offset}")
+        start = self._start(lambda i: i.floor(offset))
+        try:
+            position = find_batch(self.file, start, self.size_bytes, offset)
+        except CorruptBatch as error:
+            raise corrupt(self.path, error.at, error.what) from error
+        if position >= self.size_bytes:
+            raise corrupt(self.path, self.size_bytes, f"it ends before offset {offset}")
+        return position
 
     def boundary_at(self, position: int, *, not_before: int) -> int:
         """The last start or end of a batch at or before `position`.
@@ -224,3 +230,22 @@ class Segment:
             if at + header.size_bytes > position:
                 return at
         return self.size_bytes
+
+    def slice(
+        self, offset: Offset, *, bytes_max: int, end_offset: Offset, at_least_one: bool
+    ) -> LogSlice:
+        """Whole batches from the one that holds `offset` on; see `Log.read`."""
+        start, end = self.position_of(offset), self.size_bytes
+        if end_offset < self.end_offset:
+            end = self.position_of(end_offset)
+        if end - start > bytes_max:
+            end = self._last_fitting(start, end, bytes_max, at_least_one)
+        return LogSlice(self.file, start, end - start) if end > start else EMPTY_SLICE
+
+    def _last_fitting(self, start: int, end: int, bytes_max: int, at_least_one: bool) -> int:
+        """Where to end so that only whole batches are within `bytes_max`, or the first alone."""
+        fitting = self.boundary_at(start + bytes_max, not_before=start)
+        if fitting > start or not at_least_one:
+            return fitting
+        _, first = next(self.batches_from(start))
+        return min(start + first.size_bytes, end)

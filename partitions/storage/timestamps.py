@@ -21,9 +21,24 @@ class TimestampAndOffset(NamedTuple):
 
 
 def first_at_or_after(
-    segment: Segment, timestamp_ms: int, start_offset: Offset, end_offset: Offset
+    segments: Sequence[Segment], timestamp_ms: int, start_offset: Offset, end_offset: Offset
 ) -> TimestampAndOffset | None:
     """The first record between the offsets whose timestamp is this or later."""
+    for segment in segments:
+        if segment.base_offset >= end_offset:
+            break
+        largest = segment.index.largest
+        if largest is None or largest.timestamp_ms < timestamp_ms:
+            continue
+        found = _first_in(segment, timestamp_ms, start_offset, end_offset)
+        if found is not None:
+            return found
+    return None
+
+
+def _first_in(
+    segment: Segment, timestamp_ms: int, start_offset: Offset, end_offset: Offset
+) -> TimestampAndOffset | None:
     earlier = segment.index.earlier(timestamp_ms)
     # All records up to that entry's offset are earlier; it may be in the middle of a walk.
     start = max(start_offset, segment.base_offset if earlier is None else earlier.offset)
@@ -46,36 +61,41 @@ def largest(
     for segment in segments:
         if segment.base_offset >= end_offset or segment.end_offset <= start_offset:
             continue
-        offset = _offset_of_largest(segment, best, start_offset, end_offset)
-        if offset is None:
-            continue
-        position, header = next(segment.batches_from(segment.position_of(offset)))
-        for found in _records(segment, position, header):
-            if start_offset <= found.offset < end_offset and (
-                best is None or found.timestamp_ms > best.timestamp_ms
-            ):
-                best = found
+        known = segment.index.largest
+        if known is not None and (best is None or known.timestamp_ms > best.timestamp_ms):
+            best = _largest_in(segment, best, start_offset, end_offset)
     return best
 
 
-def _offset_of_largest(
-    segment: Segment, best: TimestampAndOffset | None, start_offset: Offset, end_offset: Offset
-) -> Offset | None:
-    """An offset in the batch with the largest timestamp; `None` if none is above the best."""
-    known = segment.index.largest
+def _largest_in(
+    segment: Segment,
+    best: TimestampAndOffset | None,
+    start_offset: Offset,
+    end_offset: Offset,
+) -> TimestampAndOffset | None:
+    """The first record with a larger timestamp than the best so far; else that one."""
+    # All before the last entry is smaller, if the entry's own batch is looked at.
+    entry = segment.index.largest_before(end_offset)
+    start = max(start_offset, segment.base_offset if entry is None else entry.offset)
+    candidate: tuple[int, BatchHeader] | None = None
     least = -1 if best is None else best.timestamp_ms
-    if known is None or known.timestamp_ms <= least:
-        return None
-    if start_offset <= known.offset < end_offset:
-        return known.offset
-    # The segment's largest lies outside: look at all that lies inside.
-    offset = None
-    for _, header in segment.batches_from(segment.position_of(start_offset)):
+    for position, header in segment.batches_from(segment.position_of(start)):
         if header.base_offset >= end_offset:
             break
-        if header.max_timestamp > least:
-            least, offset = header.max_timestamp, header.last_offset
-    return offset
+        if header.max_timestamp <= least:
+            continue
+        if start_offset <= header.base_offset and header.next_offset <= end_offset:
+            candidate, least = (position, header), header.max_timestamp
+            continue
+        # Only some of its records are asked for, which need not have the batch's largest.
+        for found in _records(segment, position, header):
+            if start_offset <= found.offset < end_offset and found.timestamp_ms > least:
+                best, candidate, least = found, None, found.timestamp_ms
+    if candidate is not None:
+        for found in _records(segment, *candidate):
+            if best is None or found.timestamp_ms > best.timestamp_ms:
+                best = found
+    return best
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[TimestampAndOffset]:

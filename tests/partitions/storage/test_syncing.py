@@ -1,0 +1,212 @@
+"""What counts as durable, on a disk that makes use of all it may do."""
+
+import errno
+from random import Random
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFiles
+
+SETTINGS = LogSettings(segment_bytes=400, index_interval_bytes=100)
+DIRECTORY = "/p-0"
+SEEDS = range(60)
+
+
+def open_log(files: MemoryFiles, recovery_point: int = 0) -> Log:
+    return Log.open(files, DIRECTORY, SETTINGS, recovery_point=Offset(recovery_point))
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    files.sync_directory("/")
+    return files
+
+
+def append(log: Log, count: int) -> None:
+    for _ in range(count):
+        log.append(batch(log.end_offset, size=20))
+
+
+def assert_survives(files: MemoryFiles, end_offset: int) -> None:
+    """After any crash the log opens and has at least all below `end_offset`."""
+    for seed in SEEDS:
+        log = open_log(files.after_crash(Random(seed)), end_offset)
+        assert log.end_offset >= end_offset
+
+
+def test_what_a_sync_returned_survives(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 3)
+    durable = log.sync()
+    append(log, 3)
+    assert durable == 3
+    assert_survives(files, 3)
+
+
+def test_a_capture_speaks_of_what_was_appended_before_it(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 2)
+    capture = log.begin_sync()
+    append(log, 2)
+    assert capture.sync() == 2
+    assert_survives(files, 2)
+    assert log.sync() == 4
+    assert_survives(files, 4)
+
+
+def test_a_roll_while_a_sync_is_under_way_is_covered_by_the_next(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 3)
+    capture = log.begin_sync()
+    append(log, 10)
+    assert log.segment_count == 4
+    assert capture.sync() == 3
+    assert_survives(files, 3)
+    before, durable, after = log.needs_sync, log.sync(), log.needs_sync
+    assert (before, durable, after) == (True, 13, False)
+    assert_survives(files, 13)
+
+
+def test_a_new_segments_name_is_synced_before_it_counts(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 5)
+    files.synced_paths.clear()
+    assert log.sync() == 5
+    assert files.synced_paths[-1] == DIRECTORY
+    assert f"{DIRECTORY}/{4:020d}.log" in files.synced_paths
+
+
+def test_indexes_are_written_by_the_sync_that_follows_a_roll_and_never_before(
+    files: MemoryFiles,
+) -> None:
+    log = open_log(files)
+    append(log, 9)
+    assert not [name for name in files.sizes(DIRECTORY) if "index" in name]
+    log.sync()
+    assert sorted(name for name in files.sizes(DIRECTORY) if "index" in name) == [
+        f"{base:020d}{suffix}" for base in (0, 4) for suffix in (".index", ".timeindex")
+    ]
+
+
+def test_an_index_file_is_all_there_or_not_at_all(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 9)
+    log.sync()
+    whole = {name: size for name, size in files.sizes(DIRECTORY).items() if "index" in name}
+    append(log, 4)
+    log.begin_sync()
+    for seed in SEEDS:
+        sizes = files.after_crash(Random(seed)).sizes(DIRECTORY)
+        assert {name: size for name, size in sizes.items() if "index" in name} == whole
+
+
+def test_a_log_without_changes_is_not_synced_again(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 5)
+    log.sync()
+    files.synced_paths.clear()
+    assert log.sync() == 5
+    assert files.synced_paths == []
+
+
+def test_a_failed_sync_is_reported_and_never_followed_by_another(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 2)
+    files.failing_syncs = 1
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        log.sync()
+    assert caught.value.errno == errno.EIO
+    with pytest.raises(StorageError, match="a sync failed"):
+        log.sync()
+    with pytest.raises(StorageError, match="a sync failed"):
+        append(log, 4)  # as soon as it matters: here at the roll
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3, 4, 5, 6])
+def test_every_sync_of_a_roll_may_fail(files: MemoryFiles, failing: int) -> None:
+    log = open_log(files)
+    append(log, 5)
+    capture = log.begin_sync()
+    succeeding = iter(range(failing - 1))
+    before_sync = files.before_sync
+
+    def count(path: str, node: object) -> None:
+        if next(succeeding, None) is None:
+            files.failing_syncs = 1
+        before_sync(path, node)  # type: ignore[arg-type] # a node, handed through
+
+    files.before_sync = count  # type: ignore[method-assign] # fails the nth sync
+    if failing <= 5:
+        with pytest.raises(OSError, match="Input/output error"):
+            capture.sync()
+    else:
+        assert capture.sync() == 5
+
+
+def test_a_truncation_is_durable_before_anything_is_appended(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 11)
+    log.sync()
+    log.truncate(Offset(6))
+    for seed in SEEDS:
+        assert open_log(files.after_crash(Random(seed)), 6).end_offset == 6
+    append(log, 1)
+    for seed in SEEDS:
+        assert open_log(files.after_crash(Random(seed)), 6).end_offset in (6, 7)
+
+
+def test_a_crash_during_a_truncation_leaves_no_gap(files: MemoryFiles) -> None:
+    """Each step of it, as far as a crash can tell them apart: after each sync."""
+    log = open_log(files)
+    append(log, 15)
+    log.sync()
+    images: list[MemoryFiles] = []
+    before_sync = files.before_sync
+
+    def crash_here(path: str, node: object) -> None:
+        images.extend(files.after_crash(Random(seed)) for seed in range(20))
+        before_sync(path, node)  # type: ignore[arg-type] # a node, handed through
+
+    files.before_sync = crash_here  # type: ignore[method-assign] # a crash before each sync
+    log.truncate(Offset(2))
+    assert len(images) >= 40
+    for image in images:
+        assert 2 <= open_log(image, 2).end_offset <= 15
+
+
+def test_a_crash_during_a_removal_leaves_no_gap(files: MemoryFiles) -> None:
+    log = open_log(files)
+    append(log, 15)
+    log.sync()
+    removal = log.delete_before(Offset(13))
+    images: list[MemoryFiles] = []
+    before_sync = files.before_sync
+
+    def crash_here(path: str, node: object) -> None:
+        images.extend(files.after_crash(Random(seed)) for seed in range(20))
+        before_sync(path, node)  # type: ignore[arg-type] # a node, handed through
+
+    files.before_sync = crash_here  # type: ignore[method-assign] # a crash before each sync
+    removal.run()
+    assert len(images) == 60
+    for image in images:
+        # Without the start that the broker records, too.
+        assert open_log(image, 15).end_offset == 15
+
+
+def test_a_sync_after_the_files_went_away_writes_nothing(files: MemoryFiles) -> None:
+    """A topic is deleted while the writer thread has its log."""
+    log = open_log(files)
+    append(log, 9)
+    capture = log.begin_sync()
+    log.abandon()
+    files.rename(DIRECTORY, "/p-0.gone-delete")
+    assert capture.sync() == 9
+    assert [name for name in files.sizes("/p-0.gone-delete") if "index" in name] == []

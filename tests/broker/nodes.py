@@ -64,9 +64,9 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             )
             timers = Timers(turn.run)
             async with (
-                trio.open_nursery() as tasks,
                 open_topics(given, services) as topics,
                 open_coordinator(given, topics, timers=timers, clock=services.clock) as coordinator,
+                trio.open_nursery() as tasks,
             ):
                 tasks.start_soon(timers.run)
                 yield _node(given, topics, services, coordinator, timers)

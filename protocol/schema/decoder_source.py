@@ -3,8 +3,7 @@
 What construct does field by field is written out here in one function. Three things make it fast:
 neighbouring fields of fixed size are unpacked by one precompiled `struct`, together with the
 length (or the first byte of the varint) that follows them; values are stored straight into the
-object they belong to; and an object is filled as an unfrozen *twin*, a class with the same slots,
-and becomes its frozen class when it is complete, which saves a checked assignment per field.
+object they belong to; and that object is filled as its unfrozen *twin* (see `instances`).
 
 For `HeartbeatRequest` 0 (group id, generation id, member id) it writes:
 
@@ -37,6 +36,7 @@ from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import UVARINT_MAX, Reader, bytes_min
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct, type_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
+from tidemark.protocol.schema.instances import twin_of
 from tidemark.protocol.schema.source import Source
 from tidemark.protocol.schema.wire_types import (
     BYTES,
@@ -64,7 +64,7 @@ class _DecoderWriter:
     moves `at`, or a block, is written."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
-        self.source = Source("decode", "data, end")
+        self.source = Source("decode", "data", "end")
         self._version = version
         self._flexible = flexible
         self._run: list[tuple[str, str]] = []
@@ -223,12 +223,6 @@ class _DecoderWriter:
             self.source.line(line)
         self._run.clear()
         self._after_run.clear()
-
-
-def twin_of(struct: type[Struct]) -> type[Struct]:
-    """A class with the slots of `struct` that can be assigned to."""
-    slots = tuple(field.name for field in struct.wire_fields)
-    return type(f"{struct.__name__}Twin", struct.__bases__, {"__slots__": slots})
 
 
 @cache

@@ -3,22 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from types import NoneType
 from typing import Any
 
 
 class Source:
     """The source of one function, as it grows."""
 
-    def __init__(self, name: str, signature: str) -> None:
+    def __init__(self, name: str, *parameters: str) -> None:
         self.name = name
+        self.parameters = list(parameters)
         self.constants: dict[str, object] = {}
         self._names = count(1)
         self._depth = 1
-        self._lines = [f"def {name}({signature}):"]
+        self._lines: list[str] = []
 
     @property
     def text(self) -> str:
-        return "\n".join([*self._lines, ""])
+        opening = f"def {self.name}({', '.join(self.parameters)}):"
+        return "\n".join([opening, *self._lines, ""])
 
     def line(self, text: str) -> None:
         self._lines.append("    " * self._depth + text)
@@ -37,7 +40,7 @@ class Source:
 
     def constant(self, stem: str, value: object) -> str:
         """A name by which the function knows `value`; what can be written is written."""
-        if value is None or isinstance(value, bool | int | str | bytes) or value == ():
+        if type(value) in (NoneType, bool, int, str, bytes) or value == ():
             return repr(value)
         for name, known in self.constants.items():
             if known is value:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def read(bootstrap: str, topic: str, count: int) -> list[Any]:
 
 
 def take(client: Any, count: int) -> list[Any]:
-    records = [record for record, _ in zip(client, range(count), strict=False)]
+    records = list(islice(client, count))
     assert len(records) == count
     return records
 

@@ -40,7 +40,8 @@ def create(
     new = NewTopic(
         topic, num_partitions=partitions, replication_factor=1, config=dict(configs or {})
     )
-    admin(bootstrap).create_topics([new])[topic].result(10)
+    client = admin(bootstrap)  # held: its futures fail when it is collected
+    client.create_topics([new])[topic].result(10)
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: object) -> list[int]:
@@ -104,15 +105,15 @@ def group_consumer(bootstrap: str, group: str, topic: str, **settings: object) -
 
 def test_topics(bootstrap: str, topic: str) -> None:
     create(bootstrap, topic, partitions=3)
-    metadata = admin(bootstrap).list_topics(timeout=10)
-    assert len(metadata.topics[topic].partitions) == 3
-    admin(bootstrap).create_partitions([NewPartitions(topic, 5)])[topic].result(10)
-    wait_for(lambda: len(admin(bootstrap).list_topics(topic, 10).topics[topic].partitions) == 5)
+    client = admin(bootstrap)
+    assert len(client.list_topics(timeout=10).topics[topic].partitions) == 3
+    client.create_partitions([NewPartitions(topic, 5)])[topic].result(10)
+    wait_for(lambda: len(client.list_topics(topic, 10).topics[topic].partitions) == 5)
     with pytest.raises(KafkaException) as refused:
         create(bootstrap, topic)
     assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
-    admin(bootstrap).delete_topics([topic])[topic].result(10)
-    wait_for(lambda: topic not in admin(bootstrap).list_topics(timeout=10).topics)
+    client.delete_topics([topic])[topic].result(10)
+    wait_for(lambda: topic not in client.list_topics(timeout=10).topics)
 
 
 def test_configs(bootstrap: str, topic: str) -> None:
@@ -209,7 +210,8 @@ def test_offsets_by_time(bootstrap: str, topic: str) -> None:
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
     consumer.close()
     partition = TopicPartition(topic, 0)
-    listed = admin(bootstrap).list_offsets(
+    client = admin(bootstrap)
+    listed = client.list_offsets(
         {partition: OffsetSpec.max_timestamp()}, isolation_level=IsolationLevel.READ_UNCOMMITTED
     )
     assert listed[partition].result(10).offset == 9
@@ -288,7 +290,8 @@ def test_delete_records(bootstrap: str, topic: str) -> None:
     for value in (b"a", b"b", b"c"):
         produce(bootstrap, topic, [value])
     partition = TopicPartition(topic, 0, 2)
-    deleted: Any = admin(bootstrap).delete_records([partition])[partition].result(10)
+    client = admin(bootstrap)
+    deleted: Any = client.delete_records([partition])[partition].result(10)
     assert deleted.low_watermark == 2
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (2, 3)

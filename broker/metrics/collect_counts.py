@@ -88,11 +88,6 @@ class CountsCollector(Collector):
 
     def _disk(self) -> Iterator[Metric]:
         metrics = self._metrics
-        yield counter(
-            "tidemark_storage_errors",
-            "Reads and writes that a disk or a damaged file refused.",
-            metrics.storage_errors,
-        )
         yield histogram(
             "tidemark_flush_duration_seconds", "How long a sync to the disk took.", metrics.flush
         )

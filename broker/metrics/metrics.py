@@ -81,9 +81,6 @@ class Metrics:
         self.connections_closed = {reason: Count() for reason in ConnectionEnd}
         self.bad_input = {kind: Count() for kind in BadInput}
 
-        self.storage_errors = Count()
-        """Reads and writes that a disk or a damaged file refused."""
-
         self.flush = Latency()
         """How long each sync of the disk writer took."""
         self.flushed_logs = Count()

@@ -1,0 +1,122 @@
+"""The metrics' reference page, made from a scrape.
+
+`python -m tidemark.broker.metrics.reference > docs/metrics.md`; a test holds the page to this.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from prometheus_client.core import Metric
+
+from tidemark.broker.metrics.collect_counts import CountsCollector
+from tidemark.broker.metrics.collect_figures import FiguresCollector, Limits
+from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
+from tidemark.broker.metrics.metrics import OTHER, Metrics
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+
+_OPENING = f"""\
+# Metrics
+
+A broker serves these at `http://127.0.0.1:9644/metrics` (`http.listen`), in Prometheus's text
+format or OpenMetrics, as the scraper asks. Beside it are `/healthz`, which answers as soon as the
+process runs, and `/readyz`, which answers 200 while the broker serves clients, and 503 while it
+recovers and while it stops. [`grafana/tidemark.json`](grafana/tidemark.json) is a dashboard made of
+these.
+
+Labels are bounded, so that a client that makes topics cannot fill a Prometheus: beyond
+`metrics.topics.max` topics the rest are counted together under the topic `{OTHER}`, and partitions
+and groups beyond `metrics.partitions.max` and `metrics.groups.max` have no series of their own.
+
+A scrape reads counts and the state of the logs when it comes, in a thread of its own; nothing is
+kept up to date for it while requests are served.
+"""
+
+_EXPORTER = """\
+## Under the names of kafka_exporter
+
+The same numbers again, so that dashboards made for
+[kafka_exporter](https://github.com/danielqsj/kafka_exporter) show a broker that is scraped itself.
+"""
+
+_PROCESS = """\
+## The process
+
+`process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`,
+`process_max_fds`, `process_start_time_seconds` and `process_virtual_memory_bytes`, as every
+Prometheus client has them. Where several brokers run in one process, each shows the whole process.
+"""
+
+
+@dataclass(frozen=True)
+class _Example:
+    """A broker with one of everything, so that every family has its labels."""
+
+    node_id: NodeId = field(default=NodeId(1))
+    address: str = "127.0.0.1:9092"
+
+    def partitions(self) -> Sequence[PartitionFigures]:
+        nothing = Offset(0)
+        return [
+            PartitionFigures(
+                topic="topic",
+                partition=0,
+                log_start=nothing,
+                high_watermark=nothing,
+                log_end=nothing,
+                size_bytes=0,
+                epoch=Epoch(0),
+            )
+        ]
+
+    def groups(self) -> Sequence[GroupFigures]:
+        committed = [(TopicPartition("topic", 0), Offset(0))]
+        return [GroupFigures(group="group", members=0, committed=committed)]
+
+    def disk_free_bytes(self) -> int:
+        return 0
+
+
+def families() -> list[Metric]:
+    """Every family of a scrape, with at least one series in each."""
+    metrics = Metrics(topics_max=1)
+    metrics.topic("topic")
+    metrics.api(0).requests.inc()
+    limits = Limits(partitions_max=1, groups_max=1)
+    return [
+        *CountsCollector(metrics).collect(),
+        *FiguresCollector(_Example(), metrics, limits).collect(),
+    ]
+
+
+def render() -> str:
+    """The whole page."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    everything = families()
+    yield _OPENING
+    yield "## Our own\n"
+    yield from _table(each for each in everything if each.name.startswith("tidemark_"))
+    yield _EXPORTER
+    yield from _table(each for each in everything if each.name.startswith("kafka_"))
+    yield _PROCESS.rstrip()
+
+
+def _table(rows: Iterable[Metric]) -> Iterator[str]:
+    yield "| metric | type | labels | |"
+    yield "|---|---|---|---|"
+    for family in rows:
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        named = ", ".join(f"`{label}`" for label in sorted(labels))
+        yield f"| `{shown_name(family)}` | {family.type} | {named} | {family.documentation} |"
+    yield ""
+
+
+def shown_name(family: Metric) -> str:
+    """The name as it is in a scrape: that of a counter ends in `_total`."""
+    return family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
+
+
+if __name__ == "__main__":
+    print(render(), end="")

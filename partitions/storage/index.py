@@ -237,12 +237,12 @@ class StoredIndex:
         return TimeEntry(timestamp_ms, Offset(self.base_offset + offset))
 
 
-def iter_entries(base_offset: Offset, index: bytes) -> list[Entry]:
+def decode_entries(base_offset: Offset, index: bytes) -> list[Entry]:
     """What an `.index` file says, as it stands there."""
     return [Entry(Offset(base_offset + o), position) for o, position in _ENTRY.iter_unpack(index)]
 
 
-def iter_time_entries(base_offset: Offset, times: bytes) -> list[TimeEntry]:
+def decode_time_entries(base_offset: Offset, times: bytes) -> list[TimeEntry]:
     """What a `.timeindex` file says, as it stands there."""
     entries = _TIME_ENTRY.iter_unpack(times)
     return [TimeEntry(timestamp_ms, Offset(base_offset + o)) for timestamp_ms, o in entries]

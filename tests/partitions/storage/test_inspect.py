@@ -1,0 +1,162 @@
+"""Looking at files from outside: what is there, and everything that is wrong."""
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.inspect import (
+    Problem,
+    StoredBatch,
+    dump,
+    partition_directories,
+    verify,
+)
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.errors import StorageError
+from tidemark.testing.memory_files import MemoryFiles
+
+DIRECTORY = "/p-0"
+BATCH_BYTES = len(batch(0, 2, size=20))
+
+
+def path(base_offset: int, suffix: str = ".log") -> str:
+    return f"{DIRECTORY}/{base_offset:020d}{suffix}"
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    """Six batches of two records, in segments of three, each with an index entry but the first."""
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    settings = LogSettings(segment_bytes=3 * BATCH_BYTES, index_interval_bytes=0)
+    log = Log.open(files, DIRECTORY, settings, take_snapshot=lambda: b"state")
+    for number in range(6):
+        log.append(batch(number * 2, 2, size=20))
+    log.close()
+    return files
+
+
+def flip(files: MemoryFiles, path: str, position: int) -> None:
+    file = files.open(path)
+    file.pwrite(bytes([file.pread(1, position)[0] ^ 0x10]), position)
+
+
+def problems(files: MemoryFiles) -> list[tuple[str, int, bool]]:
+    found = verify(files, DIRECTORY).problems
+    return [(p.path, p.position, p.is_harmless) for p in found]
+
+
+def test_a_dump_gives_every_batch_with_its_place(files: MemoryFiles) -> None:
+    found = list(dump(files, DIRECTORY, with_records=True))
+    assert all(isinstance(item, StoredBatch) and item.damage is None for item in found)
+    places = [
+        (b.path, b.position, b.header.base_offset) for b in found if isinstance(b, StoredBatch)
+    ]
+    assert places == [
+        (path(base), number * BATCH_BYTES, base + 2 * number)
+        for base in (0, 6)
+        for number in range(3)
+    ]
+    first = found[0]
+    assert isinstance(first, StoredBatch)
+    assert first.records is not None
+    assert [record.offset for record in first.records] == [0, 1]
+
+
+def test_a_dump_of_one_file_leaves_out_the_others(files: MemoryFiles) -> None:
+    assert len(list(dump(files, path(6)))) == 3
+
+
+def test_a_dump_goes_on_behind_a_batch_with_a_wrong_crc(files: MemoryFiles) -> None:
+    flip(files, path(0), BATCH_BYTES + 70)
+    found = list(dump(files, path(0)))
+    assert [isinstance(b, StoredBatch) and b.damage is not None for b in found] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_dump_ends_where_no_batch_is(files: MemoryFiles) -> None:
+    files.open(path(0)).pwrite(bytes(BATCH_BYTES), BATCH_BYTES)
+    found = list(dump(files, path(0)))
+    assert len(found) == 2
+    assert isinstance(found[1], Problem)
+    assert found[1].position == BATCH_BYTES
+
+
+def test_a_sound_log_has_no_problems(files: MemoryFiles) -> None:
+    checked: list[int] = []
+    found = verify(files, DIRECTORY, progress=checked.append)
+    assert (found.segments, found.batches, found.records) == (2, 6, 12)
+    assert (found.start_offset, found.end_offset) == (0, 12)
+    assert found.size_bytes == sum(checked) == 6 * BATCH_BYTES
+    assert found.problems == []
+    assert found.is_sound
+
+
+@pytest.mark.parametrize("position", [0, 5, 17, 22, 30, 60, 61, BATCH_BYTES - 1])
+def test_a_flipped_bit_is_found_where_it_is(files: MemoryFiles, position: int) -> None:
+    flip(files, path(6), BATCH_BYTES + position)
+    found = verify(files, DIRECTORY)
+    assert not found.is_sound
+    assert (path(6), BATCH_BYTES) in [(p.path, p.position) for p in found.problems]
+
+
+def test_a_leader_epoch_that_goes_back_is_a_problem(files: MemoryFiles) -> None:
+    files.open(path(6)).pwrite(b"\0\0\0\0", BATCH_BYTES + 12)
+    assert problems(files) == [(path(6), BATCH_BYTES, False)]
+
+
+def test_a_missing_segment_is_a_problem(files: MemoryFiles) -> None:
+    files.rename(path(6), path(8))
+    assert (path(8), 0, False) in problems(files)
+
+
+@pytest.mark.parametrize("position", [3, 7, 11])
+def test_a_wrong_index_entry_is_a_problem_that_harms_nobody(
+    files: MemoryFiles, position: int
+) -> None:
+    flip(files, path(0, ".index"), position)
+    found = verify(files, DIRECTORY)
+    assert (path(0, ".index"), position // 8 * 8) in [(p.path, p.position) for p in found.problems]
+    assert found.is_sound
+
+
+@pytest.mark.parametrize("position", [7, 11, 19])
+def test_a_wrong_time_index_entry_is_a_problem_that_harms_nobody(
+    files: MemoryFiles, position: int
+) -> None:
+    flip(files, path(0, ".timeindex"), position)
+    assert problems(files) == [(path(0, ".timeindex"), position // 12 * 12, True)]
+
+
+def test_an_index_that_ends_within_an_entry_is_a_problem(files: MemoryFiles) -> None:
+    files.open(path(0, ".index")).truncate(11)
+    assert problems(files) == [(path(0, ".index"), 8, True)]
+
+
+def test_a_damaged_snapshot_is_a_problem_that_harms_nobody(files: MemoryFiles) -> None:
+    flip(files, path(12, ".snapshot"), 5)
+    assert problems(files) == [(path(12, ".snapshot"), 0, True)]
+
+
+def test_a_log_that_was_not_closed_has_fewer_indexes_and_no_problem(files: MemoryFiles) -> None:
+    for suffix in (".index", ".timeindex"):
+        files.remove(path(6, suffix))
+    assert problems(files) == []
+
+
+def test_a_data_directory_has_its_partitions_in_it(files: MemoryFiles) -> None:
+    files.make_directory("/empty-0")
+    assert partition_directories(files, "/") == ["//p-0"]
+    assert partition_directories(files, DIRECTORY) == [DIRECTORY]
+
+
+@pytest.mark.parametrize("where", ["/missing", "/empty-0"])
+def test_where_no_log_is_it_is_said(files: MemoryFiles, where: str) -> None:
+    files.make_directory("/empty-0")
+    with pytest.raises(StorageError, match=where):
+        partition_directories(files, where)
+    with pytest.raises(StorageError, match=where):
+        list(dump(files, where))

@@ -1,5 +1,6 @@
 """What a client can be told, each setting with its unit and its default."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidemark.client.retries import Backoff
@@ -16,7 +17,12 @@ class ClientSettings:
     retry_timeout_seconds: float = 60.0
     """How long an operation is tried again on errors that may pass, before the last one is raised.
     A producer's bound is its own `delivery_timeout_seconds`."""
+    unknown_topic_seconds: float = 2.0
+    """How long a topic that nobody knows is asked for again before it counts as not there."""
     metadata_max_age_seconds: float = 300.0
     frame_bytes_max: int = 128 * 1024 * 1024
     """The largest response that is accepted; a longer one closes the connection."""
+    version_max: Mapping[int, int] = field(default_factory=dict)
+    """The newest version to speak of an API, by its key: for brokers that list more than they can
+    read (librdkafka's mock broker does, with JoinGroup)."""
     backoff: Backoff = field(default_factory=Backoff)

@@ -1,0 +1,40 @@
+"""Bootstrap addresses as people write them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+DEFAULT_PORT = 9092
+
+
+class Address(NamedTuple):
+    """A host name or IP literal (IPv6 without brackets), and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_bootstrap(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
+    """ "a:9092,b" or ["a:9092", "b"] as addresses; `ValueError` names what is none."""
+    parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
+    addresses = tuple(_parse(part.strip()) for part in parts if part.strip())
+    if not addresses:
+        raise ValueError("no bootstrap address: give one as host:port")
+    return addresses
+
+
+def _parse(text: str) -> Address:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+        if rest and not rest.startswith(":"):
+            host = ""
+    elif text.count(":") > 1:
+        host, port = text, ""  # a bare IPv6 literal
+    else:
+        host, _, port = text.partition(":")
+    if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
+        raise ValueError(f"not an address: {text!r} (expected host:port)")
+    return Address(host, int(port) if port else DEFAULT_PORT)

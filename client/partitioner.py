@@ -45,17 +45,14 @@ class StickyPartitions:
         self._random = random
         self._current: dict[str, int] = {}
 
-    def partition(self, topic: str, partitions: int) -> int:
-        """Where the topic's keyless records go now, out of `partitions`."""
-        current = self._current.get(topic)
-        if current is None or current >= partitions:
-            current = self._current[topic] = self._random.randrange(partitions)
-        return current
+    def current(self, topic: str) -> int | None:
+        """Where the topic's keyless records go now; None before the first."""
+        return self._current.get(topic)
 
-    def batch_filled(self, topic: str, partition: int, candidates: Sequence[int]) -> None:
-        """A batch of `partition` is full: move on to another of `candidates`, if it was in use."""
-        if self._current.get(topic) != partition:
-            return
-        others = [candidate for candidate in candidates if candidate != partition]
-        if others:
-            self._current[topic] = self._random.choice(others)
+    def move_on(self, topic: str, candidates: Sequence[int]) -> int:
+        """The current batch is full or on its way: go to another of `candidates`, if there is."""
+        current = self._current.get(topic)
+        others = [candidate for candidate in candidates if candidate != current]
+        chosen = self._random.choice(others or candidates)
+        self._current[topic] = chosen
+        return chosen

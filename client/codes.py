@@ -1,0 +1,19 @@
+"""Error codes of answers: to the enumeration, and to an exception."""
+
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+_CODES = {int(code): code for code in ErrorCode}
+
+
+def error_code(number: int) -> ErrorCode:
+    """The code of this number; one from the future is UNKNOWN_SERVER_ERROR."""
+    return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def check(number: int, what: object, message: str | None = None) -> None:
+    """Raise `RequestError` unless `number` is 0, naming `what`, with the broker's words if any."""
+    if number:
+        words = f"{what}: {message}" if message else str(what)
+        if number not in _CODES:
+            words = f"{words} (code {number})"
+        raise RequestError(error_code(number), words)

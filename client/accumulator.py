@@ -1,0 +1,259 @@
+"""What a producer holds of one partition: records becoming batches, and batches becoming settled.
+
+A batch is *open* while records are added, *sealed* when it is full, *in flight* from being taken
+to being answered, *returned* when its answer says to try again, and then settled. Batches leave
+in the order in which they were opened, and this holds through retries: after a failure nothing
+more is taken until everything in flight is answered, and then the returned ones go first.
+
+An idempotent producer's batches carry sequences, which the broker checks: it knows a repetition by
+its sequence and answers with the first one's offset, and refuses a gap. A gap appears when a batch
+is given up after it was given a sequence, or when the broker has forgotten this producer. Then the
+partition goes on in the next producer epoch, where sequences begin at 0 again. That a batch was
+given up is no reason to do so yet, because those behind it may be stored already, unknown to us,
+and under new numbers they would be stored twice. Only when the broker has refused the *first* that
+is left is it clear that it has none of them.
+
+Pure: time is an argument.
+"""
+
+import math
+from bisect import insort
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tidemark.client.batches import Batch, Failed, Stored
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.records.records import Record
+from tidemark.protocol.types import NO_OFFSET, NO_TIMESTAMP_MS, Offset
+
+_EPOCH_MAX: Final = 2**15 - 1
+_SEQUENCE_MASK: Final = 2**31 - 1
+
+# The broker's sequences and ours do not fit together.
+_SEQUENCE_BROKEN: Final = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """How batches are made and how many may be on their way."""
+
+    batch_bytes: int = 16 * 1024
+    in_flight_max: int = 5
+    compression: Compression = Compression.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdentity:
+    """What an idempotent producer is known by; the broker gave it."""
+
+    producer_id: int
+    epoch: int
+
+
+class PartitionQueue:
+    """See the module."""
+
+    def __init__(
+        self, topic: str, partition: int, limits: BatchLimits, identity: ProducerIdentity | None
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self._limits = limits
+        self._identity = identity
+        self._next_sequence = 0
+        self._next_order = 0
+        self._open: Batch | None = None
+        self._sealed: deque[Batch] = deque()
+        self._returned: list[Batch] = []
+        self._in_flight: set[Batch] = set()
+        # A broker that knows nothing of a producer takes any sequence for its first. So the first
+        # batch goes alone, or one behind it could take its place while it is being repeated.
+        self._is_known = identity is None
+        self._is_recovering = False  # after a failure, until nothing is in flight
+        self._must_renumber = False
+        self._not_before = -math.inf
+
+    # Filling
+
+    def add(self, record: Record, size_bytes: int, now: Callable[[], float]) -> tuple[Batch, bool]:
+        """Put a record into the open batch; gives that batch, and whether this one opened it.
+
+        A record that would make it too large seals it and opens another; a record that is larger
+        than a batch may be gets one for itself. The clock is only asked when a batch is opened.
+        """
+        batch, is_new = self._open, False
+        if batch is None or self._is_full(batch, size_bytes):
+            self.seal()
+            batch, is_new = Batch(self.topic, self.partition, now()), True
+            self._open = batch
+        batch.records.append(record)
+        batch.count += 1
+        batch.size_bytes += size_bytes
+        return batch, is_new
+
+    def needs_batch(self, size_bytes: int) -> bool:
+        """Whether a record of this size would open a batch."""
+        return self._open is None or self._is_full(self._open, size_bytes)
+
+    def _is_full(self, batch: Batch, size_bytes: int) -> bool:
+        return batch.size_bytes + size_bytes > self._limits.batch_bytes
+
+    def add_ready(self, data: bytes, count: int, now: float) -> Batch:
+        """Put a whole encoded batch behind what is there."""
+        self.seal()
+        batch = Batch.ready(self.topic, self.partition, now, data, count)
+        self._sealed.append(batch)
+        return batch
+
+    def seal(self) -> None:
+        """Add nothing more to the open batch, which needs no linger then."""
+        if self._open is not None:
+            self._sealed.append(self._open)
+            self._open = None
+
+    # Sending
+
+    def due(self, linger_seconds: float) -> float | None:
+        """When the next batch may be taken; None: not before something else happens."""
+        in_flight_max = self._limits.in_flight_max if self._is_known else 1
+        if self._is_recovering or len(self._in_flight) >= in_flight_max:
+            return None
+        if self._returned or self._sealed:
+            return self._not_before
+        if self._open is not None:
+            return max(self._open.created_at + linger_seconds, self._not_before)
+        return None
+
+    @property
+    def next_bytes(self) -> int:
+        """The size of what `take` would give."""
+        if self._returned:
+            return self._returned[0].size_bytes
+        if self._sealed:
+            return self._sealed[0].size_bytes
+        return self._open.size_bytes if self._open is not None else 0
+
+    def take(self) -> Batch:
+        """The next batch, encoded and in flight from now on. Only when `due` says so."""
+        if self._returned:
+            batch = self._returned.pop(0)
+        else:
+            if not self._sealed:
+                self.seal()
+            batch = self._sealed.popleft()
+            batch.order, self._next_order = self._next_order, self._next_order + 1
+            batch.encode(self._limits.compression)
+        if self._identity is not None and batch.sequence is None:
+            batch.stamp(self._identity.producer_id, self._identity.epoch, self._next_sequence)
+            self._next_sequence = (self._next_sequence + batch.count) & _SEQUENCE_MASK
+        batch.attempts += 1
+        self._in_flight.add(batch)
+        return batch
+
+    # Answers
+
+    def answered(
+        self,
+        batch: Batch,
+        code: ErrorCode,
+        *,
+        base_offset: Offset = NO_OFFSET,
+        append_time_ms: int = NO_TIMESTAMP_MS,
+        message: str | None = None,
+        retry_at: float,
+    ) -> None:
+        """The answer for a batch in flight: settles it, or returns it to be sent again.
+
+        A lost connection is answered with NETWORK_EXCEPTION, which says that the outcome is not
+        known. Nothing of this partition is sent before `retry_at` if it is returned.
+        """
+        self._in_flight.remove(batch)
+        if code is ErrorCode.NONE:
+            self._is_known = True
+            batch.settle(Stored(base_offset, append_time_ms))
+        elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            batch.settle(Stored(NO_OFFSET))
+        elif code in _SEQUENCE_BROKEN and self._identity is not None:
+            # While recovering, it may be the gap that an earlier batch leaves until it is repeated.
+            self._must_renumber |= not self._is_recovering
+            self._give_back(batch, code, retry_at)
+        elif code.retriable:
+            self._give_back(batch, code, retry_at)
+        else:
+            batch.settle(Failed(RequestError(code, _about(batch, message))))
+        if self._is_recovering and not self._in_flight:
+            self._recover()
+
+    def expire(self, created_before: float, timeout_seconds: float) -> bool:
+        """Give up what has been here since before then and is not in flight now.
+
+        Gives whether there was any.
+        """
+        waiting = [*self._returned, *self._sealed]
+        if self._open is not None:
+            waiting.append(self._open)
+        expired = [batch for batch in waiting if batch.created_at < created_before]
+        for batch in expired:
+            self._forget(batch)
+            last = f"; the last answer was {batch.last_error.name}" if batch.last_error else ""
+            what = f"not stored within {timeout_seconds:g} s{last}"
+            error = RequestError(ErrorCode.REQUEST_TIMED_OUT, _about(batch, what))
+            batch.settle(Failed(error))
+        return bool(expired)
+
+    def abandon(self, error: RequestError) -> None:
+        """Give up everything, as the producer is closed."""
+        self.seal()
+        for batch in [*self._in_flight, *self._returned, *self._sealed]:
+            batch.settle(Failed(error))
+        self._in_flight.clear()
+        self._returned.clear()
+        self._sealed.clear()
+
+    def _give_back(self, batch: Batch, code: ErrorCode, retry_at: float) -> None:
+        batch.last_error = code
+        insort(self._returned, batch, key=lambda returned: returned.order)
+        self._not_before = retry_at
+        self._is_recovering = True
+
+    def _forget(self, batch: Batch) -> None:
+        if batch is self._open:
+            self._open = None
+        elif batch in self._returned:
+            self._returned.remove(batch)
+        else:
+            self._sealed.remove(batch)
+
+    def _recover(self) -> None:
+        """Nothing is in flight any more: go on, in a new epoch if sequences have to begin anew."""
+        self._is_recovering = False
+        if not self._must_renumber:
+            return
+        self._must_renumber = False
+        assert self._identity is not None
+        if self._identity.epoch == _EPOCH_MAX:
+            error = RequestError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"{self.topic}-{self.partition}: out of producer epochs; open a new producer",
+            )
+            self.abandon(error)
+            return
+        self._identity = ProducerIdentity(self._identity.producer_id, self._identity.epoch + 1)
+        self._next_sequence = 0
+        self._is_known = False
+        for batch in self._returned:
+            batch.sequence = None
+
+
+def _about(batch: Batch, message: str | None) -> str:
+    name = f"{batch.topic}-{batch.partition}"
+    return f"{name}: {message}" if message else name

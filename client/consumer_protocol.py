@@ -1,0 +1,129 @@
+"""What consumers of a group say to each other through the broker, which does not look inside.
+
+Each value is an int16 version and then its fields, in Kafka's classic encoding. A version from the
+future is read as the newest that is known here: such versions only ever add fields at the end.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from tidemark.client.lookups import by_topic
+from tidemark.protocol.codec import decode, encode
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.schema import (
+    BYTES,
+    INT32,
+    STRING,
+    Message,
+    Struct,
+    array,
+    message,
+    struct,
+    wire,
+)
+from tidemark.protocol.types import TopicPartition
+
+M = TypeVar("M", bound=Message)
+
+_VERSION_BYTES: Final = 2
+_VERSION_MAX: Final = 3
+
+
+@struct
+class TopicPartitions(Struct):
+    """Partitions of one topic."""
+
+    topic: str = wire(STRING, "The topic.")
+    partitions: Sequence[int] = wire(array(INT32), "The partitions.")
+
+
+@message(versions=(0, 3))
+class ConsumerProtocolSubscription(Message):
+    """What a member wants to read, told to the group's leader."""
+
+    topics: Sequence[str] = wire(array(STRING), "The topics the member wants.")
+    user_data: bytes | None = wire(BYTES, "The assignor's own.", null_since=0, default=None)
+    owned_partitions: Sequence[TopicPartitions] = wire(
+        array(TopicPartitions), "What the member holds.", since=1, default=(), ignorable=True
+    )
+    generation_id: int = wire(
+        INT32, "The generation in which it got them.", since=2, default=-1, ignorable=True
+    )
+    rack_id: str | None = wire(
+        STRING, "The member's rack.", since=3, null_since=3, default=None, ignorable=True
+    )
+
+
+@message(versions=(0, 3))
+class ConsumerProtocolAssignment(Message):
+    """What a member is to read, told by the group's leader."""
+
+    assigned_partitions: Sequence[TopicPartitions] = wire(
+        array(TopicPartitions), "The member's partitions."
+    )
+    user_data: bytes | None = wire(BYTES, "The assignor's own.", null_since=0, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """A member as the group's leader sees it."""
+
+    topics: tuple[str, ...]
+    owned: frozenset[TopicPartition] = frozenset()
+    generation: int = -1
+    instance_id: str | None = None
+
+
+def encode_subscription(subscription: Subscription) -> bytes:
+    value = ConsumerProtocolSubscription(
+        topics=sorted(subscription.topics),
+        owned_partitions=_by_topic(subscription.owned),
+        generation_id=subscription.generation,
+    )
+    # Version 1 is read by everyone; what later ones add, a reader of it skips.
+    return _VERSION_MAX.to_bytes(_VERSION_BYTES, "big") + encode(value, _VERSION_MAX)
+
+
+def decode_subscription(data: bytes, instance_id: str | None = None) -> Subscription:
+    """Raises `MalformedMessage` on anything else."""
+    value = _decode(ConsumerProtocolSubscription, data)
+    return Subscription(
+        topics=tuple(value.topics),
+        owned=frozenset(_flat(value.owned_partitions)),
+        generation=value.generation_id,
+        instance_id=instance_id,
+    )
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    value = ConsumerProtocolAssignment(assigned_partitions=_by_topic(partitions))
+    return _VERSION_MAX.to_bytes(_VERSION_BYTES, "big") + encode(value, _VERSION_MAX)
+
+
+def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
+    """The partitions, in order. No bytes at all are no partitions.
+
+    Raises `MalformedMessage` on anything else.
+    """
+    if not data:
+        return ()
+    return _flat(_decode(ConsumerProtocolAssignment, data).assigned_partitions)
+
+
+def _decode(cls: type[M], data: bytes) -> M:
+    version = int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)
+    if len(data) < _VERSION_BYTES or version < 0:
+        raise MalformedMessage(f"{cls.__name__}: {len(data)} bytes without a version")
+    return decode(cls, min(version, _VERSION_MAX), data[_VERSION_BYTES:])
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+    topics: Mapping[str, list[int]] = by_topic(sorted(partitions))
+    return [TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
+
+
+def _flat(topics: Iterable[TopicPartitions]) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic, index) for topic in topics for index in topic.partitions
+    )

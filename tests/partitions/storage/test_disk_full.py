@@ -1,0 +1,124 @@
+"""A disk that is full refuses appends; nothing else, and not for ever."""
+
+from random import Random
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFile, MemoryFiles
+
+DIRECTORY = "/p-0"
+WHOLE = batch(0, size=20) + batch(1, size=20)
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    files.sync_directory("/")
+    return files
+
+
+def open_log(files: MemoryFiles, **settings: int) -> Log:
+    return Log.open(files, DIRECTORY, LogSettings(**settings))
+
+
+def fill_up(files: MemoryFiles, log: Log, free_bytes: int) -> None:
+    """Append a batch of which only `free_bytes` fit."""
+    files.capacity_bytes = sum(files.sizes(DIRECTORY).values()) + free_bytes
+    with pytest.raises(OSError, match="No space left"):
+        log.append(batch(log.end_offset, size=500))
+
+
+def log_of_two(files: MemoryFiles, **settings: int) -> Log:
+    log = open_log(files, **settings)
+    log.append(batch(0, size=20))
+    log.append(batch(1, size=20))
+    return log
+
+
+@pytest.mark.parametrize("free_bytes", [0, 1, 61, 100, 499])
+def test_an_append_that_does_not_fit_leaves_nothing_behind(
+    files: MemoryFiles, free_bytes: int
+) -> None:
+    log = log_of_two(files)
+    fill_up(files, log, free_bytes)
+    assert files.sizes(DIRECTORY) == {f"{0:020d}.log": len(WHOLE)}
+    assert (log.end_offset, log.size_bytes) == (2, len(WHOLE))
+
+
+def test_reading_goes_on(files: MemoryFiles) -> None:
+    log = log_of_two(files)
+    fill_up(files, log, 100)
+    assert log.read(Offset(0), bytes_max=1000, end_offset=Offset(2)).read() == WHOLE
+
+
+def test_appending_goes_on_when_there_is_space_again(files: MemoryFiles) -> None:
+    log = log_of_two(files)
+    fill_up(files, log, 100)
+    files.capacity_bytes = None
+    log.append(batch(2, size=5))
+    assert log.sync() == 3
+    again = open_log(files.after_crash(Random(0)))
+    assert again.recovery.cut is None
+    assert again.read(Offset(0), bytes_max=1000, end_offset=Offset(3)).read() == WHOLE + batch(
+        2, size=5
+    )
+
+
+def test_a_batch_that_fits_may_follow_one_that_did_not(files: MemoryFiles) -> None:
+    log = log_of_two(files)
+    fill_up(files, log, 100)
+    log.append(batch(2, size=5))
+    assert log.end_offset == 3
+
+
+def test_a_roll_that_fails_leaves_the_log_as_it_was(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of_two(files, segment_bytes=200)
+
+    def refuse(path: str) -> File:
+        raise OSError(28, "No space left on device", path)
+
+    monkeypatch.setattr(files, "create", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        log.append(batch(2, size=100))
+    monkeypatch.undo()
+    assert (log.segment_count, log.end_offset) == (1, 2)
+    log.append(batch(2, size=100))
+    assert (log.segment_count, log.end_offset) == (2, 3)
+
+
+def test_a_tail_that_could_not_be_cut_back_is_cut_before_the_next_append(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of_two(files)
+
+    def refuse(self: MemoryFile, size_bytes: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(MemoryFile, "truncate", refuse)
+    files.capacity_bytes = len(WHOLE) + 300
+    with pytest.raises(OSError, match="Input/output error"):
+        log.append(batch(2, size=500))
+    monkeypatch.undo()
+    files.capacity_bytes = None
+    log.append(batch(2, size=5))
+    assert files.sizes(DIRECTORY)[f"{0:020d}.log"] == len(WHOLE + batch(2, size=5))
+
+
+def test_a_short_write_of_the_operating_system_is_completed(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    whole_write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: whole_write(fd, data[:7], at))
+    file = OsFiles().create(str(tmp_path_factory.mktemp("files") / "a"))
+    file.pwrite(bytes(range(100)), 3)
+    assert file.pread(1000, 0) == bytes(3) + bytes(range(100))

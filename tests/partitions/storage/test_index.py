@@ -1,0 +1,155 @@
+"""The indexes: Kafka's bytes, and lookups that never overshoot."""
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TypeAlias
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemark.partitions.storage.index import Entry, GrowingIndex, StoredIndex, TimeEntry
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFile, MemoryFiles
+
+Index: TypeAlias = GrowingIndex | StoredIndex
+Batches = list[tuple[int, int, int]]
+"""Records, bytes and largest timestamp of each."""
+
+batches_strategy = st.lists(
+    st.tuples(st.integers(1, 50), st.integers(61, 300), st.integers(-1, 30)), max_size=40
+)
+
+
+def indexed(batches: Batches, base_offset: int = 100, interval_bytes: int = 200) -> GrowingIndex:
+    index = GrowingIndex(Offset(base_offset), interval_bytes)
+    position, end_offset = 0, base_offset
+    for records, size_bytes, timestamp_ms in batches:
+        end_offset += records
+        index.add(position, size_bytes, Offset(end_offset - 1), timestamp_ms)
+        position += size_bytes
+    return index
+
+
+def stored(index: GrowingIndex) -> StoredIndex:
+    files = MemoryFiles()
+    files.create("/index").pwrite(index.encode(), 0)
+    files.create("/times").pwrite(index.encode_times(), 0)
+
+    def open_index() -> MemoryFile:
+        return MemoryFile(files, files._inode("/index"), "/index")
+
+    def open_times() -> MemoryFile:
+        return MemoryFile(files, files._inode("/times"), "/times")
+
+    return StoredIndex(index.base_offset, open_index, open_times)
+
+
+def test_the_worked_example_of_the_format() -> None:
+    index = indexed([(5, 600, 7), (5, 600, 9), (5, 600, 8)], interval_bytes=1000)
+    assert index.encode() == bytes.fromhex("0000000e 000004b0")
+    # Up to offset 114 the largest timestamp is 9, of the batch that ends at 109.
+    assert index.encode_times() == bytes.fromhex("0000000000000009 00000009")
+
+
+def test_the_last_time_entry_is_for_the_whole_segment() -> None:
+    index = indexed([(1, 600, 5), (1, 600, 6), (1, 600, 7)], interval_bytes=500)
+    assert index.encode() == bytes.fromhex("00000001 00000258 00000002 000004b0")
+    assert index.encode_times() == bytes.fromhex(
+        "0000000000000006 00000001 0000000000000007 00000002"
+    )
+    short = indexed([(1, 600, 5)])
+    assert (short.encode(), short.encode_times()) == (
+        b"",
+        bytes.fromhex("0000000000000005 00000000"),
+    )
+
+
+def test_records_without_timestamps_have_no_time_entries() -> None:
+    index = indexed([(1, 600, -1)] * 3)
+    assert (index.largest, index.encode_times()) == (None, b"")
+
+
+@given(batches_strategy)
+def test_an_offset_lookup_never_overshoots(batches: Batches) -> None:
+    growing = indexed(batches)
+    ends = [100 + end for end in accumulate(records for records, _, _ in batches)]
+    positions = [0, *accumulate(size for _, size, _ in batches)]
+    for index in (growing, stored(growing)):
+        for offset in range(100, 100 + sum(records for records, _, _ in batches)):
+            entry = index.floor(Offset(offset))
+            true_position = positions[bisect_right(ends, offset)]
+            if entry is None:
+                continue
+            assert entry.last_offset <= offset
+            assert entry.position <= true_position
+            # And it is of use: not much more than an interval lies between.
+            assert true_position - entry.position <= 200 + 2 * 300
+
+
+@given(batches_strategy, st.integers(0, 12_000))
+def test_a_position_lookup_gives_the_start_of_a_batch(batches: Batches, position: int) -> None:
+    growing = indexed(batches)
+    starts = [0, *accumulate(size for _, size, _ in batches)]
+    for index in (growing, stored(growing)):
+        entry = index.floor_position(position)
+        if entry is not None:
+            assert entry.position <= position
+            assert entry.position in starts
+
+
+@given(batches_strategy, st.integers(-1, 31))
+def test_a_time_lookup_skips_only_what_is_earlier(batches: Batches, timestamp_ms: int) -> None:
+    growing = indexed(batches)
+    for index in (growing, stored(growing)):
+        entry = index.earlier(timestamp_ms)
+        if entry is None:
+            continue
+        end_offset = 100
+        for records, _, largest in batches:
+            end_offset += records
+            if end_offset - 1 <= entry.offset:
+                assert largest <= entry.timestamp_ms < timestamp_ms
+
+
+@given(batches_strategy)
+def test_the_largest_timestamp_is_that_of_the_first_batch_that_has_it(batches: Batches) -> None:
+    growing = indexed(batches)
+    ends = [100 + end for end in accumulate(records for records, _, _ in batches)]
+    stamps = [timestamp_ms for _, _, timestamp_ms in batches]
+    largest = max(stamps, default=-1)
+    wanted = None if largest < 0 else TimeEntry(largest, Offset(ends[stamps.index(largest)] - 1))
+    assert growing.largest == wanted
+    assert stored(growing).largest == wanted
+
+
+@given(batches_strategy, st.data())
+def test_an_index_that_was_rewound_is_as_if_it_had_never_known_more(
+    batches: Batches, data: st.DataObject
+) -> None:
+    kept = data.draw(st.integers(0, len(batches)))
+    end_offset = Offset(100 + sum(records for records, _, _ in batches[:kept]))
+    for index in (
+        indexed(batches),
+        GrowingIndex.decode(
+            Offset(100), 200, indexed(batches).encode(), indexed(batches).encode_times()
+        ),
+    ):
+        start = index.rewind(end_offset)
+        position, offset = 0, 100
+        for records, size_bytes, timestamp_ms in batches[:kept]:
+            offset += records
+            if position >= start:
+                index.add(position, size_bytes, Offset(offset - 1), timestamp_ms)
+            position += size_bytes
+        wanted = indexed(batches[:kept])
+        assert (index.encode(), index.encode_times()) == (wanted.encode(), wanted.encode_times())
+        assert index.largest == wanted.largest
+
+
+def test_an_index_is_the_same_from_memory_and_from_its_files() -> None:
+    growing = indexed([(3, 150, timestamp_ms) for timestamp_ms in (5, 3, 9, 9, 1, 12, 4)])
+    files = stored(growing)
+    for offset in range(95, 130):
+        assert growing.floor(Offset(offset)) == files.floor(Offset(offset))
+        assert growing.largest_before(Offset(offset)) == files.largest_before(Offset(offset))
+    assert growing.floor(Offset(1000)) == Entry(Offset(120), 900)

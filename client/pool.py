@@ -1,0 +1,54 @@
+"""Connections by address, made when they are first asked for and again when they were lost.
+
+Everything that long-polls has a pool of its own: a broker answers one request of a connection
+after the other, so a fetch or a join that waits would hold up whatever shares its connection.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from tidemark.client.addresses import Address
+from tidemark.client.background import open_background
+from tidemark.client.connection import Connection, serve_connection
+from tidemark.client.settings import ClientSettings
+
+
+class Pool:
+    """See the module; made by `open_pool`."""
+
+    def __init__(self, nursery: trio.Nursery, settings: ClientSettings) -> None:
+        self._nursery = nursery
+        self._settings = settings
+        self._connections: dict[Address, Connection] = {}
+        self._connecting: dict[Address, trio.Lock] = {}
+
+    def open_connection(self, address: Address) -> Connection | None:
+        """The connection to this address if there is one now."""
+        connection = self._connections.get(address)
+        return None if connection is None or connection.is_closed else connection
+
+    async def connection(self, address: Address) -> Connection:
+        """A usable connection. Raises `OSError` if none can be had.
+
+        Those who ask while one is being made wait for it, and if it fails try again themselves.
+        """
+        connection = self.open_connection(address)
+        if connection is not None:
+            return connection
+        async with self._connecting.setdefault(address, trio.Lock()):
+            connection = self.open_connection(address)
+            if connection is None:
+                connection = await self._nursery.start(
+                    serve_connection, address.host, address.port, self._settings
+                )
+                self._connections[address] = connection
+            return connection
+
+
+@asynccontextmanager
+async def open_pool(settings: ClientSettings) -> AsyncIterator[Pool]:
+    """A pool whose connections are closed at the end of the block."""
+    async with open_background() as nursery:
+        yield Pool(nursery, settings)

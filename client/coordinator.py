@@ -1,0 +1,191 @@
+"""A group's coordinator: finding it, and the commits it keeps."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from tidemark.client.codes import check
+from tidemark.client.connection import Connection
+from tidemark.client.descriptions import BrokerDescription, CommittedOffset
+from tidemark.client.lookups import by_topic
+from tidemark.client.network import Network, address_of
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from tidemark.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from tidemark.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+
+T = TypeVar("T")
+
+_GROUP: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """In whose name a commit is made."""
+
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+OUTSIDE: Final = Membership()
+"""No member: allowed while the group has none."""
+
+
+async def find_coordinator(network: Network, group: str) -> BrokerDescription:
+    """Ask any broker who coordinates the group; retriable `RequestError` while nobody does."""
+    connection = await network.any_connection()
+    if connection.version(FindCoordinatorRequest) >= 4:
+        request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[group])
+    else:
+        request = FindCoordinatorRequest(key_type=_GROUP, key=group)
+    answer = await connection.request(request, FindCoordinatorResponse)
+    if connection.version(FindCoordinatorRequest) < 4:
+        check(answer.error_code, f"group {group}", answer.error_message)
+        return BrokerDescription(node_id=NodeId(answer.node_id), host=answer.host, port=answer.port)
+    for found in answer.coordinators:
+        check(found.error_code, f"group {group}", found.error_message)
+        return BrokerDescription(node_id=NodeId(found.node_id), host=found.host, port=found.port)
+    check(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"group {group}")
+    raise AssertionError("check raises")
+
+
+async def on_coordinator(
+    network: Network,
+    group: str,
+    ask: Callable[[BrokerDescription, Connection], Awaitable[T]],
+    *,
+    final: Collection[ErrorCode] = (),
+) -> T:
+    """Ask the group's coordinator, and the next one if it has moved."""
+
+    async def attempt() -> T:
+        coordinator = await find_coordinator(network, group)
+        return await ask(coordinator, await network.pool.connection(address_of(coordinator)))
+
+    return await network.retrying(attempt, final=final)
+
+
+async def fetch_commits(
+    connection: Connection, group: str, partitions: Iterable[TopicPartition] | None
+) -> dict[TopicPartition, CommittedOffset]:
+    """The group's commits, of these partitions or (None) all it has."""
+    topics = None if partitions is None else by_topic(partitions)
+    # Not while a transaction that commits offsets is open, where the broker can tell.
+    stable = connection.version(OffsetFetchRequest) >= 7
+    if connection.version(OffsetFetchRequest) >= 8:
+        return await _fetch_commits_of_groups(connection, group, topics)
+    answer = await connection.request(
+        OffsetFetchRequest(
+            group_id=group,
+            topics=None
+            if topics is None
+            else [
+                OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
+                for name, indexes in topics.items()
+            ],
+            require_stable=stable,
+        ),
+        OffsetFetchResponse,
+    )
+    check(answer.error_code, f"group {group}")
+    return _commits(answer.topics)
+
+
+async def _fetch_commits_of_groups(
+    connection: Connection, group: str, topics: Mapping[str, list[int]] | None
+) -> dict[TopicPartition, CommittedOffset]:
+    asked = OffsetFetchRequestGroup(
+        group_id=group,
+        topics=None
+        if topics is None
+        else [
+            OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+            for name, indexes in topics.items()
+        ],
+    )
+    answer = await connection.request(
+        OffsetFetchRequest(groups=[asked], require_stable=True), OffsetFetchResponse
+    )
+    commits: dict[TopicPartition, CommittedOffset] = {}
+    for answered in answer.groups:
+        check(answered.error_code, f"group {group}")
+        commits |= _commits(answered.topics)
+    return commits
+
+
+def _commits(
+    topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics],
+) -> dict[TopicPartition, CommittedOffset]:
+    commits: dict[TopicPartition, CommittedOffset] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            topic_partition = TopicPartition(topic.name, partition.partition_index)
+            check(partition.error_code, topic_partition)
+            if partition.committed_offset >= 0:
+                commits[topic_partition] = CommittedOffset(
+                    offset=Offset(partition.committed_offset),
+                    leader_epoch=Epoch(partition.committed_leader_epoch),
+                    metadata=partition.metadata or None,
+                )
+    return commits
+
+
+async def commit(
+    connection: Connection,
+    group: str,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    membership: Membership = OUTSIDE,
+) -> None:
+    """Commit; raises `RequestError` for the first partition that was refused."""
+    topics = [
+        OffsetCommitRequestTopic(
+            name=topic,
+            partitions=[
+                OffsetCommitRequestPartition(
+                    partition_index=index,
+                    committed_offset=(committed := offsets[TopicPartition(topic, index)]).offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    committed_metadata=committed.metadata or "",
+                )
+                for index in indexes
+            ],
+        )
+        for topic, indexes in by_topic(offsets).items()
+    ]
+    has_instances = connection.version(OffsetCommitRequest) >= 7
+    answer = await connection.request(
+        OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=membership.generation,
+            member_id=membership.member_id,
+            group_instance_id=membership.instance_id if has_instances else None,
+            topics=topics,
+        ),
+        OffsetCommitResponse,
+    )
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            check(partition.error_code, f"{topic.name}-{partition.partition_index}")
+
+
+def as_commit(offset: Offset | CommittedOffset) -> CommittedOffset:
+    """An offset as a commit without epoch and metadata; a commit as it is."""
+    return offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset=offset)

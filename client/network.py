@@ -1,0 +1,230 @@
+"""A cluster as a client uses it: what it consists of, a connection to whom one wants, and retries.
+
+Everything above (admin, producer, consumer, groups) asks here who leads what, and comes back with
+the errors that say that the answer was out of date.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from random import Random
+from typing import TypeVar
+
+import trio
+
+from tidemark.client.addresses import Address
+from tidemark.client.background import open_background
+from tidemark.client.cluster import ClusterView
+from tidemark.client.connection import Connection
+from tidemark.client.descriptions import BrokerDescription, TopicDescription
+from tidemark.client.pool import Pool, open_pool
+from tidemark.client.retries import STALE_METADATA, may_pass
+from tidemark.client.settings import ClientSettings
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from tidemark.protocol.types import NodeId, TopicPartition
+
+T = TypeVar("T")
+
+
+class Network:
+    """See the module; made by `open_network`."""
+
+    def __init__(
+        self, pool: Pool, bootstrap: tuple[Address, ...], settings: ClientSettings, random: Random
+    ) -> None:
+        self.settings = settings
+        self.random = random
+        self.view = ClusterView()
+        self.pool = pool
+        self._bootstrap = bootstrap
+        self._topics: dict[str, None] = {}  # what the metadata is kept fresh for
+        self._listeners: list[Callable[[], None]] = []
+        self._refreshing = trio.Lock()
+        self._refreshes = 0
+
+    # What the cluster consists of
+
+    async def refresh(self, topics: Iterable[str] = ()) -> None:
+        """Ask for the metadata anew: brokers, all topics ever asked for, and these.
+
+        Those who ask at the same time share one request. Raises `OSError` if no broker answers.
+        """
+        self._topics.update(dict.fromkeys(topics))
+        asked_at = self._refreshes
+        async with self._refreshing:
+            if self._refreshes > asked_at:
+                return  # another one began after this was asked, and has covered it
+            self._refreshes += 1
+            self._learn(await self.ask_metadata(list(self._topics), may_create=False))
+
+    async def try_refresh(self, topics: Iterable[str] = ()) -> None:
+        """As `refresh`, where not getting any now is not an error."""
+        with suppress(OSError, RequestError):
+            await self.refresh(topics)
+
+    async def refresh_until_cancelled(self) -> None:
+        """Keep the metadata no older than it may be; the network's own task."""
+        while True:
+            await trio.sleep(self.settings.metadata_max_age_seconds)
+            await self.try_refresh()
+
+    async def ask_metadata(
+        self, topics: Collection[str] | None, *, may_create: bool
+    ) -> MetadataResponse:
+        """One metadata request to any broker; None asks for all topics."""
+        connection = await self.any_connection()
+        names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        if connection.version(MetadataRequest) < 4:
+            may_create = True  # Older versions cannot say no; the default is what they can say.
+        return await connection.request(
+            MetadataRequest(topics=names, allow_auto_topic_creation=may_create), MetadataResponse
+        )
+
+    def _learn(self, answer: MetadataResponse) -> None:
+        self.view = self.view.updated(answer)
+        for listener in self._listeners:
+            listener()
+
+    @contextmanager
+    def listening(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call `listener` whenever the view has changed, for as long as the block."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    async def topic(self, name: str, *, may_create: bool = False) -> TopicDescription:
+        """A topic all of whose partitions are known, from the view or from the cluster.
+
+        Waits a little for a topic that is unknown, because a topic that was just created is for a
+        moment, and as long as other retries for one that has no leaders yet. Raises `RequestError`.
+        """
+        known = self.view.topics.get(name)
+        if known is not None:
+            return known
+        self._topics[name] = None
+        patience = trio.current_time() + self.settings.unknown_topic_seconds
+
+        async def look() -> TopicDescription:
+            self._learn(await self.ask_metadata([name], may_create=may_create))
+            found = self.view.topics.get(name)
+            if found is not None:
+                return found
+            code = self.view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = RequestError(code, f"topic {name}")
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and trio.current_time() > patience:
+                self._topics.pop(name, None)
+                raise _Final(error)
+            raise error
+
+        return await self.retrying(look)
+
+    def forget(self, topic: str) -> None:
+        """Believe nothing of a topic that has just been created or deleted."""
+        self.view = self.view.without(topic)
+
+    # Connections
+
+    async def any_connection(self) -> Connection:
+        """To some broker, preferably one that is connected; `OSError` names all that failed."""
+        failures: list[str] = []
+        for address in self._candidates():
+            try:
+                return await self.pool.connection(address)
+            except OSError as error:
+                failures.append(str(error))
+        raise ConnectionError("; ".join(failures))
+
+    def _candidates(self) -> list[Address]:
+        known = [address_of(broker) for broker in self.view.brokers.values()]
+        self.random.shuffle(known)
+        known.sort(key=lambda address: self.pool.open_connection(address) is None)
+        return list(dict.fromkeys([*known, *self._bootstrap]))
+
+    def broker(self, node_id: NodeId) -> BrokerDescription:
+        """A broker of the view; BROKER_NOT_AVAILABLE if it is not in it."""
+        broker = self.view.brokers.get(node_id)
+        if broker is None:
+            raise RequestError(ErrorCode.BROKER_NOT_AVAILABLE, f"no broker with node id {node_id}")
+        return broker
+
+    def leader(self, topic_partition: TopicPartition) -> BrokerDescription:
+        """Who leads a partition; retriable `RequestError` while that is not known."""
+        if self.view.partition(topic_partition) is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(topic_partition))
+        leader = self.view.leader(topic_partition)
+        if leader is None:
+            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, str(topic_partition))
+        return leader
+
+    async def connection_to(self, node_id: NodeId) -> Connection:
+        """To one broker, for requests that are answered at once."""
+        return await self.pool.connection(address_of(self.broker(node_id)))
+
+    async def controller(self) -> Connection:
+        """To the controller, as last heard."""
+        if self.view.controller_id is None:
+            await self.refresh()
+        if self.view.controller_id is None:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
+        return await self.connection_to(self.view.controller_id)
+
+    # Retries
+
+    async def retrying(
+        self, attempt: Callable[[], Awaitable[T]], *, final: Collection[ErrorCode] = ()
+    ) -> T:
+        """What `attempt` returns, as soon as it does.
+
+        It is tried again with growing pauses while what it raises may pass, is not in `final`, and
+        `retry_timeout_seconds` have not run out. Then the last error goes out.
+        """
+        deadline = trio.current_time() + self.settings.retry_timeout_seconds
+        for pause in self.settings.backoff.delays(self.random):
+            try:
+                return await attempt()
+            except _Final as error:
+                raise error.reason from None
+            except (OSError, RequestError) as error:
+                if not may_pass(error) or trio.current_time() + pause > deadline:
+                    raise
+                if isinstance(error, RequestError) and error.code in final:
+                    raise
+                failure = error
+            await trio.sleep(pause)
+            await self.heed(failure)
+        raise AssertionError("the delays have no end")
+
+    async def heed(self, error: OSError | RequestError) -> None:
+        """Refresh the metadata if that is what the error calls for; failing to is no error here."""
+        if isinstance(error, OSError) or error.code in STALE_METADATA:
+            await self.try_refresh()
+
+
+class _Final(Exception):
+    """A retriable error that is not to be retried any more."""
+
+    def __init__(self, reason: RequestError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def address_of(broker: BrokerDescription) -> Address:
+    return Address(broker.host, broker.port)
+
+
+@asynccontextmanager
+async def open_network(
+    bootstrap: tuple[Address, ...], settings: ClientSettings, random: Random
+) -> AsyncIterator[Network]:
+    """Connect to the first bootstrap address that answers, and learn the brokers from it."""
+    async with open_pool(settings) as pool, open_background() as nursery:
+        network = Network(pool, bootstrap, settings, random)
+        await network.refresh()
+        nursery.start_soon(network.refresh_until_cancelled)
+        yield network

@@ -1,38 +1,182 @@
 """Consumer groups: list, describe, delete, and their committed offsets."""
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 
-from tidemark.client.descriptions import CommittedOffset, GroupDescription, GroupListing
+from tidemark.client.admin.calls import Calls
+from tidemark.client.codes import check
+from tidemark.client.connection import Connection
+from tidemark.client.consumer_protocol import decode_assignment
+from tidemark.client.coordinator import as_commit, commit, fetch_commits, on_coordinator
+from tidemark.client.descriptions import (
+    BrokerDescription,
+    CommittedOffset,
+    GroupDescription,
+    GroupListing,
+    MemberDescription,
+)
+from tidemark.client.lookups import by_topic
+from tidemark.client.network import address_of
+from tidemark.protocol.errors import ErrorCode, MalformedMessage
+from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from tidemark.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tidemark.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 from tidemark.protocol.types import Offset, TopicPartition
 
+CONSUMER_PROTOCOL = "consumer"
 
-class GroupAdmin:
+
+class GroupAdmin(Calls):
     """The calls about groups; each goes to the group's coordinator."""
 
     async def list_groups(self, *, states: Collection[str] = ()) -> list[GroupListing]:
         """All groups of all brokers, by name; only those in `states` if any are given."""
-        raise NotImplementedError
+
+        async def attempt() -> list[GroupListing]:
+            await self._network.refresh()
+            listings: list[GroupListing] = []
+            for broker in self._network.view.brokers.values():
+                connection = await self._network.pool.connection(address_of(broker))
+                listings += await _list_groups(connection, broker, states)
+            return sorted(listings, key=lambda listing: listing.group)
+
+        return await self._network.retrying(attempt)
 
     async def describe_group(self, group: str) -> GroupDescription:
         """One group with its members. Raises GROUP_ID_NOT_FOUND if there is none."""
-        raise NotImplementedError
+
+        async def ask(coordinator: BrokerDescription, connection: Connection) -> GroupDescription:
+            answer = await connection.request(
+                DescribeGroupsRequest(groups=[group]), DescribeGroupsResponse
+            )
+            (described,) = answer.groups
+            check(described.error_code, f"group {group}", described.error_message)
+            if described.group_state == "Dead":  # How older versions say that there is none.
+                check(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group}")
+            return _description(described, coordinator)
+
+        return await on_coordinator(self._network, group, ask)
 
     async def delete_group(self, group: str) -> None:
         """Delete an empty group with its commits; NON_EMPTY_GROUP if it has members."""
-        raise NotImplementedError
+
+        async def ask(_: BrokerDescription, connection: Connection) -> None:
+            answer = await connection.request(
+                DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse
+            )
+            (deleted,) = answer.results
+            check(deleted.error_code, f"group {group}")
+
+        await on_coordinator(self._network, group, ask)
 
     async def list_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits, all of them or for `partitions`; without one: left out."""
-        raise NotImplementedError
+        asked = None if partitions is None else list(partitions)
+
+        async def ask(
+            _: BrokerDescription, connection: Connection
+        ) -> dict[TopicPartition, CommittedOffset]:
+            return await fetch_commits(connection, group, asked)
+
+        return await on_coordinator(self._network, group, ask)
 
     async def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, Offset | CommittedOffset]
     ) -> None:
         """Commit for a group that has no members now; UNKNOWN_MEMBER_ID if it has some."""
-        raise NotImplementedError
+        commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
+
+        async def ask(_: BrokerDescription, connection: Connection) -> None:
+            await commit(connection, group, commits)
+
+        await on_coordinator(
+            self._network, group, ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)
+        )
 
     async def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget commits; GROUP_SUBSCRIBED_TO_TOPIC while a member reads that topic."""
-        raise NotImplementedError
+        request = OffsetDeleteRequest(
+            group_id=group,
+            topics=[
+                OffsetDeleteRequestTopic(
+                    name=name,
+                    partitions=[
+                        OffsetDeleteRequestPartition(partition_index=index) for index in indexes
+                    ],
+                )
+                for name, indexes in by_topic(partitions).items()
+            ],
+        )
+
+        async def ask(_: BrokerDescription, connection: Connection) -> None:
+            answer = await connection.request(request, OffsetDeleteResponse)
+            check(answer.error_code, f"group {group}")
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    check(partition.error_code, f"{topic.name}-{partition.partition_index}")
+
+        await on_coordinator(
+            self._network, group, ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)
+        )
+
+
+async def _list_groups(
+    connection: Connection, broker: BrokerDescription, states: Collection[str]
+) -> list[GroupListing]:
+    can_filter = connection.version(ListGroupsRequest) >= 4
+    if states and not can_filter:
+        check(ErrorCode.UNSUPPORTED_VERSION, "the broker cannot list groups by state")
+    request = ListGroupsRequest(states_filter=list(states)) if states else ListGroupsRequest()
+    answer = await connection.request(request, ListGroupsResponse)
+    check(answer.error_code, f"groups of broker {broker.node_id}")
+    return [
+        GroupListing(
+            group=listed.group_id,
+            protocol_type=listed.protocol_type,
+            state=listed.group_state,
+            coordinator=broker.node_id,
+        )
+        for listed in answer.groups
+    ]
+
+
+def _description(described: DescribedGroup, coordinator: BrokerDescription) -> GroupDescription:
+    return GroupDescription(
+        group=described.group_id,
+        state=described.group_state,
+        protocol_type=described.protocol_type,
+        assignor=described.protocol_data,
+        coordinator=coordinator.node_id,
+        members=tuple(
+            _member(member, is_consumer=described.protocol_type == CONSUMER_PROTOCOL)
+            for member in described.members
+        ),
+    )
+
+
+def _member(member: DescribedGroupMember, *, is_consumer: bool) -> MemberDescription:
+    assignment: tuple[TopicPartition, ...] = ()
+    if is_consumer and member.member_assignment:
+        # Opaque bytes of someone else's making: a description can do without them.
+        with suppress(MalformedMessage):
+            assignment = decode_assignment(member.member_assignment)
+    return MemberDescription(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=assignment,
+    )

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
+from tidemark.client.admin.calls import Calls
 from tidemark.client.descriptions import ListedOffset
-from tidemark.client.offsets import Isolation, OffsetSpec
+from tidemark.client.lookups import list_offsets
+from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec
 from tidemark.protocol.types import Offset, TopicPartition
 
 
-class OffsetAdmin:
+class OffsetAdmin(Calls):
     """The calls about offsets."""
 
     async def list_offsets(
@@ -17,13 +19,14 @@ class OffsetAdmin:
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, ListedOffset]:
         """Ask each partition's leader for a place in its log; the first error is raised."""
-        raise NotImplementedError
+        return await list_offsets(self._network, specs, isolation)
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Offset]:
         """The log starts."""
-        raise NotImplementedError
+        found = await self.list_offsets(dict.fromkeys(partitions, Beginning()))
+        return {topic_partition: listed.offset for topic_partition, listed in found.items()}
 
     async def end_offsets(
         self,
@@ -32,4 +35,5 @@ class OffsetAdmin:
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, Offset]:
         """The ends (exclusive): high watermarks, or last stable offsets if committed."""
-        raise NotImplementedError
+        found = await self.list_offsets(dict.fromkeys(partitions, End()), isolation=isolation)
+        return {topic_partition: listed.offset for topic_partition, listed in found.items()}

@@ -1,12 +1,44 @@
 """Topics: create, delete, list, describe, grow, trim."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from tidemark.client.admin.calls import Calls
+from tidemark.client.cluster import ClusterView
+from tidemark.client.codes import check, error_code
+from tidemark.client.connection import Connection
 from tidemark.client.descriptions import CreatedTopic, TopicDescription
+from tidemark.client.lookups import ask_leaders, by_topic
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from tidemark.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from tidemark.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from tidemark.protocol.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
 from tidemark.protocol.types import Offset, TopicPartition
 
+TIMEOUT_MS: Final = 30_000
+"""How long a broker may take for a change before it answers that it timed out."""
 
-class TopicAdmin:
+
+class TopicAdmin(Calls):
     """The calls about topics."""
 
     async def create_topic(
@@ -19,29 +51,112 @@ class TopicAdmin:
         validate_only: bool = False,
     ) -> CreatedTopic:
         """Create a topic; -1 asks for the broker's default. Waits until metadata shows it."""
-        raise NotImplementedError
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=(),
+            configs=[
+                CreatableTopicConfig(name=config, value=value)
+                for config, value in (configs or {}).items()
+            ],
+        )
+        request = CreateTopicsRequest(
+            topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=validate_only
+        )
+
+        async def ask(connection: Connection) -> CreatedTopic:
+            if connection.version(CreateTopicsRequest) < 4 and -1 in (
+                partitions,
+                replication_factor,
+            ):
+                check(
+                    ErrorCode.UNSUPPORTED_VERSION,
+                    "the broker has no defaults: say how many partitions and replicas",
+                )
+            answer = await connection.request(request, CreateTopicsResponse)
+            (created,) = answer.topics
+            check(created.error_code, f"topic {name}", created.error_message)
+            return CreatedTopic(
+                name=name,
+                topic_id=created.topic_id,
+                partitions=created.num_partitions,
+                replication_factor=created.replication_factor,
+                configs={config.name: config.value for config in created.configs or ()},
+            )
+
+        created = await self._on_controller(ask)
+        if not validate_only:
+            self._network.forget(name)
+            await self._network.topic(name)
+        return created
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic with its records."""
-        raise NotImplementedError
+
+        async def ask(connection: Connection) -> None:
+            if connection.version(DeleteTopicsRequest) >= 6:
+                request = DeleteTopicsRequest(
+                    topics=[DeleteTopicState(name=name)], timeout_ms=TIMEOUT_MS
+                )
+            else:
+                request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS)
+            answer = await connection.request(request, DeleteTopicsResponse)
+            (deleted,) = answer.responses
+            check(deleted.error_code, f"topic {name}", deleted.error_message)
+
+        await self._on_controller(ask)
+        self._network.forget(name)
 
     async def list_topics(self, *, internal: bool = False) -> list[TopicDescription]:
         """All topics by name; those the cluster keeps for itself only with `internal`."""
-        raise NotImplementedError
+
+        async def ask() -> list[TopicDescription]:
+            view = ClusterView().updated(await self._network.ask_metadata(None, may_create=False))
+            return [
+                topic
+                for _, topic in sorted(view.topics.items())
+                if internal or not topic.is_internal
+            ]
+
+        return await self._network.retrying(ask)
 
     async def describe_topic(self, name: str) -> TopicDescription:
         """One topic; UNKNOWN_TOPIC_OR_PARTITION if there is none of that name."""
-        raise NotImplementedError
+        (topic,) = await self.describe_topics([name])
+        return topic
 
     async def describe_topics(self, names: Sequence[str]) -> list[TopicDescription]:
         """These topics, in the order asked for."""
-        raise NotImplementedError
+
+        async def ask() -> list[TopicDescription]:
+            view = ClusterView().updated(await self._network.ask_metadata(names, may_create=False))
+            for name in names:
+                if name not in view.topics:
+                    code = view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    raise RequestError(code, f"topic {name}")
+            return [view.topics[name] for name in names]
+
+        return await self._network.retrying(ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
 
     async def create_partitions(
         self, name: str, total: int, *, validate_only: bool = False
     ) -> None:
         """Grow a topic to `total` partitions. Keyed records go elsewhere from then on."""
-        raise NotImplementedError
+        request = CreatePartitionsRequest(
+            topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
+            timeout_ms=TIMEOUT_MS,
+            validate_only=validate_only,
+        )
+
+        async def ask(connection: Connection) -> None:
+            answer = await connection.request(request, CreatePartitionsResponse)
+            (grown,) = answer.results
+            check(grown.error_code, f"topic {name}", grown.error_message)
+
+        await self._on_controller(ask)
+        if not validate_only:
+            await self._network.refresh([name])
 
     async def delete_records(
         self, ends: Mapping[TopicPartition, Offset | int]
@@ -50,4 +165,35 @@ class TopicAdmin:
 
         Gives back the log starts there are then.
         """
-        raise NotImplementedError
+
+        async def ask(
+            connection: Connection, partitions: Sequence[TopicPartition]
+        ) -> dict[TopicPartition, Offset | RequestError]:
+            topics = [
+                DeleteRecordsTopic(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsPartition(
+                            partition_index=index, offset=ends[TopicPartition(topic, index)]
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(partitions).items()
+            ]
+            answer = await connection.request(
+                DeleteRecordsRequest(topics=topics, timeout_ms=TIMEOUT_MS), DeleteRecordsResponse
+            )
+            return {
+                TopicPartition(topic.name, partition.partition_index): Offset(
+                    partition.low_watermark
+                )
+                if partition.error_code == 0
+                else RequestError(
+                    error_code(partition.error_code), f"{topic.name}-{partition.partition_index}"
+                )
+                for topic in answer.topics
+                for partition in topic.partitions
+            }
+
+        return await ask_leaders(self._network, ends, ask)

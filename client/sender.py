@@ -1,0 +1,210 @@
+"""Sends the batches of all partitions that one broker leads: one task for each broker.
+
+A request carries at most one batch of a partition, and no more than `in_flight_max` requests are
+unanswered at a time. Partitions take turns when there is more than fits into one request.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+
+from tidemark.client.accumulator import PartitionQueue
+from tidemark.client.background import Signal
+from tidemark.client.batches import Batch
+from tidemark.client.codes import error_code
+from tidemark.client.connection import Reply
+from tidemark.client.network import Network, address_of
+from tidemark.client.pool import Pool
+from tidemark.client.retries import STALE_METADATA
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
+from tidemark.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
+
+Taken = dict[tuple[str, int], tuple[PartitionQueue, Batch]]
+"""The batches of one request, by partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendSettings:
+    """How requests are made."""
+
+    acks: int
+    linger_seconds: float
+    request_bytes_max: int
+    in_flight_max: int
+    request_timeout_ms: int
+
+
+class BrokerSender:
+    """See the module."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        network: Network,
+        pool: Pool,
+        nursery: trio.Nursery,
+        settings: SendSettings,
+        is_flushing: Callable[[], bool],
+        metadata_is_stale: Callable[[], None],
+    ) -> None:
+        self.node_id = node_id
+        self._network = network
+        self._pool = pool
+        self._nursery = nursery
+        self._settings = settings
+        self._is_flushing = is_flushing
+        self._metadata_is_stale = metadata_is_stale
+        self._offered: dict[PartitionQueue, None] = {}
+        self._requests_in_flight = 0
+        self._signal = Signal()
+
+    def offer(self, queue: PartitionQueue) -> None:
+        """This queue may have something to take, now or when its linger is over."""
+        self._offered[queue] = None
+        self._signal.set()
+
+    def withdraw(self, queue: PartitionQueue) -> None:
+        """This queue has another leader now."""
+        self._offered.pop(queue, None)
+
+    async def send_until_cancelled(self) -> None:
+        """The sender's task."""
+        while True:
+            taken, wake_at = self._take(trio.current_time())
+            if taken:
+                await self._send(taken)
+            else:
+                await self._signal.wait_until(wake_at)
+
+    def _take(self, now: float) -> tuple[Taken, float]:
+        """The batches for one request; without any, when to look again."""
+        taken: Taken = {}
+        wake_at = math.inf
+        if self._requests_in_flight >= self._settings.in_flight_max:
+            return taken, wake_at
+        linger_seconds = 0.0 if self._is_flushing() else self._settings.linger_seconds
+        room_bytes = self._settings.request_bytes_max
+        for queue in list(self._offered):
+            due = queue.due(linger_seconds)
+            if due is None:
+                del self._offered[queue]
+            elif due > now:
+                wake_at = min(wake_at, due)
+            elif not taken or queue.next_bytes <= room_bytes:
+                room_bytes -= queue.next_bytes
+                taken[queue.topic, queue.partition] = (queue, queue.take())
+                # To the end, so that the others come first in the next request.
+                del self._offered[queue]
+                self._offered[queue] = None
+        return taken, wake_at
+
+    async def _send(self, taken: Taken) -> None:
+        """Send one request. Cancelled, its batches stay in flight: the producer is closing."""
+        request = _request(taken, self._settings)
+        try:
+            address = address_of(self._network.broker(self.node_id))
+            connection = await self._pool.connection(address)
+            if self._settings.acks == 0:
+                await connection.send_unanswered(request)
+                for queue, batch in taken.values():
+                    self._answered(queue, batch, ErrorCode.NONE)
+                return
+            reply = await connection.send(
+                request,
+                ProduceResponse,
+                patience_seconds=self._settings.request_timeout_ms / 1000,
+            )
+        except OSError as error:
+            self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
+        except RequestError as error:
+            self._all_answered(taken, error.code, error.message)
+        except MalformedMessage as error:
+            self._all_answered(taken, ErrorCode.UNSUPPORTED_VERSION, str(error))
+        else:
+            self._requests_in_flight += 1
+            self._nursery.start_soon(self._receive, taken, reply)
+
+    async def _receive(self, taken: Taken, reply: Reply[ProduceResponse]) -> None:
+        try:
+            response = await reply.wait()
+        except OSError as error:
+            self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
+        else:
+            for topic in response.responses:
+                for partition in topic.partition_responses:
+                    known = taken.pop((topic.name, partition.index), None)
+                    if known is not None:
+                        self._answered_by(*known, partition)
+            self._all_answered(taken, ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer")
+        finally:
+            self._requests_in_flight -= 1
+            self._signal.set()
+
+    def _answered_by(
+        self, queue: PartitionQueue, batch: Batch, answer: PartitionProduceResponse
+    ) -> None:
+        message = answer.error_message
+        if message is None and answer.record_errors:
+            message = answer.record_errors[0].batch_index_error_message
+        self._answered(
+            queue,
+            batch,
+            error_code(answer.error_code),
+            message,
+            Offset(answer.base_offset),
+            answer.log_append_time_ms,
+        )
+
+    def _all_answered(self, taken: Taken, code: ErrorCode, message: str | None) -> None:
+        for queue, batch in taken.values():
+            self._answered(queue, batch, code, message)
+
+    def _answered(
+        self,
+        queue: PartitionQueue,
+        batch: Batch,
+        code: ErrorCode,
+        message: str | None = None,
+        base_offset: Offset = NO_OFFSET,
+        append_time_ms: int = -1,
+    ) -> None:
+        retry_at = 0.0
+        if code is not ErrorCode.NONE:
+            backoff = self._network.settings.backoff
+            pause = backoff.delay(batch.attempts - 1, self._network.random)
+            retry_at = trio.current_time() + pause
+            if code in STALE_METADATA:
+                self._metadata_is_stale()
+        queue.answered(
+            batch,
+            code,
+            base_offset=base_offset,
+            append_time_ms=append_time_ms,
+            message=message,
+            retry_at=retry_at,
+        )
+        self.offer(queue)
+
+
+def _request(taken: Taken, settings: SendSettings) -> ProduceRequest:
+    topics: dict[str, list[PartitionProduceData]] = {}
+    for (topic, partition), (_, batch) in taken.items():
+        topics.setdefault(topic, []).append(
+            PartitionProduceData(index=partition, records=batch.data)
+        )
+    return ProduceRequest(
+        acks=settings.acks,
+        timeout_ms=settings.request_timeout_ms,
+        topic_data=[
+            TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
+        ],
+    )

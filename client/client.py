@@ -1,26 +1,31 @@
 """A client of one cluster: see `open_client`."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal
+from dataclasses import replace
+from random import Random
+from typing import Final, Literal
 
+from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.admin import Admin
-from tidemark.client.consumer import Consumer
-from tidemark.client.offsets import Isolation, Start
+from tidemark.client.consumer import Consumer, ConsumerSettings, open_consumer
+from tidemark.client.fetcher import FetchSettings
+from tidemark.client.group import GroupSettings, Rebalanced
+from tidemark.client.network import Network, open_network
+from tidemark.client.offsets import Beginning, End, Isolation, Start, as_start
 from tidemark.client.partitioner import Partitioner, murmur2_partition
-from tidemark.client.producer import Producer
+from tidemark.client.producer import Producer, ProducerSettings, open_producer
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition
-
-Rebalanced = Callable[[frozenset[TopicPartition]], Awaitable[None]]
-"""Called with the partitions that a rebalance gave or takes away."""
 
 
 class Client:
     """Connections to one cluster and what it is known to consist of; made by `open_client`."""
 
-    admin: Admin
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self.admin = Admin(network)
 
     def producer(
         self,
@@ -44,7 +49,21 @@ class Client:
         nothing else holds it back. Per partition, records are stored in the order of `send`; with
         `idempotent=False` and more than one request in flight a retry may change the order.
         """
-        raise NotImplementedError
+        return open_producer(
+            self._network,
+            ProducerSettings(
+                acks=-1 if acks == "all" else acks,
+                idempotent=idempotent,
+                compression=compression,
+                linger_seconds=linger_ms / 1000,
+                batch_bytes=batch_bytes,
+                request_bytes_max=request_bytes_max,
+                buffer_bytes=buffer_bytes,
+                max_in_flight=max_in_flight,
+                delivery_timeout_seconds=delivery_timeout_seconds,
+                partitioner=partitioner,
+            ),
+        )
 
     def consumer(
         self,
@@ -78,9 +97,62 @@ class Client:
         `out_of_range` says what to do when a position has been deleted or does not exist (yet).
         `until_end` notes where each partition ends when it is first read and ends the iteration
         there. `auto_commit_seconds` None leaves commits to the caller; otherwise they are made in
-        the background, at a rebalance and at the end of the block.
+        the background, at a rebalance and at the end of the block. `on_assigned` and `on_revoked`
+        run in the background, too; heartbeats wait for them.
         """
-        raise NotImplementedError
+        topics, partitions = _split(what)
+        same = as_start("beginning" if isinstance(start, Mapping) else start)
+        each = start if isinstance(start, Mapping) else {}
+        return open_consumer(
+            self._network,
+            ConsumerSettings(
+                topics=topics,
+                partitions=partitions,
+                start=same,
+                starts={tp: as_start(value) for tp, value in each.items()},
+                until_end=until_end,
+                fetch=FetchSettings(
+                    min_bytes=fetch_min_bytes,
+                    max_wait_ms=fetch_max_wait_ms,
+                    fetch_bytes=fetch_bytes,
+                    partition_bytes=partition_bytes,
+                    prefetch_bytes=prefetch_bytes,
+                    isolation=isolation,
+                    reset=_RESETS[out_of_range],
+                ),
+                group=None
+                if group is None
+                else GroupSettings(
+                    group=group,
+                    instance_id=instance_id,
+                    assignors=tuple(assignors),
+                    session_timeout_seconds=session_timeout_seconds,
+                    rebalance_timeout_seconds=rebalance_timeout_seconds,
+                    heartbeat_seconds=heartbeat_seconds,
+                ),
+                auto_commit_seconds=auto_commit_seconds,
+                on_assigned=on_assigned,
+                on_revoked=on_revoked,
+            ),
+        )
+
+
+_RESETS: Final[Mapping[str, Start | None]] = {
+    "error": None,
+    "beginning": Beginning(),
+    "end": End(),
+}
+
+
+def _split(
+    what: str | TopicPartition | Iterable[str | TopicPartition],
+) -> tuple[tuple[str, ...], tuple[TopicPartition, ...]]:
+    """The topics and the partitions in what is to be read."""
+    items = [what] if isinstance(what, str | TopicPartition) else list(what)
+    return (
+        tuple(item for item in items if isinstance(item, str)),
+        tuple(item for item in items if isinstance(item, TopicPartition)),
+    )
 
 
 @asynccontextmanager
@@ -97,5 +169,8 @@ async def open_client(
     that names every address if none does, `ValueError` if one is not an address. Errors that the
     block raises leave it as they are, not in an exception group.
     """
-    raise NotImplementedError
-    yield Client()
+    settings = settings or ClientSettings()
+    if client_id is not None:
+        settings = replace(settings, client_id=client_id)
+    async with open_network(parse_bootstrap(bootstrap), settings, Random()) as network:
+        yield Client(network)

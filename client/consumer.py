@@ -1,11 +1,62 @@
-"""Reading records: see `Consumer`."""
+"""Reading records: see `Consumer`.
 
-from collections.abc import Mapping
+Here the caller meets what is read and fetched ahead (`readings.py`), the commits (`committing.py`)
+and the group (`group.py`).
+"""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from tidemark.client.background import Signal, open_background
+from tidemark.client.committing import Committer
 from tidemark.client.descriptions import CommittedOffset
-from tidemark.client.offsets import Start
+from tidemark.client.fetch_buffer import Reading
+from tidemark.client.fetcher import FetchSettings
+from tidemark.client.group import GroupMember, GroupSettings, Rebalanced
+from tidemark.client.lookups import list_offsets, resolve_starts
+from tidemark.client.network import Network
+from tidemark.client.offsets import AtOffset, Beginning, End, OffsetSpec, Start, as_start
+from tidemark.client.pool import open_pool
+from tidemark.client.reading import read_records
+from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
 from tidemark.protocol.types import Offset, TopicPartition
+
+_CLOSE_SECONDS: Final = 5.0
+"""How long closing may wait for the last commit and for saying goodbye to the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerSettings:
+    """What `Client.consumer` was told; see there."""
+
+    topics: tuple[str, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    start: Start = field(default_factory=Beginning)
+    starts: Mapping[TopicPartition, Start] = field(default_factory=dict)
+    until_end: bool = False
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    group: GroupSettings | None = None
+    auto_commit_seconds: float | None = 5.0
+    on_assigned: Rebalanced | None = None
+    on_revoked: Rebalanced | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.topics) == bool(self.partitions):
+            raise ValueError("say which topics to read, or which partitions, and not both")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a group says which partitions this consumer reads."""
+        return self.group is not None and bool(self.topics)
+
+    def start_of(self, topic_partition: TopicPartition) -> Start:
+        return self.starts.get(topic_partition, self.start)
 
 
 class Consumer:
@@ -15,10 +66,26 @@ class Consumer:
     in the caller's hands; asking for the next one says that it is done with.
     """
 
+    def __init__(self, network: Network, readings: Readings, settings: ConsumerSettings) -> None:
+        self._network = network
+        self._readings = readings
+        self._settings = settings
+        self._committer: Committer | None = None
+        # What is being handed out: the first `taken` of `records` have been, and are of `reading`.
+        # In the caller's hands is the last one of them, or, where several were handed out at once,
+        # everything from `in_hand`.
+        self._reading: Reading | None = None
+        self._records: list[ConsumerRecord] = []
+        self._taken = 0
+        self._in_hand: Offset | None = None
+        self._is_assigned = False
+
+    # Reading
+
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that are read now; in a group it changes with each rebalance."""
-        raise NotImplementedError
+        return frozenset(self._readings.by_partition)
 
     def __aiter__(self) -> "Consumer":
         return self
@@ -27,34 +94,147 @@ class Consumer:
         """The next record; ends (`StopAsyncIteration`) only with `until_end`.
 
         Raises `RequestError`: OFFSET_OUT_OF_RANGE where no reset policy is set, and what no retry
-        can mend. Yields to other tasks only when it needs new data. Cancelled, no record is lost.
+        can mend; `CorruptBatch`. Yields to other tasks only when it needs new data. Cancelled, no
+        record is lost.
         """
-        raise NotImplementedError
+        taken = self._taken
+        if taken < len(self._records):
+            self._taken = taken + 1
+            return self._records[taken]
+        await self._next_records()
+        if not self._records:
+            raise StopAsyncIteration
+        self._taken = 1
+        return self._records[0]
 
     async def fetch(self) -> list[ConsumerRecord]:
         """The next records, as many as one fetch brought of one partition; never empty, except
         at the end with `until_end`. Faster than iterating."""
-        raise NotImplementedError
+        if self._taken == len(self._records):
+            await self._next_records()
+        records = self._records[self._taken :]
+        self._taken = len(self._records)
+        self._in_hand = records[0].offset if records else None
+        return records
 
     async def fetch_batches(self) -> FetchedBatches | None:
-        """The next record batches, undecoded; None at the end with `until_end`."""
-        raise NotImplementedError
+        """The next record batches, undecoded; None at the end with `until_end`.
+
+        The last of them may go on beyond that end.
+        """
+        if self._reading is not None and self._taken < len(self._records):
+            self._reading.jump(self._records[self._taken].offset)
+        taken = await self._next_fetched()
+        if taken is None:
+            return None
+        reading, fetched = taken
+        self._reading, self._in_hand = reading, fetched.fetch_offset
+        self._advance(reading, fetched)
+        return fetched
+
+    async def _next_records(self) -> None:
+        """Have records to hand out; none only at the end."""
+        while (taken := await self._next_fetched()) is not None:
+            reading, fetched = taken
+            try:
+                records = read_records(fetched, reading.end, self._settings.fetch.isolation)
+            except CorruptBatch:
+                reading.is_failed = True
+                raise
+            self._advance(reading, fetched)
+            if records:
+                self._reading, self._records = reading, records
+                return
+
+    async def _next_fetched(self) -> tuple[Reading, FetchedBatches] | None:
+        """What to hand out next; None only at the end. What was in hand is done with."""
+        await trio.lowlevel.checkpoint()
+        self._let_go()
+        while True:
+            taken = self._readings.take()
+            if taken is not None:
+                return taken
+            if self._is_at_end():
+                return None
+            await self._readings.buffer.changed.wait()
+
+    def _advance(self, reading: Reading, fetched: FetchedBatches) -> None:
+        reading.position = fetched.next_offset
+        reading.position_epoch = fetched.last_epoch
+
+    def _let_go(self) -> None:
+        self._reading, self._in_hand = None, None
+        self._records, self._taken = [], 0
+
+    def _is_at_end(self) -> bool:
+        if not self._settings.until_end or not self._is_assigned:
+            return False
+        readings = self._readings.by_partition.values()
+        return all(reading.is_at_end or reading.is_failed for reading in readings)
+
+    # Positions
 
     def position(self, topic_partition: TopicPartition) -> Offset:
         """The offset of the next record to be handed out. `KeyError` if it is not assigned."""
-        raise NotImplementedError
+        reading = self._readings.by_partition[topic_partition]
+        if reading is self._reading and self._taken < len(self._records):
+            return self._records[self._taken].offset
+        return reading.position
+
+    def done(self, topic_partition: TopicPartition) -> Offset:
+        """As `position`, less what is in the caller's hands."""
+        reading = self._readings.by_partition[topic_partition]
+        if reading is self._reading:
+            if self._in_hand is not None:
+                return self._in_hand
+            if self._taken:
+                return self._records[self._taken - 1].offset
+        return self.position(topic_partition)
 
     async def seek(self, topic_partition: TopicPartition, start: Start | str | int) -> None:
-        """Go on from there; what was fetched ahead of it is dropped."""
-        raise NotImplementedError
+        """Go on from there; what was fetched ahead of it is dropped.
+
+        `KeyError` if it is not assigned.
+        """
+        reading = self._readings.by_partition[topic_partition]
+        starts = {topic_partition: as_start(start)}
+        offsets = await resolve_starts(self._network, starts, self._settings.fetch.isolation)
+        self._jump(reading, offsets[topic_partition])
+
+    def _jump(self, reading: Reading, offset: Offset) -> None:
+        if reading is self._reading:
+            self._let_go()
+        reading.jump(offset)
+        self._readings.wake()
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand out nothing more of these until `resume`, and keep the positions."""
-        raise NotImplementedError
+        for topic_partition in partitions:
+            reading = self._readings.by_partition[topic_partition]
+            position = self.position(topic_partition)
+            self._jump(reading, position)
+            reading.is_paused = True
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Undo `pause`."""
-        raise NotImplementedError
+        for topic_partition in partitions:
+            self._readings.by_partition[topic_partition].is_paused = False
+        self._readings.wake()
+
+    async def beginning_offsets(self) -> dict[TopicPartition, Offset]:
+        """The log start of everything assigned, asked for now."""
+        return await self._ask_offsets(Beginning())
+
+    async def end_offsets(self) -> dict[TopicPartition, Offset]:
+        """The end (exclusive) of everything assigned, asked for now."""
+        return await self._ask_offsets(End())
+
+    async def _ask_offsets(self, spec: OffsetSpec) -> dict[TopicPartition, Offset]:
+        specs = dict.fromkeys(self._readings.by_partition, spec)
+        found = await list_offsets(self._network, specs, self._settings.fetch.isolation)
+        return {topic_partition: listed.offset for topic_partition, listed in found.items()}
+
+    # The group
 
     async def commit(
         self, offsets: Mapping[TopicPartition, Offset | CommittedOffset] | None = None
@@ -62,18 +242,149 @@ class Consumer:
         """Commit these next offsets for the group, or the positions of all that is assigned.
 
         The record in the caller's hands counts as done. Raises `RequestError` when the group has
-        moved on without this member (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, ...).
+        moved on without this member (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, ...), and
+        `ValueError` without a group.
         """
-        raise NotImplementedError
+        committer = self._require_group()
+        if offsets is None:
+            offsets = {tp: self.position(tp) for tp in self._readings.by_partition}
+        gone = [tp for tp in offsets if tp not in self._readings.by_partition]
+        if gone:
+            # Its next owner's commits would be set back.
+            raise RequestError(
+                ErrorCode.ILLEGAL_GENERATION, f"{gone[0]} is not assigned to this consumer now"
+            )
+        await committer.commit(offsets)
 
     async def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits for what is assigned; partitions without one are left out."""
-        raise NotImplementedError
+        return await self._require_group().committed(self._readings.by_partition)
 
-    async def beginning_offsets(self) -> dict[TopicPartition, Offset]:
-        """The log start of everything assigned, asked for now."""
-        raise NotImplementedError
+    def _require_group(self) -> Committer:
+        if self._committer is None:
+            raise ValueError("this consumer has no group")
+        return self._committer
 
-    async def end_offsets(self) -> dict[TopicPartition, Offset]:
-        """The end (exclusive) of everything assigned, asked for now."""
-        raise NotImplementedError
+    async def start(self, committer: Committer | None) -> None:
+        """Begin with what is read without sharing; the rest comes from the group's member."""
+        self._committer = committer
+        if self._settings.is_shared:
+            return
+        partitions = self._settings.partitions
+        for topic in self._settings.topics:
+            found = await self._network.topic(topic)
+            partitions += tuple(TopicPartition(topic, p.partition) for p in found.partitions)
+        await self.assigned(frozenset(partitions))
+
+    async def find_new_partitions_until_cancelled(self) -> None:
+        """Read partitions that topics get while they are read, from their beginning."""
+        changed = Signal()
+        with self._network.listening(changed.set):
+            while True:
+                await changed.wait()
+                known = self._network.view.partitions_of(self._settings.topics)
+                new = [tp for tp in known if tp not in self._readings.by_partition]
+                # Without success it is tried again when the view changes next.
+                with suppress(OSError, RequestError):
+                    await self._readings.add(dict.fromkeys(new, Beginning()), until_end=False)
+
+    # GroupListener
+
+    async def assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        commits: dict[TopicPartition, CommittedOffset] = {}
+        if self._committer is not None and partitions:
+            commits = await self._committer.committed(partitions)
+        starts: dict[TopicPartition, Start] = {
+            tp: AtOffset(commits[tp].offset) if tp in commits else self._settings.start_of(tp)
+            for tp in sorted(partitions)
+        }
+        await self._readings.add(starts, until_end=self._settings.until_end)
+        if self._settings.on_assigned is not None:
+            await self._settings.on_assigned(partitions)
+        self._is_assigned = True
+        self._readings.buffer.changed.set()
+
+    async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        if self._committer is not None and self._settings.auto_commit_seconds is not None:
+            await self._committer.try_commit({tp: self.done(tp) for tp in partitions})
+        if self._settings.on_revoked is not None:
+            await self._settings.on_revoked(partitions)
+        self._drop(partitions)
+
+    async def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        self._drop(partitions)
+        if self._settings.on_revoked is not None:
+            await self._settings.on_revoked(partitions)
+
+    def failed(self, error: OSError | RequestError) -> None:
+        self._readings.buffer.fail(error)
+
+    def _drop(self, partitions: frozenset[TopicPartition]) -> None:
+        if self._reading is not None and self._reading.topic_partition in partitions:
+            self._let_go()
+        self._readings.drop(partitions)
+
+    async def commit_until_cancelled(self, seconds: float) -> None:
+        """Commit what is done with, every so often; the consumer's own task."""
+        while True:
+            await trio.sleep(seconds)
+            await self._commit_done()
+
+    async def _commit_done(self) -> None:
+        if self._committer is not None:
+            await self._committer.try_commit(
+                {tp: self.done(tp) for tp in self._readings.by_partition}
+            )
+
+    async def close(self, *, is_done: bool) -> None:
+        """Commit a last time; `is_done` says whether that goes for the record in hand, too."""
+        if is_done:
+            self._in_hand = None
+            self._records, self._taken = self._records[self._taken :], 0
+        if self._settings.auto_commit_seconds is not None:
+            await self._commit_done()
+
+
+@asynccontextmanager
+async def open_consumer(network: Network, settings: ConsumerSettings) -> AsyncIterator[Consumer]:
+    """See `Client.consumer`."""
+    async with (
+        open_pool(network.settings) as pool,
+        open_pool(network.settings) as member_pool,
+        open_background() as nursery,
+    ):
+        readings = Readings(network, pool, nursery, settings.fetch)
+        consumer = Consumer(network, readings, settings)
+        group, member, committer = settings.group, None, None
+        if group is not None:
+            if settings.is_shared:
+                member = GroupMember(network, member_pool, group, settings.topics, consumer)
+            committer = Committer(network, group.group, member)
+        with network.listening(readings.route):
+            nursery.start_soon(readings.find_leaders_until_cancelled)
+            await consumer.start(committer)
+            is_done = False
+            try:
+                async with open_background() as tasks:
+                    _start_tasks(tasks, consumer, member, settings)
+                    yield consumer
+                is_done = True
+            finally:
+                with trio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await consumer.close(is_done=is_done)
+                    if member is not None:
+                        await member.leave()
+
+
+def _start_tasks(
+    nursery: trio.Nursery,
+    consumer: Consumer,
+    member: GroupMember | None,
+    settings: ConsumerSettings,
+) -> None:
+    if member is not None:
+        nursery.start_soon(member.take_part_until_cancelled)
+    elif settings.topics and not settings.until_end:
+        nursery.start_soon(consumer.find_new_partitions_until_cancelled)
+    if settings.group is not None and settings.auto_commit_seconds is not None:
+        nursery.start_soon(consumer.commit_until_cancelled, settings.auto_commit_seconds)

@@ -55,6 +55,8 @@ class FetchedBatches(NamedTuple):
     fetch_offset: Offset
     next_offset: Offset
     high_watermark: Offset
+    last_epoch: Epoch
+    """The leader epoch of the last whole batch."""
     data: memoryview
     aborted: tuple[tuple[int, Offset], ...] = ()
     """Aborted transactions that overlap it, as (producer id, first offset); only for readers of

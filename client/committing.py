@@ -1,0 +1,68 @@
+"""A group's commits, made by a member or from outside."""
+
+from collections.abc import Iterable, Mapping
+
+from tidemark.client.connection import Connection
+from tidemark.client.coordinator import (
+    OUTSIDE,
+    Membership,
+    as_commit,
+    commit,
+    fetch_commits,
+    on_coordinator,
+)
+from tidemark.client.descriptions import BrokerDescription, CommittedOffset
+from tidemark.client.group import GroupMember
+from tidemark.client.network import Network
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import Offset, TopicPartition
+
+
+class Committer:
+    """Commits for one group, in the name of `member` as it is at that moment, if there is one."""
+
+    def __init__(self, network: Network, group: str, member: GroupMember | None) -> None:
+        self._network = network
+        self._group = group
+        self._member = member
+        self._last: dict[TopicPartition, Offset] = {}  # what try_commit need not repeat
+
+    async def commit(self, offsets: Mapping[TopicPartition, Offset | CommittedOffset]) -> None:
+        """Commit; raises `RequestError` for the first partition that was refused."""
+        commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
+        if not commits:
+            return
+
+        async def ask(_: BrokerDescription, connection: Connection) -> None:
+            await commit(connection, self._group, commits, self._membership)
+
+        await on_coordinator(self._network, self._group, ask)
+        self._last |= {tp: committed.offset for tp, committed in commits.items()}
+
+    @property
+    def _membership(self) -> Membership:
+        return OUTSIDE if self._member is None else self._member.membership
+
+    async def try_commit(self, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """Commit what is new among these. A refusal is not an error here: what is not committed
+        is read again by whoever gets the partition next."""
+        new = {tp: offset for tp, offset in offsets.items() if self._last.get(tp) != offset}
+        try:
+            await self.commit(new)
+        except (OSError, RequestError):
+            return
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """The commits of these partitions; those without one are left out."""
+        asked = list(partitions)
+
+        async def ask(
+            _: BrokerDescription, connection: Connection
+        ) -> dict[TopicPartition, CommittedOffset]:
+            return await fetch_commits(connection, self._group, asked)
+
+        found = await on_coordinator(self._network, self._group, ask)
+        self._last |= {tp: committed.offset for tp, committed in found.items()}
+        return found

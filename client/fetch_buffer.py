@@ -1,0 +1,107 @@
+"""What lies between the fetchers and the reader: how far each partition is, and what has arrived.
+
+Pure but for the signal.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+
+from tidemark.client.background import Signal
+from tidemark.client.records import FetchedBatches
+from tidemark.protocol.errors import CorruptBatch, RequestError
+from tidemark.protocol.types import NO_EPOCH, Epoch, Offset, TopicPartition
+
+
+class Reading:
+    """How far one partition has been fetched and handed out.
+
+    Invariant: position <= fetch_offset. `session` grows when the position jumps; what was fetched
+    in an older one is of no use.
+    """
+
+    __slots__ = (
+        "buffered_bytes",
+        "end",
+        "failing_since",
+        "failures",
+        "fetch_offset",
+        "high_watermark",
+        "is_failed",
+        "is_paused",
+        "not_before",
+        "position",
+        "position_epoch",
+        "session",
+        "topic_partition",
+    )
+
+    def __init__(
+        self, topic_partition: TopicPartition, position: Offset, end: Offset | None
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.position = position
+        self.position_epoch: Epoch = NO_EPOCH
+        self.fetch_offset = position
+        self.end = end
+        self.high_watermark: Offset | None = None
+        self.session = 0
+        self.is_paused = False
+        self.is_failed = False
+        self.failures = 0
+        self.failing_since = math.inf
+        self.not_before = -math.inf
+        self.buffered_bytes = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.end is not None and self.position >= self.end
+
+    @property
+    def is_fetched(self) -> bool:
+        return self.end is not None and self.fetch_offset >= self.end
+
+    def jump(self, offset: Offset) -> None:
+        """Go on at `offset`, and forget what was fetched."""
+        self.position = self.fetch_offset = offset
+        self.position_epoch = NO_EPOCH
+        self.session += 1
+        self.buffered_bytes = 0
+        self.is_failed = False
+        self.recovered()
+
+    def recovered(self) -> None:
+        self.failures, self.failing_since, self.not_before = 0, math.inf, -math.inf
+
+
+class FetchBuffer:
+    """What was fetched and not handed out yet, in the order of arrival, and what went wrong."""
+
+    def __init__(self) -> None:
+        self._fetched: deque[tuple[Reading, int, FetchedBatches]] = deque()
+        self._failures: deque[OSError | RequestError | CorruptBatch] = deque()
+        self.buffered_bytes = 0
+        self.changed = Signal()
+
+    def put(self, reading: Reading, fetched: FetchedBatches) -> None:
+        self._fetched.append((reading, reading.session, fetched))
+        reading.buffered_bytes += len(fetched.data)
+        self.buffered_bytes += len(fetched.data)
+        self.changed.set()
+
+    def fail(self, error: OSError | RequestError | CorruptBatch) -> None:
+        """Tell the reader; once."""
+        self._failures.append(error)
+        self.changed.set()
+
+    def take(self, is_read: Callable[[Reading], bool]) -> tuple[Reading, FetchedBatches] | None:
+        """The oldest that is still of use. Raises what went wrong."""
+        if self._failures:
+            raise self._failures.popleft()
+        while self._fetched:
+            reading, session, fetched = self._fetched.popleft()
+            self.buffered_bytes -= len(fetched.data)
+            if session == reading.session and is_read(reading):
+                reading.buffered_bytes -= len(fetched.data)
+                return reading, fetched
+        return None

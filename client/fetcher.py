@@ -1,0 +1,229 @@
+"""Fetches ahead of the reader: one task for each broker that leads something.
+
+Each keeps one fetch under way as long as there is room for what it may bring, so that the broker
+and the network work while the caller does. What arrives is handed to `FetchBuffer`; only where a
+batch ends is looked at, nothing is decoded here.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import trio
+
+from tidemark.client.background import Signal
+from tidemark.client.codes import check, error_code
+from tidemark.client.fetch_buffer import FetchBuffer, Reading
+from tidemark.client.lookups import resolve_starts
+from tidemark.client.network import Network, address_of
+from tidemark.client.offsets import Isolation, Start
+from tidemark.client.pool import Pool
+from tidemark.client.reading import next_offset
+from tidemark.client.records import FetchedBatches
+from tidemark.client.retries import may_pass
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
+from tidemark.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from tidemark.protocol.types import NO_EPOCH, NodeId, Offset, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSettings:
+    """What a fetch asks for; see `Client.consumer`."""
+
+    min_bytes: int = 1
+    max_wait_ms: int = 500
+    fetch_bytes: int = 50 * 1024 * 1024
+    partition_bytes: int = 1024 * 1024
+    prefetch_bytes: int = 16 * 1024 * 1024
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    reset: Start | None = None
+    """Where to go on when a position is out of range; None raises."""
+
+
+class BrokerFetcher:
+    """See the module."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        network: Network,
+        pool: Pool,
+        settings: FetchSettings,
+        buffer: FetchBuffer,
+    ) -> None:
+        self.node_id = node_id
+        self.readings: dict[TopicPartition, Reading] = {}
+        self._network = network
+        self._pool = pool
+        self._settings = settings
+        self._buffer = buffer
+        self.signal = Signal()
+        """Something may have become due: a partition, room in the buffer."""
+
+    async def fetch_until_cancelled(self) -> None:
+        """The fetcher's task."""
+        while True:
+            readings, wake_at = self._due(trio.current_time())
+            if readings:
+                await self._fetch(readings)
+            else:
+                await self.signal.wait_until(wake_at)
+
+    def _due(self, now: float) -> tuple[list[Reading], float]:
+        """What to fetch now; without any, when to look again."""
+        due: list[Reading] = []
+        wake_at = math.inf
+        if self._buffer.buffered_bytes >= self._settings.prefetch_bytes:
+            return due, wake_at
+        for reading in self.readings.values():
+            if reading.is_paused or reading.is_failed or reading.is_fetched:
+                continue
+            if reading.buffered_bytes >= 2 * self._settings.partition_bytes:
+                continue
+            if reading.not_before > now:
+                wake_at = min(wake_at, reading.not_before)
+            else:
+                due.append(reading)
+        return due, wake_at
+
+    async def _fetch(self, readings: list[Reading]) -> None:
+        sessions = {
+            reading.topic_partition: (reading, reading.session, reading.fetch_offset)
+            for reading in readings
+        }
+        try:
+            address = address_of(self._network.broker(self.node_id))
+            connection = await self._pool.connection(address)
+            response = await connection.request(
+                self._request(readings),
+                FetchResponse,
+                patience_seconds=self._settings.max_wait_ms / 1000,
+            )
+            check(response.error_code, f"fetch from broker {self.node_id}")
+        except (OSError, RequestError) as error:
+            await self._failed(readings, error)
+            return
+        for topic in response.responses:
+            for partition in topic.partitions:
+                topic_partition = TopicPartition(topic.topic, partition.partition_index)
+                asked = sessions.get(topic_partition)
+                if asked is None:
+                    continue
+                reading, session, offset = asked
+                if reading.session == session and self.readings.get(topic_partition) is reading:
+                    await self._arrived(reading, offset, partition)
+
+    def _request(self, readings: Iterable[Reading]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = {}
+        for reading in readings:
+            topic_partition = reading.topic_partition
+            known = self._network.view.partition(topic_partition)
+            topics.setdefault(topic_partition.topic, []).append(
+                FetchPartition(
+                    partition=topic_partition.partition,
+                    current_leader_epoch=known.leader_epoch if known is not None else NO_EPOCH,
+                    fetch_offset=reading.fetch_offset,
+                    partition_max_bytes=self._settings.partition_bytes,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=self._settings.max_wait_ms,
+            min_bytes=self._settings.min_bytes,
+            max_bytes=self._settings.fetch_bytes,
+            isolation_level=self._settings.isolation,
+            topics=[
+                FetchTopic(topic=topic, partitions=partitions)
+                for topic, partitions in topics.items()
+            ],
+        )
+
+    async def _arrived(self, reading: Reading, offset: Offset, data: PartitionData) -> None:
+        code = error_code(data.error_code)
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            await self._out_of_range(reading, data)
+        elif code is not ErrorCode.NONE:
+            await self._failed([reading], RequestError(code, str(reading.topic_partition)))
+        else:
+            reading.recovered()
+            reading.high_watermark = Offset(data.high_watermark)
+            if data.records is not None and len(data.records):
+                self._keep(reading, offset, data)
+
+    def _keep(self, reading: Reading, offset: Offset, data: PartitionData) -> None:
+        records = data.records
+        assert isinstance(records, bytes | memoryview)
+        try:
+            following = next_offset(records)
+        except CorruptBatch as error:
+            reading.is_failed = True
+            self._buffer.fail(error)
+            return
+        if following is None:
+            # Since Kafka 0.10.1 the first batch always comes whole, however large it is.
+            reading.is_failed = True
+            what = f"{reading.topic_partition} at {offset}: {len(records)} bytes and no whole batch"
+            self._buffer.fail(RequestError(ErrorCode.RECORD_LIST_TOO_LARGE, what))
+            return
+        # Served: the others come first in the next request.
+        self.readings[reading.topic_partition] = self.readings.pop(reading.topic_partition)
+        reading.fetch_offset = max(following[0], offset)
+        aborted = tuple(
+            (transaction.producer_id, Offset(transaction.first_offset))
+            for transaction in data.aborted_transactions or ()
+        )
+        self._buffer.put(
+            reading,
+            FetchedBatches(
+                reading.topic_partition,
+                offset,
+                reading.fetch_offset,
+                Offset(data.high_watermark),
+                following[1],
+                memoryview(records),
+                aborted,
+            ),
+        )
+
+    async def _out_of_range(self, reading: Reading, data: PartitionData) -> None:
+        if self._settings.reset is None:
+            reading.is_failed = True
+            bounds = (
+                f" (the log is from {data.log_start_offset} to {data.high_watermark})"
+                if data.log_start_offset >= 0
+                else ""
+            )
+            what = f"{reading.topic_partition} has no offset {reading.fetch_offset}{bounds}"
+            self._buffer.fail(RequestError(ErrorCode.OFFSET_OUT_OF_RANGE, what))
+            return
+        session = reading.session
+        try:
+            starts = {reading.topic_partition: self._settings.reset}
+            offsets = await resolve_starts(self._network, starts, self._settings.isolation)
+        except (OSError, RequestError) as error:
+            await self._failed([reading], error)
+            return
+        if reading.session == session:
+            reading.jump(offsets[reading.topic_partition])
+
+    async def _failed(self, readings: list[Reading], error: OSError | RequestError) -> None:
+        """Try these again later, or tell the reader if that is no use or has lasted too long."""
+        now = trio.current_time()
+        settings = self._network.settings
+        for reading in readings:
+            reading.failing_since = min(reading.failing_since, now)
+            has_lasted = now - reading.failing_since
+            if not may_pass(error) or has_lasted > settings.retry_timeout_seconds:
+                reading.is_failed = True
+                self._buffer.fail(error)
+            else:
+                reading.not_before = now + settings.backoff.delay(
+                    reading.failures, self._network.random
+                )
+                reading.failures += 1
+        await self._network.heed(error)

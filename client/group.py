@@ -1,0 +1,341 @@
+"""A member of a consumer group, in Kafka's classic protocol: join, sync, heartbeat, leave.
+
+The member's task runs rebalances in the background; the caller need not be reading for them to go
+on. What has to happen to the partitions is done by its `GroupListener`, in that task, so a slow
+listener delays heartbeats.
+
+With an eager assignor everything is given up before each join. With a cooperative one the member
+keeps reading; it gives up only what a new assignment lacks, and then joins again so that others
+can have it.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import trio
+
+from tidemark.client.assignment import ASSIGNORS, Assignor
+from tidemark.client.codes import check, error_code
+from tidemark.client.connection import Connection
+from tidemark.client.consumer_protocol import (
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from tidemark.client.coordinator import OUTSIDE, Membership, find_coordinator
+from tidemark.client.network import Network, address_of
+from tidemark.client.pool import Pool
+from tidemark.client.retries import STALE_COORDINATOR, may_pass
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
+from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from tidemark.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from tidemark.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from tidemark.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from tidemark.protocol.types import TopicPartition
+
+Rebalanced = Callable[[frozenset[TopicPartition]], Awaitable[None]]
+"""Called with the partitions that a rebalance gave or took away."""
+
+_PROTOCOL_TYPE: Final = "consumer"
+
+# The member is not what it believes to be: it owns nothing any more.
+_LOST: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
+_JOIN_AGAIN: Final = _LOST | {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """How a member takes part; see `Client.consumer`."""
+
+    group: str
+    instance_id: str | None = None
+    assignors: tuple[str, ...] = ("range", "roundrobin")
+    session_timeout_seconds: float = 45.0
+    rebalance_timeout_seconds: float = 60.0
+    heartbeat_seconds: float = 3.0
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.assignors if name not in ASSIGNORS]
+        if unknown or not self.assignors:
+            raise ValueError(f"assignors are {', '.join(ASSIGNORS)}, not {unknown}")
+
+    @property
+    def is_cooperative(self) -> bool:
+        """All have to be, because the group may choose any of them."""
+        return all(ASSIGNORS[name].is_cooperative for name in self.assignors)
+
+
+class GroupListener(Protocol):
+    """What a rebalance does to the partitions."""
+
+    async def assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        """These are the member's now, in addition to what it kept."""
+
+    async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        """These are about to go to others; the group still takes this member's commits."""
+
+    async def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        """These are gone already; commits would be refused."""
+
+    def failed(self, error: OSError | RequestError) -> None:
+        """The member has given up."""
+
+
+class GroupMember:
+    """See the module."""
+
+    def __init__(
+        self,
+        network: Network,
+        pool: Pool,
+        settings: GroupSettings,
+        topics: tuple[str, ...],
+        listener: GroupListener,
+    ) -> None:
+        self._network = network
+        self._pool = pool
+        self._settings = settings
+        self._topics = topics
+        self._listener = listener
+        self._connection: Connection | None = None
+        self._owned: frozenset[TopicPartition] = frozenset()
+        self._counts: dict[str, int] = {}
+        self._is_leader = False
+        self.membership = Membership(instance_id=settings.instance_id)
+
+    async def take_part_until_cancelled(self) -> None:
+        """The member's task. Ends by itself only after telling the listener why."""
+        failures, failing_since = 0, trio.current_time()
+        while True:
+            try:
+                await self._join()
+                failures = 0
+                await self._stay()
+            except (OSError, RequestError, MalformedMessage) as error:
+                failing_since = trio.current_time() if failures == 0 else failing_since
+                if not await self._heed(error, trio.current_time() - failing_since):
+                    return
+                backoff, random = self._network.settings.backoff, self._network.random
+                if not _is_part_of_joining(error):
+                    await trio.sleep(backoff.delay(failures, random))
+                    failures += 1
+
+    async def _heed(self, error: OSError | RequestError | MalformedMessage, seconds: float) -> bool:
+        """Do what an error calls for; whether there is any use in going on."""
+        if isinstance(error, MalformedMessage):
+            error = RequestError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error))
+        if isinstance(error, RequestError) and error.code in _JOIN_AGAIN:
+            if error.code in _LOST:
+                await self._lose(keep_id=error.code is ErrorCode.ILLEGAL_GENERATION)
+            return True
+        too_long = seconds > self._network.settings.retry_timeout_seconds
+        if not may_pass(error) or too_long:
+            await self._lose(keep_id=False)
+            self._listener.failed(error)
+            return False
+        if isinstance(error, OSError) or error.code in STALE_COORDINATOR:
+            self._connection = None
+            await self._network.heed(error)
+        return True
+
+    async def _lose(self, *, keep_id: bool) -> None:
+        owned, self._owned = self._owned, frozenset()
+        self.membership = Membership(
+            member_id=self.membership.member_id if keep_id else "",
+            instance_id=self._settings.instance_id,
+        )
+        if owned:
+            await self._listener.lost(owned)
+
+    # Joining
+
+    async def _join(self) -> None:
+        """Become a member of the next generation, and take what it gives."""
+        if self._owned and not self._settings.is_cooperative:
+            await self._listener.revoked(self._owned)
+            self._owned = frozenset()
+        for topic in self._topics:
+            await self._network.topic(topic)
+        connection = await self._coordinator()
+        joined = await self._ask_to_join(connection)
+        assignments = self._assign(joined)
+        partitions = await self._sync(connection, joined, assignments)
+        await self._take(partitions)
+
+    async def _coordinator(self) -> Connection:
+        if self._connection is None or self._connection.is_closed:
+            coordinator = await find_coordinator(self._network, self._settings.group)
+            self._connection = await self._pool.connection(address_of(coordinator))
+        return self._connection
+
+    async def _ask_to_join(self, connection: Connection) -> JoinGroupResponse:
+        settings = self._settings
+        subscription = encode_subscription(
+            Subscription(
+                topics=self._topics, owned=self._owned, generation=self.membership.generation
+            )
+        )
+        version = connection.version(JoinGroupRequest)
+        if settings.instance_id is not None and version < 5:
+            check(ErrorCode.UNSUPPORTED_VERSION, "the broker knows no static members")
+        request = JoinGroupRequest(
+            group_id=settings.group,
+            session_timeout_ms=int(settings.session_timeout_seconds * 1000),
+            rebalance_timeout_ms=int(settings.rebalance_timeout_seconds * 1000),
+            member_id=self.membership.member_id,
+            group_instance_id=settings.instance_id,
+            protocol_type=_PROTOCOL_TYPE,
+            protocols=[
+                JoinGroupRequestProtocol(name=name, metadata=subscription)
+                for name in settings.assignors
+            ],
+        )
+        answer = await connection.request(
+            request, JoinGroupResponse, patience_seconds=settings.rebalance_timeout_seconds
+        )
+        if error_code(answer.error_code) is ErrorCode.MEMBER_ID_REQUIRED:
+            self.membership = Membership(
+                member_id=answer.member_id, instance_id=settings.instance_id
+            )
+        check(answer.error_code, f"group {settings.group}")
+        self.membership = Membership(
+            generation=answer.generation_id,
+            member_id=answer.member_id,
+            instance_id=settings.instance_id,
+        )
+        self._is_leader = answer.leader == answer.member_id
+        return answer
+
+    def _assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
+        """Everybody's partitions, if it falls to this member to say."""
+        if not self._is_leader:
+            return {}
+        members = {
+            member.member_id: decode_subscription(member.metadata, member.group_instance_id)
+            for member in joined.members
+        }
+        topics = {topic for subscription in members.values() for topic in subscription.topics}
+        self._counts = self._count_partitions(topics)
+        if joined.skip_assignment:
+            return {}
+        return self._assignor(joined).assign(members, self._counts)
+
+    def _assignor(self, joined: JoinGroupResponse) -> Assignor:
+        assignor = ASSIGNORS.get(joined.protocol_name or "")
+        if assignor is None:
+            raise RequestError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                f"group {self._settings.group} chose {joined.protocol_name!r}",
+            )
+        return assignor
+
+    def _count_partitions(self, topics: set[str]) -> dict[str, int]:
+        view = self._network.view
+        return {
+            topic: len(view.topics[topic].partitions)
+            for topic in sorted(topics)
+            if topic in view.topics
+        }
+
+    async def _sync(
+        self,
+        connection: Connection,
+        joined: JoinGroupResponse,
+        assignments: dict[str, list[TopicPartition]],
+    ) -> frozenset[TopicPartition]:
+        request = SyncGroupRequest(
+            group_id=self._settings.group,
+            generation_id=self.membership.generation,
+            member_id=self.membership.member_id,
+            group_instance_id=self._settings.instance_id,
+            protocol_type=_PROTOCOL_TYPE,
+            protocol_name=joined.protocol_name,
+            assignments=[
+                SyncGroupRequestAssignment(
+                    member_id=member, assignment=encode_assignment(partitions)
+                )
+                for member, partitions in assignments.items()
+            ],
+        )
+        answer = await connection.request(
+            request,
+            SyncGroupResponse,
+            patience_seconds=self._settings.rebalance_timeout_seconds,
+        )
+        check(answer.error_code, f"group {self._settings.group}")
+        return frozenset(decode_assignment(answer.assignment))
+
+    async def _take(self, partitions: frozenset[TopicPartition]) -> None:
+        revoked, added = self._owned - partitions, partitions - self._owned
+        if revoked:
+            await self._listener.revoked(revoked)
+        self._owned = partitions
+        await self._listener.assigned(added)
+        if revoked:
+            # Others wait for what was given up just now.
+            raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    # Being a member
+
+    async def _stay(self) -> None:
+        """Send heartbeats until there is a reason to join again, which is raised."""
+        settings = self._settings
+        request = HeartbeatRequest(
+            group_id=settings.group,
+            generation_id=self.membership.generation,
+            member_id=self.membership.member_id,
+            group_instance_id=settings.instance_id,
+        )
+        while True:
+            await trio.sleep(settings.heartbeat_seconds)
+            connection = await self._coordinator()
+            answer = await connection.request(request, HeartbeatResponse)
+            check(answer.error_code, f"group {settings.group}")
+            if self._is_leader and self._counts != self._count_partitions(set(self._counts)):
+                raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS, "a topic has changed")
+
+    async def leave(self) -> None:
+        """Let the group go on at once without this member.
+
+        A static member does not: its place is kept until its session times out. Not being able to
+        say so is no error; the group will notice.
+        """
+        membership, self.membership = self.membership, OUTSIDE
+        if not membership.member_id or membership.instance_id is not None:
+            return
+        connection = self._connection
+        if connection is None or connection.is_closed:
+            return
+        if connection.version(LeaveGroupRequest) >= 3:
+            request = LeaveGroupRequest(
+                group_id=self._settings.group,
+                members=[MemberIdentity(member_id=membership.member_id)],
+            )
+        else:
+            request = LeaveGroupRequest(
+                group_id=self._settings.group, member_id=membership.member_id
+            )
+        try:
+            await connection.request(request, LeaveGroupResponse)
+        except OSError:
+            return
+
+
+def _is_part_of_joining(error: Exception) -> bool:
+    """Whether to join again at once."""
+    return isinstance(error, RequestError) and error.code in _JOIN_AGAIN

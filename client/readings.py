@@ -1,0 +1,123 @@
+"""The partitions a consumer reads, each with the fetcher of the broker that leads it now."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import trio
+
+from tidemark.client.background import Signal
+from tidemark.client.fetch_buffer import FetchBuffer, Reading
+from tidemark.client.fetcher import BrokerFetcher, FetchSettings
+from tidemark.client.lookups import list_offsets, resolve_starts
+from tidemark.client.network import Network
+from tidemark.client.offsets import End, Start
+from tidemark.client.pool import Pool
+from tidemark.client.records import FetchedBatches
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import NodeId, TopicPartition
+
+
+class Readings:
+    """See the module. What arrives is in `buffer`."""
+
+    def __init__(
+        self, network: Network, pool: Pool, nursery: trio.Nursery, settings: FetchSettings
+    ) -> None:
+        self._network = network
+        self._pool = pool
+        self._nursery = nursery
+        self._settings = settings
+        self._fetchers: dict[NodeId, BrokerFetcher] = {}
+        self._fetcher_of: dict[TopicPartition, BrokerFetcher] = {}
+        self._stale = Signal()
+        self.buffer = FetchBuffer()
+        self.by_partition: dict[TopicPartition, Reading] = {}
+
+    async def add(self, starts: Mapping[TopicPartition, Start], *, until_end: bool) -> None:
+        """Read these too. With `until_end`, to where each ends now.
+
+        Raises `RequestError` if one does not exist. Cancelled, none is read.
+        """
+        if not starts:
+            return
+        isolation = self._settings.isolation
+        offsets = await resolve_starts(self._network, starts, isolation)
+        specs = dict.fromkeys(starts, End())
+        ends = await list_offsets(self._network, specs, isolation) if until_end else {}
+        for topic_partition, offset in offsets.items():
+            end = ends[topic_partition].offset if until_end else None
+            self.by_partition[topic_partition] = Reading(topic_partition, offset, end)
+        self.route()
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these no more."""
+        for topic_partition in partitions:
+            self.by_partition.pop(topic_partition, None)
+            self._withdraw(topic_partition)
+
+    def take(self) -> tuple[Reading, FetchedBatches] | None:
+        """The oldest that has arrived and is still wanted. Raises what went wrong."""
+        taken = self.buffer.take(self._is_wanted)
+        if taken is not None:
+            self.wake()
+        return taken
+
+    def _is_wanted(self, reading: Reading) -> bool:
+        return self.by_partition.get(reading.topic_partition) is reading and not reading.is_paused
+
+    def wake(self) -> None:
+        """Something may be due for fetching again."""
+        for fetcher in self._fetchers.values():
+            fetcher.signal.set()
+
+    def route(self) -> None:
+        """Give every partition to the fetcher of the broker that leads it now."""
+        for topic_partition, reading in self.by_partition.items():
+            leader = self._network.view.leader(topic_partition)
+            if leader is None:
+                self._withdraw(topic_partition)
+                self._stale.set()
+                continue
+            fetcher = self._fetchers.get(leader.node_id) or self._start_fetcher(leader.node_id)
+            if fetcher.readings.get(topic_partition) is not reading:
+                self._withdraw(topic_partition)
+                fetcher.readings[topic_partition] = reading
+                self._fetcher_of[topic_partition] = fetcher
+                fetcher.signal.set()
+
+    def _withdraw(self, topic_partition: TopicPartition) -> None:
+        fetcher = self._fetcher_of.pop(topic_partition, None)
+        if fetcher is not None:
+            fetcher.readings.pop(topic_partition, None)
+
+    def _start_fetcher(self, node_id: NodeId) -> BrokerFetcher:
+        fetcher = self._fetchers[node_id] = BrokerFetcher(
+            node_id, self._network, self._pool, self._settings, self.buffer
+        )
+        self._nursery.start_soon(fetcher.fetch_until_cancelled)
+        return fetcher
+
+    async def find_leaders_until_cancelled(self) -> None:
+        """Ask for metadata while something has no leader, and tell the reader when for too long."""
+        settings, random = self._network.settings, self._network.random
+        while True:
+            await self._stale.wait()
+            await self._network.try_refresh()
+            await trio.sleep(settings.backoff.delay(1, random))
+            self._check_leaderless(trio.current_time())
+
+    def _check_leaderless(self, now: float) -> None:
+        patience = self._network.settings.retry_timeout_seconds
+        for topic_partition, reading in self.by_partition.items():
+            if topic_partition in self._fetcher_of or reading.is_failed:
+                continue
+            if reading.failing_since == math.inf:
+                reading.failing_since = now
+            if now - reading.failing_since < patience:
+                self._stale.set()
+                continue
+            try:
+                self._network.leader(topic_partition)
+            except RequestError as error:
+                reading.is_failed = True
+                self.buffer.fail(error)

@@ -1,0 +1,60 @@
+import pytest
+
+from tidemark.client.fetch_buffer import FetchBuffer, Reading
+from tidemark.client.records import FetchedBatches
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import Epoch, Offset, TopicPartition
+
+T0 = TopicPartition("t", 0)
+
+
+def fetched(offset: int, size: int = 10) -> FetchedBatches:
+    return FetchedBatches(
+        T0, Offset(offset), Offset(offset + 1), Offset(9), Epoch(0), memoryview(bytes(size))
+    )
+
+
+def test_what_arrived_first_is_handed_out_first() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    for offset in range(3):
+        buffer.put(reading, fetched(offset))
+    assert buffer.buffered_bytes == reading.buffered_bytes == 30
+    taken = [buffer.take(lambda _: True) for _ in range(4)]
+    assert [item and item[1].fetch_offset for item in taken] == [0, 1, 2, None]
+    assert buffer.buffered_bytes == reading.buffered_bytes == 0
+
+
+def test_what_was_fetched_before_a_jump_is_dropped() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    buffer.put(reading, fetched(0))
+    reading.jump(Offset(7))
+    buffer.put(reading, fetched(7))
+    taken = buffer.take(lambda _: True)
+    assert taken is not None
+    assert taken[1].fetch_offset == 7
+    assert buffer.buffered_bytes == reading.buffered_bytes == 0
+
+
+def test_what_is_not_wanted_any_more_is_dropped() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    buffer.put(reading, fetched(0))
+    assert buffer.take(lambda _: False) is None
+    assert buffer.buffered_bytes == 0
+
+
+def test_a_failure_is_told_once_and_before_anything_else() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    buffer.put(reading, fetched(0))
+    buffer.fail(RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    with pytest.raises(RequestError):
+        buffer.take(lambda _: True)
+    assert buffer.take(lambda _: True) is not None
+
+
+def test_a_reading_is_at_its_end_when_all_of_it_was_handed_out() -> None:
+    reading = Reading(T0, Offset(3), Offset(5))
+    reading.fetch_offset = Offset(5)
+    assert (reading.is_fetched, reading.is_at_end) == (True, False)
+    reading.position = Offset(5)
+    assert (reading.is_fetched, reading.is_at_end) == (True, True)
+    assert not Reading(T0, Offset(3), None).is_at_end

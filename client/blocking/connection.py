@@ -1,0 +1,137 @@
+"""One connection to one broker on a plain blocking socket; see the package for what it is for."""
+
+import socket
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from tidemark import __version__
+from tidemark.client.addresses import Address
+from tidemark.client.settings import ClientSettings
+from tidemark.client.wire import Wire
+from tidemark.protocol.errors import ProtocolError, RequestError
+from tidemark.protocol.messages.api_versions import ApiVersionsResponse
+from tidemark.protocol.schema import Message
+
+R = TypeVar("R", bound=Message)
+
+
+class BlockingConnection:
+    """Requests in order, answers in the same order. Not for several threads at a time.
+
+    Any error in the middle of an exchange closes it.
+    """
+
+    def __init__(self, address: Address, sock: socket.socket, settings: ClientSettings) -> None:
+        self.address = address
+        self.wire = Wire(
+            settings.client_id,
+            software_version=__version__,
+            frame_bytes_max=settings.frame_bytes_max,
+            version_max=settings.version_max,
+        )
+        self._socket = sock
+        self._arrived: deque[Message] = deque()
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def version(self, request: type[Message]) -> int:
+        """The version in which a request of this type travels; see `Wire.version`."""
+        return self.wire.version(request)
+
+    def request(self, message: Message, answer: type[R]) -> R:
+        """Send, and wait for the answer. There must be none outstanding.
+
+        Raises `OSError` if the connection is lost or the answer takes too long.
+        """
+        assert self.wire.awaited == 0, "an earlier answer has not been received"
+        self.send(message)
+        return self.receive(answer)
+
+    def send(self, message: Message) -> None:
+        """Send without waiting for the answer, which `receive` gets in its turn."""
+        self._send(self.wire.request(message))
+
+    def receive(self, answer: type[R]) -> R:
+        """The answer to the oldest request that has not been received."""
+        while not self._arrived:
+            self._arrived.extend(self._receive())
+        message = self._arrived.popleft()
+        assert isinstance(message, answer)
+        return message
+
+    def close(self) -> None:
+        """Close it; closing twice is nothing."""
+        self._is_closed = True
+        self._socket.close()
+
+    def negotiate(self) -> None:
+        """Find the common versions; before anything else is sent."""
+        frame: bytes | None = self.wire.hello()
+        while frame is not None:
+            self._send(frame)
+            answer = self.receive(ApiVersionsResponse)
+            try:
+                frame = self.wire.settle_versions(answer)
+            except RequestError as error:
+                raise self._lost(str(error)) from error
+
+    def _send(self, frame: bytes) -> None:
+        try:
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise self._lost(error.strerror or str(error)) from error
+
+    def _receive(self) -> list[Message]:
+        try:
+            count = self._socket.recv_into(self.wire.space())
+            if count == 0:
+                raise self._lost("the broker closed the connection")
+            return self.wire.received(count)
+        except TimeoutError as error:
+            raise self._lost(f"no answer within {self._socket.gettimeout():g} s") from error
+        except ProtocolError as error:
+            raise self._lost(f"what it sent is not Kafka's protocol: {error}") from error
+        except OSError as error:
+            if self._is_closed:
+                raise
+            raise self._lost(error.strerror or str(error)) from error
+
+    def _lost(self, why: str) -> ConnectionError:
+        self.close()
+        return ConnectionError(f"{self.address}: {why}")
+
+
+def open_connection(address: Address, settings: ClientSettings) -> BlockingConnection:
+    """A connection whose versions are settled. Raises `OSError` in one line with the address."""
+    timeout = settings.connect_timeout_seconds
+    try:
+        sock = socket.create_connection((address.host, address.port), timeout)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConnectionError(f"cannot connect to {address}: {reason}") from error
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = BlockingConnection(address, sock, settings)
+    try:
+        connection.negotiate()
+    except BaseException:
+        connection.close()
+        raise
+    sock.settimeout(settings.request_timeout_seconds)
+    return connection
+
+
+@contextmanager
+def connect(
+    host: str, port: int, settings: ClientSettings | None = None
+) -> Iterator[BlockingConnection]:
+    """A connection to one broker for as long as the block."""
+    connection = open_connection(Address(host, port), settings or ClientSettings())
+    try:
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,221 @@
+"""A range of one partition as undecoded record batches, on a blocking socket.
+
+While the caller works on one fetch, the next has been asked for, and waits in the socket's buffer:
+the broker and the network do not stand still, and no more than that is ever ahead.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from tidemark.client.addresses import Address, parse_bootstrap
+from tidemark.client.blocking.connection import BlockingConnection, open_connection
+from tidemark.client.cluster import ClusterView
+from tidemark.client.codes import check
+from tidemark.client.offsets import Isolation
+from tidemark.client.reading import next_offset
+from tidemark.client.records import FetchedBatches
+from tidemark.client.retries import may_pass
+from tidemark.client.settings import ClientSettings
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from tidemark.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from tidemark.protocol.types import NO_EPOCH, Epoch, Offset, TopicPartition
+
+_MAX_WAIT_MS = 500
+
+
+def read_batches(
+    bootstrap: str | Sequence[str],
+    topic_partition: TopicPartition,
+    start: Offset | int,
+    end: Offset | int,
+    *,
+    settings: ClientSettings | None = None,
+    fetch_bytes: int = 4 * 1024 * 1024,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+) -> Iterator[FetchedBatches]:
+    """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
+
+    The last may go on beyond `end`, the first may begin before `start`. Waits for records that are
+    not there yet. Follows the partition when its leader moves. Raises `RequestError`
+    (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
+    after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection.
+    """
+    reader = _RangeReader(
+        parse_bootstrap(bootstrap),
+        topic_partition,
+        Offset(start),
+        Offset(end),
+        settings or ClientSettings(),
+        fetch_bytes,
+        isolation,
+    )
+    try:
+        yield from reader.read()
+    finally:
+        reader.close()
+
+
+class _RangeReader:
+    """The state of `read_batches`: how far it is, and the connection to the leader."""
+
+    def __init__(
+        self,
+        bootstrap: tuple[Address, ...],
+        topic_partition: TopicPartition,
+        start: Offset,
+        end: Offset,
+        settings: ClientSettings,
+        fetch_bytes: int,
+        isolation: Isolation,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._topic_partition = topic_partition
+        self._position = start
+        self._end = end
+        self._settings = settings
+        self._fetch_bytes = fetch_bytes
+        self._isolation = isolation
+        self._random = Random()
+        self._leader: BlockingConnection | None = None
+        self._leader_epoch: Epoch = NO_EPOCH
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._leader is not None:
+            self._leader.close()
+            self._leader = None
+
+    def read(self) -> Iterator[FetchedBatches]:
+        """See `read_batches`."""
+        if self._position >= self._end:
+            return
+        self._ask()
+        while True:
+            fetched = self._answer()
+            if self._position < self._end:
+                self._ask()
+            if fetched is not None:
+                yield fetched
+            if self._position >= self._end:
+                return
+
+    def _ask(self) -> None:
+        """Send the next fetch, if a connection can be had; else `_answer` finds out why not."""
+        try:
+            self._connected().send(self._request())
+        except (OSError, RequestError):
+            self.close()
+
+    def _answer(self) -> FetchedBatches | None:
+        """What the fetch brings; None if there is nothing new. Tried again while that may help."""
+        deadline = time.monotonic() + self._settings.retry_timeout_seconds
+        for pause in self._settings.backoff.delays(self._random):
+            try:
+                leader = self._connected()
+                if leader.wire.awaited == 0:
+                    leader.send(self._request())
+                return self._take(leader.receive(FetchResponse))
+            except (OSError, RequestError) as error:
+                self.close()
+                if not may_pass(error) or time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+        raise AssertionError("the delays have no end")
+
+    def _connected(self) -> BlockingConnection:
+        if self._leader is None:
+            address, self._leader_epoch = self._find_leader()
+            self._leader = open_connection(address, self._settings)
+        return self._leader
+
+    def _find_leader(self) -> tuple[Address, Epoch]:
+        view = self._ask_metadata()
+        partition = view.partition(self._topic_partition)
+        leader = view.leader(self._topic_partition)
+        if partition is None:
+            code = view.errors.get(
+                self._topic_partition.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            raise RequestError(code, str(self._topic_partition))
+        if leader is None:
+            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, str(self._topic_partition))
+        return Address(leader.host, leader.port), partition.leader_epoch
+
+    def _ask_metadata(self) -> ClusterView:
+        failures: list[str] = []
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=self._topic_partition.topic)],
+            allow_auto_topic_creation=False,
+        )
+        for address in self._bootstrap:
+            try:
+                connection = open_connection(address, self._settings)
+                try:
+                    return ClusterView().updated(connection.request(request, MetadataResponse))
+                finally:
+                    connection.close()
+            except OSError as error:
+                failures.append(str(error))
+        raise ConnectionError("; ".join(failures))
+
+    def _request(self) -> FetchRequest:
+        partition = FetchPartition(
+            partition=self._topic_partition.partition,
+            current_leader_epoch=self._leader_epoch,
+            fetch_offset=self._position,
+            partition_max_bytes=self._fetch_bytes,
+        )
+        return FetchRequest(
+            max_wait_ms=_MAX_WAIT_MS,
+            min_bytes=1,
+            max_bytes=self._fetch_bytes,
+            isolation_level=self._isolation,
+            topics=[FetchTopic(topic=self._topic_partition.topic, partitions=[partition])],
+        )
+
+    def _take(self, answer: FetchResponse) -> FetchedBatches | None:
+        check(answer.error_code, f"fetch of {self._topic_partition}")
+        (topic,) = answer.responses
+        (data,) = topic.partitions
+        what = f"{self._topic_partition} at {self._position}"
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset >= 0:
+            what += f" (the log is from {data.log_start_offset} to {data.high_watermark})"
+        check(data.error_code, what)
+        return self._fetched(data)
+
+    def _fetched(self, data: PartitionData) -> FetchedBatches | None:
+        if data.records is None or not len(data.records):
+            return None
+        assert isinstance(data.records, bytes | memoryview)
+        following = next_offset(data.records)
+        if following is None:
+            raise RequestError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"{self._topic_partition} at {self._position}: no whole batch in"
+                f" {len(data.records)} bytes",
+            )
+        start, self._position = self._position, max(following[0], self._position)
+        return FetchedBatches(
+            self._topic_partition,
+            start,
+            self._position,
+            Offset(data.high_watermark),
+            following[1],
+            memoryview(data.records),
+            tuple(
+                (transaction.producer_id, Offset(transaction.first_offset))
+                for transaction in data.aborted_transactions or ()
+            ),
+        )

@@ -14,8 +14,10 @@ from importlib import import_module
 from typing import Final, NamedTuple
 
 import click
+from click.shell_completion import shell_complete
 
 from tidemark import __version__
+from tidemark.cli.output import notice
 from tidemark.cli.session import Session, bootstrap_option
 from tidemark.protocol.errors import TidemarkError
 
@@ -23,6 +25,7 @@ FAILURE: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 128 + 2  # As the shell reports a command that SIGINT ended.
 VERBOSE: Final = frozenset({"-v", "--verbose"})
+COMPLETION: Final = "_TIDEMARK_COMPLETE"
 BROKEN_PIPE: Final = 128 + 13  # And SIGPIPE: `tidemark consume … | head` ends this way.
 
 
@@ -40,6 +43,10 @@ NOUNS: Final = {
     "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
+    "bench": Noun(
+        "tidemark.cli.bench:bench",
+        "Measure throughput, or latency at a steady rate, on a topic of its own.",
+    ),
     "log": Noun("tidemark.cli.log:log", "Look into a partition's files, without a broker."),
 }
 
@@ -88,24 +95,30 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; whatever happens is reported here. Returns the exit status."""
+    if instruction := os.environ.get(COMPLETION):
+        return shell_complete(cli, {}, "tidemark", COMPLETION, instruction)
     try:
-        # click catches `Exit` itself and returns its code; a command that ends returns None.
-        status = cli.main(list(arguments), prog_name="tidemark", standalone_mode=False)
+        # Not `cli.main`, which has its own words for what is reported here.
+        with cli.make_context("tidemark", list(arguments)) as ctx:
+            cli.invoke(ctx)
         sys.stdout.flush()
     except BaseException as error:
         # Looked for by hand, because a failure may come before the options are known. Where it
         # was another option's argument, a traceback too many does no harm.
         return report(error, verbose=not VERBOSE.isdisjoint(arguments))
-    return status if isinstance(status, int) else 0
+    return 0
 
 
 def report(error: BaseException, *, verbose: bool) -> int:
     """Say on standard error what ended the command, in one line; returns its exit status."""
     cause = most_telling(error)
     match cause:
+        case click.exceptions.Exit():
+            return cause.exit_code
         case SystemExit():
             return cause.code if isinstance(cause.code, int) else FAILURE
         case KeyboardInterrupt() | click.Abort():
+            notice("")  # A terminal shows ^C, and the prompt behind it.
             return INTERRUPTED
         case BrokenPipeError():
             _silence_standard_output()
@@ -135,7 +148,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 def _rank(error: BaseException) -> int:
     kinds: tuple[type[BaseException] | tuple[type[BaseException], ...], ...] = (
-        (KeyboardInterrupt, SystemExit, click.Abort),
+        (KeyboardInterrupt, SystemExit, click.Abort, click.exceptions.Exit),
         BrokenPipeError,
         (click.ClickException, TidemarkError),
         OSError,

@@ -15,7 +15,7 @@ from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
 from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
 from tidemark.cli.output import notice, progress
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.cli.streams import read_pieces
+from tidemark.cli.streams import read_piece
 from tidemark.client import Client, Compression, DeliveryFuture, Producer
 
 RECORD_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -94,7 +94,7 @@ def produce(
     lines = LineFormat(
         key=None if key is None else _argument_bytes(key),
         key_delimiter=None if key_delimiter is None else _delimiter(key_delimiter),
-        headers=[_header(header) for header in headers],
+        headers=tuple(map(_header, headers)),
         partition=partition,
         empty_is_null=empty_is_null,
     )
@@ -182,7 +182,7 @@ async def _send_all(
             await deliveries.send(futures)
 
     try:
-        async for piece in read_pieces(plan.file):
+        while piece := await read_piece(plan.file):
             await send(splitter.feed(piece))
             plan.advance(len(piece))
         await send(splitter.finish())

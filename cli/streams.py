@@ -6,7 +6,6 @@ thread that is left behind in one of those would hold its lock when the interpre
 """
 
 import sys
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, BinaryIO, Final
 
@@ -19,11 +18,12 @@ def _unbuffered(stream: BinaryIO) -> Any:  # A RawIOBase, or a test's stream tha
     return getattr(stream, "raw", stream)
 
 
-async def read_pieces(stream: BinaryIO) -> AsyncIterator[bytes]:
-    """What arrives on the stream, piece by piece as it comes, until its end."""
+async def read_piece(stream: BinaryIO) -> bytes:
+    """What arrives on the stream next, `READ_BYTES` at most; nothing at its end."""
     read = partial(_unbuffered(stream).read, READ_BYTES)
-    while piece := await trio.to_thread.run_sync(read, abandon_on_cancel=True):
-        yield piece
+    piece = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+    assert isinstance(piece, bytes)
+    return piece
 
 
 async def write_out(data: bytes) -> None:

@@ -44,6 +44,7 @@ def matches(expected: str, printed: str) -> bool:
 def test_the_examples_do_what_the_page_says(tidemark: BlockingCluster, tmp_path: Path) -> None:
     environment = os.environ | {
         "TIDEMARK_BOOTSTRAP": tidemark.bootstrap,
+        "DATA_DIR": str(tidemark.data_dir),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
     }

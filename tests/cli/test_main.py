@@ -19,7 +19,7 @@ def python(code: str) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun != "serve"])
+@pytest.mark.parametrize("noun", NOUNS)
 def test_the_table_says_of_each_noun_what_the_noun_says_of_itself(noun: str) -> None:
     command = cli.get_command(click.Context(cli), noun)
     assert command is not None

@@ -21,7 +21,7 @@ needs_kcat = pytest.mark.skipif(KCAT is None, reason="kcat is not installed")
 
 @pytest.fixture
 def topic(command: Command, name: str) -> str:
-    assert command("topic", "create", name).status == 0
+    assert command("topic", "create", name, "-p", "1").status == 0
     return name
 
 
@@ -133,9 +133,9 @@ def test_tidemark_reads_what_kcat_wrote(
     kcat(tidemark_session, "-P", "-t", topic, "-K:", "-H", "h=1", "-z", codec, "-l", str(path))
     printed = command("consume", topic, "--exit", "-f", r"%k:%v\n").out
     assert printed == path.read_bytes()
-    assert command("consume", topic, "--max", "1", "-f", "%h{%k=%v} %a{compression}").out == (
-        b"h=1 " + codec.encode()
-    )
+    # librdkafka leaves a batch as it is where compressing it would not make it smaller.
+    printed = command("consume", topic, "--exit", "-f", r"%h{%k=%v} %a{compression}\n").out
+    assert b"h=1 " + codec.encode() in printed.splitlines()
 
 
 def kcat(cluster: BlockingCluster, *arguments: str) -> bytes:

@@ -88,7 +88,7 @@ def test_a_line_that_is_no_record_is_named_and_those_before_it_are_stored(
 
 
 def test_a_record_that_the_broker_refuses_is_one_line(command: Command, name: str) -> None:
-    command("topic", "create", name, "-c", "max.message.bytes=1000")
+    command("topic", "create", name, "-p", "1", "-c", "max.message.bytes=1000")
     done = command("produce", name, stdin=b"x" * 2000)
     assert done.status == 1
     assert "MESSAGE_TOO_LARGE" in done.err
@@ -154,7 +154,7 @@ def test_partitions_can_be_chosen(command: Command, topic: str) -> None:
 
 
 def test_several_topics_at_once(command: Command, topic: str, name: str) -> None:
-    command("topic", "create", f"{name}-b")
+    command("topic", "create", f"{name}-b", "-p", "1")
     command("produce", topic, stdin=b"x\n")
     command("produce", f"{name}-b", stdin=b"y\n")
     printed = command("consume", topic, f"{name}-b", "--exit", "-f", r"%t=%v\n").out

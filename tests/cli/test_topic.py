@@ -36,8 +36,8 @@ def test_create_says_nothing_to_a_script_and_the_topic_is_there(
 def test_a_topic_is_created_twice_only_if_that_is_said_to_be_well(
     command: Command, name: str
 ) -> None:
-    command("topic", "create", name)
-    again = command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
+    again = command("topic", "create", name, "-p", "1")
     assert again.status == 1
     assert "TOPIC_ALREADY_EXISTS" in again.err
     assert command("topic", "create", name, "--if-not-exists").status == 0
@@ -55,7 +55,7 @@ def test_a_dry_run_creates_nothing(command: Command, name: str) -> None:
 def test_a_config_that_cannot_be_is_one_line(
     command: Command, name: str, setting: str, complaint: str
 ) -> None:
-    done = command("topic", "create", name, "-c", setting)
+    done = command("topic", "create", name, "-p", "1", "-c", setting)
     assert done.status == 1
     assert complaint in done.err
     assert done.err.count("\n") == 1
@@ -80,7 +80,7 @@ def test_list_in_every_form(command: Command, name: str) -> None:
 def test_describe_says_in_words_what_an_acknowledged_record_survives(
     command: Command, name: str, flush: str, promise: str
 ) -> None:
-    command("topic", "create", name, "-c", f"flush={flush}")
+    command("topic", "create", name, "-p", "1", "-c", f"flush={flush}")
     text = command("topic", "describe", name).out.decode()
     assert promise in text
     assert f"(flush={flush})" in text
@@ -89,7 +89,7 @@ def test_describe_says_in_words_what_an_acknowledged_record_survives(
 def test_describe_shows_each_partitions_leader_epoch_and_extent(
     command: Command, name: str
 ) -> None:
-    command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
     command("produce", name, stdin=b"a\nb\n")
     command("topic", "trim", name, "--before", "1", "--yes")
     lines = command("topic", "describe", name).out.decode().splitlines()
@@ -101,13 +101,13 @@ def test_describe_shows_each_partitions_leader_epoch_and_extent(
 
 
 def test_wide_shows_the_configs_that_are_default_too(command: Command, name: str) -> None:
-    command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
     assert b"segment.bytes" not in command("topic", "describe", name).out
     assert b"segment.bytes" in command("topic", "describe", name, "-o", "wide").out
 
 
 def test_alter_changes_what_is_named_and_leaves_the_rest(command: Command, name: str) -> None:
-    command("topic", "create", name, "-c", "flush=os", "-c", "retention.ms=1000")
+    command("topic", "create", name, "-p", "1", "-c", "flush=os", "-c", "retention.ms=1000")
     assert command("topic", "alter", name, "-c", "retention.bytes=5", "-d", "flush").status == 0
     assert configs(command, name) == {"retention.ms": "1000", "retention.bytes": "5"}
     assert command("topic", "alter", name, "-c", "retention.bytes=6", "--dry-run").status == 0
@@ -116,7 +116,7 @@ def test_alter_changes_what_is_named_and_leaves_the_rest(command: Command, name:
 
 @pytest.mark.parametrize("how", [["--add", "2"], ["--total", "3"]])
 def test_partitions_are_added(command: Command, name: str, how: list[str]) -> None:
-    command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
     assert command("topic", "add-partitions", name, *how).status == 0
     partitions = described(command, name)["partitions"]
     assert isinstance(partitions, list)
@@ -129,7 +129,7 @@ def test_a_topic_does_not_shrink(command: Command, name: str) -> None:
 
 
 def test_trim_shows_what_goes_and_asks_for_a_word(command: Command, name: str) -> None:
-    command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
     command("produce", name, stdin=b"a\nb\nc\n")
     looked = command("topic", "trim", name, "--before", "-1", "--dry-run")
     assert looked.status == 0
@@ -143,7 +143,7 @@ def test_trim_shows_what_goes_and_asks_for_a_word(command: Command, name: str) -
 
 
 def test_trim_knows_which_partitions_there_are(command: Command, name: str) -> None:
-    command("topic", "create", name)
+    command("topic", "create", name, "-p", "1")
     done = command("topic", "trim", name, "--before", "end", "-p", "7", "--yes")
     assert done.status == 1
     assert f"{name} has no partition 7" in done.err

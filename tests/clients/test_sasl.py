@@ -1,0 +1,103 @@
+"""Clients prove who they are, each in its own way; those that cannot are not served."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError as AiokafkaError
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+USER, PASSWORD = "ada", "an ünusual password"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A broker that has users."""
+    data_dir: Path = tmp_path_factory.mktemp("sasl") / "data"
+    with open_broker_process(data_dir, settings={"users": f"{USER}:{PASSWORD}"}) as process:
+        yield process
+
+
+def with_librdkafka(bootstrap: str, mechanism: str, password: str) -> None:
+    client = AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": USER,
+            "sasl.password": password,
+            "log_level": 0,
+        }
+    )
+    client.list_topics(timeout=4)
+
+
+# kafka-python and aiokafka ship no types: what they take and hand out is `Any`.
+def _python_settings(bootstrap: str, mechanism: str, password: str) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": USER,
+        "sasl_plain_password": password,
+        "request_timeout_ms": 4000,
+    }
+
+
+def with_kafka_python(bootstrap: str, mechanism: str, password: str) -> None:
+    settings = _python_settings(bootstrap, mechanism, password)
+    with closing(KafkaAdminClient(**settings, bootstrap_timeout_ms=4000)) as client:
+        client.list_topics()
+
+
+def with_aiokafka(bootstrap: str, mechanism: str, password: str) -> None:
+    async def list_topics() -> None:
+        client = AIOKafkaAdminClient(**_python_settings(bootstrap, mechanism, password))
+        try:
+            await client.start()
+            await client.list_topics()
+        finally:
+            await client.close()
+
+    asyncio.run(asyncio.wait_for(list_topics(), 20))
+
+
+CLIENTS = [with_librdkafka, with_kafka_python, with_aiokafka]
+REFUSALS = (KafkaException, KafkaError, AiokafkaError, TimeoutError)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_knows_the_password_is_served(
+    guarded: BrokerProcess, client: Callable[[str, str, str], None], mechanism: str
+) -> None:
+    client(guarded.bootstrap, mechanism, PASSWORD)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_does_not_is_refused(
+    guarded: BrokerProcess, client: Callable[[str, str, str], None], mechanism: str
+) -> None:
+    with pytest.raises(REFUSALS):
+        client(guarded.bootstrap, mechanism, "guess")
+
+
+def test_a_client_that_proves_nothing_is_cut_off(guarded: BrokerProcess) -> None:
+    host, _, port = guarded.bootstrap.rpartition(":")
+    # Metadata version 0, for no topic: the smallest request that asks for something.
+    metadata = b"\0\0\0\x0e" + b"\0\x03\0\0\0\0\0\x01\xff\xff" + b"\0\0\0\0"
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(metadata)
+        assert client.recv(1) == b""

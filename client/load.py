@@ -1,0 +1,175 @@
+"""Load for measuring a cluster: full speed in either direction, and latency at a steady rate.
+
+Works against any broker that speaks the protocol. Latency is measured from the moment a record was
+*due*, not from when it was sent, so that a stall counts for all the records it delays.
+"""
+
+import random
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import trio
+
+from tidemark.client.client import Client
+from tidemark.client.producer import DeliveryFuture
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Offset
+
+Acks = Literal["all", 0, 1, -1]
+Progress = Callable[[int], None]
+
+_DUE: Final = struct.Struct(">d")
+_RANDOM_SHARE: Final = 2  # every second byte, so that compression has something to do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What is written: `records` of `record_bytes` in batches of about `batch_bytes`."""
+
+    topic: str
+    partitions: int
+    records: int
+    record_bytes: int = 100
+    batch_bytes: int = 16 * 1024
+    acks: Acks = "all"
+    compression: Compression = Compression.NONE
+
+    def __post_init__(self) -> None:
+        if self.record_bytes < _DUE.size:
+            raise ValueError(f"a record of a load has at least {_DUE.size} bytes")
+
+    @property
+    def batch_records(self) -> int:
+        return max(1, self.batch_bytes // self.record_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughput:
+    """What went through, and how long it took. `size_bytes` counts record values only."""
+
+    records: int
+    size_bytes: int
+    seconds: float
+
+    @property
+    def records_per_second(self) -> float:
+        return self.records / self.seconds
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self.size_bytes / self.seconds
+
+
+async def produce(client: Client, load: Load, progress: Progress = lambda _: None) -> Throughput:
+    """Write the load as ready batches, round robin over the partitions, as fast as it is taken."""
+    batch = encode_batch(sample_records(load), compression=load.compression)
+    batches = -(-load.records // load.batch_records)
+    async with client.producer(
+        acks=load.acks, idempotent=False, request_bytes_max=max(1 << 20, len(batch) + 1024)
+    ) as producer:
+        await (await producer.send_batch(load.topic, 0, batch)).wait()  # connects, and warms
+        start = time.perf_counter()
+        last: list[DeliveryFuture | None] = [None] * load.partitions
+        for number in range(batches):
+            partition = number % load.partitions
+            last[partition] = await producer.send_batch(load.topic, partition, batch)
+            progress(load.batch_records * load.record_bytes)
+        for delivery in last:
+            if delivery is not None:
+                await delivery.wait()
+        seconds = time.perf_counter() - start
+    records = batches * load.batch_records
+    return Throughput(records=records, size_bytes=records * load.record_bytes, seconds=seconds)
+
+
+async def consume(client: Client, load: Load, progress: Progress = lambda _: None) -> Throughput:
+    """Read the topic from its beginning to its end, counting records by batch headers."""
+    records = 0
+    start = time.perf_counter()
+    async with client.consumer(load.topic, until_end=True) as consumer:
+        while (fetched := await consumer.fetch_batches()) is not None:
+            counted = sum(header.record_count for _, header in iter_headers(fetched.data))
+            records += counted
+            progress(counted * load.record_bytes)
+    seconds = time.perf_counter() - start
+    return Throughput(records=records, size_bytes=records * load.record_bytes, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """Sorted, in seconds: from when a record was due to its acknowledgement, and to its arrival."""
+
+    acknowledged: Sequence[float]
+    delivered: Sequence[float]
+
+
+async def steady(
+    client: Client, load: Load, *, rate: float, progress: Progress = lambda _: None
+) -> Latencies:
+    """Send `load.records` single records, `rate` a second, and read them as they come."""
+    acknowledged: list[float] = []
+    delivered: list[float] = []
+
+    async def read(*, task_status: trio.TaskStatus[None]) -> None:
+        async with client.consumer(load.topic, start="end") as consumer:
+            await consumer.end_offsets()
+            task_status.started()
+            while len(delivered) < load.records:
+                for record in await consumer.fetch():
+                    (due,) = _DUE.unpack_from(record.value or bytes(_DUE.size))
+                    delivered.append(time.perf_counter() - due)
+
+    async def acknowledge(delivery: DeliveryFuture, due: float) -> None:
+        await delivery.wait()
+        acknowledged.append(time.perf_counter() - due)
+
+    async with trio.open_nursery() as nursery, client.producer(acks=load.acks) as producer:
+        await nursery.start(read)
+        begin = time.perf_counter() + 0.1
+        padding = bytes(load.record_bytes - _DUE.size)
+        for number in range(load.records):
+            due = begin + number / rate
+            await trio.sleep(max(0.0, due - time.perf_counter()))
+            partition = number % load.partitions
+            value = _DUE.pack(due) + padding
+            delivery = await producer.send(load.topic, value, partition=partition)
+            nursery.start_soon(acknowledge, delivery, due)
+            progress(load.record_bytes)
+    return Latencies(acknowledged=sorted(acknowledged), delivered=sorted(delivered))
+
+
+def sample_records(load: Load) -> list[Record]:
+    """One batch's records: values of which every other byte is random, the same in every run."""
+    source = random.Random(load.record_bytes)
+    value = bytearray(load.record_bytes)
+    records = []
+    for offset in range(load.batch_records):
+        value[::_RANDOM_SHARE] = source.randbytes(len(value[::_RANDOM_SHARE]))
+        records.append(
+            Record(
+                offset=Offset(offset),
+                timestamp_ms=time.time_ns() // 1_000_000,
+                key=None,
+                value=bytes(value),
+            )
+        )
+    return records
+
+
+async def make_topic(client: Client, load: Load, configs: dict[str, str] | None = None) -> None:
+    """Create the topic. Raises `RequestError` TOPIC_ALREADY_EXISTS, to spare what is there."""
+    await client.admin.create_topic(load.topic, partitions=load.partitions, configs=configs)
+    while True:  # another broker may not know it yet
+        try:
+            await client.admin.describe_topic(load.topic)
+            return
+        except RequestError as error:
+            if not error.retriable:
+                raise
+            await trio.sleep(0.05)

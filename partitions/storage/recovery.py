@@ -252,8 +252,9 @@ class Recovery:
     ) -> None:
         """End the log at a position of one segment: the crash left nothing whole behind it.
 
-        The order bears a second crash: later segments go first and newest first, so that no gap
-        arises; index files of the cut segment go before its bytes, for they would be wrong.
+        The order bears a second crash. The later segments' names are gone for good before the log
+        grows to where they begin, or one that came back would continue it. Index files and
+        snapshots that speak of what is cut are gone for good before it is.
         """
         path = segments[number].path
         if end_offset < self._recovery_point:

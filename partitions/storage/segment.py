@@ -106,10 +106,14 @@ class Segment:
         return self._index if isinstance(self._index, GrowingIndex) else None
 
     def use_index(self, index: GrowingIndex | None) -> None:
-        """Take `index` for this segment's; `None`: the files hold it."""
-        self._index = index
+        """Take `index` for this segment's; `None`: the files hold it.
+
+        Any thread may call it. The files are forgotten first: who finds no index here must not
+        be given files that were replaced.
+        """
         self._readers.forget(self.index_path)
         self._readers.forget(self.time_index_path)
+        self._index = index
 
     def forget_files(self) -> None:
         """The files are going away: keep none of them open for others."""

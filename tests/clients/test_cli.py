@@ -32,7 +32,7 @@ def test_topics(bootstrap: str, topic: str) -> None:
     tidemark(bootstrap, "topic", "add-partitions", topic, "--total", "5")
     assert len(described(bootstrap, "topic", "describe", topic)["partitions"]) == 5
     refused = tidemark(bootstrap, "topic", "create", topic, status=1)
-    assert b"already exists" in refused
+    assert b"TOPIC_ALREADY_EXISTS" in refused
     assert refused.count(b"\n") == 1
     tidemark(bootstrap, "topic", "delete", topic)
     assert topic not in [row["name"] for row in described(bootstrap, "topic", "list")]

@@ -1,0 +1,158 @@
+"""How far is the broker from what this machine can do?
+
+A load client that costs next to nothing drives one connection, five requests in flight, and the
+same client drives the bare loop: the least that a broker in Python must do with the same bytes.
+Fetching is held to a `sendfile` over loopback. Broker and limit are measured in turn, in pairs, so
+that a noisy neighbour disturbs both.
+"""
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.harness import Row
+from benchmarks.limits import loopback_sendfile
+from benchmarks.raw_client import (
+    Load,
+    batch_of,
+    create_topic,
+    fetch_load,
+    produce_frame,
+    produce_load,
+)
+from tidemark.protocol.records.header import read_header
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+RUNS = 5
+Address = tuple[str, int]
+
+# Bytes of a batch, bytes of its records, requests in a run.
+_ONE_RECORD = (1_100, 1_000, 20_000)
+_SMALL = (16_384, 1_000, 20_000)
+_LARGE = (1_000_000, 1_000, 1_500)
+
+
+def measure(directory: Path) -> list[Row]:
+    """The rows for produce and fetch at `flush=os`, and for produce at `flush=commit`."""
+    with (
+        open_broker_process(directory / "broker") as broker,
+        bare_loop(directory / "bare") as bare,
+    ):
+        address = address_of(broker)
+        return [
+            _requests(address, "one 1 KB record", _ONE_RECORD, aim=12_000),
+            _requests(address, "16 KB", _SMALL, aim=15_000),
+            _against_bare_loop(address, bare, "os", "1 MB", _LARGE, aim=0.5),
+            _against_bare_loop(address, bare, "os", "16 KB", _SMALL, aim=None),
+            _against_bare_loop(address, bare, "commit", "1 MB", _LARGE, aim=None),
+            _against_bare_loop(address, bare, "commit", "16 KB", _SMALL, aim=None),
+            _fetch(address, directory),
+        ]
+
+
+def _requests(address: Address, case: str, shape: tuple[int, int, int], *, aim: float) -> Row:
+    run = _producer(address, f"requests-{shape[0]}", "os", shape)
+    run()
+    rates = [run().requests_per_second for _ in range(RUNS)]
+    return Row(
+        question="produce, flush=os",
+        case=f"{case}, 1 connection, 5 in flight",
+        value=statistics.median(rates),
+        unit="requests/s",
+        runs=RUNS,
+        aim=aim,
+    )
+
+
+def _against_bare_loop(
+    address: Address,
+    bare: Address,
+    flush: str,
+    case: str,
+    shape: tuple[int, int, int],
+    *,
+    aim: float | None,
+) -> Row:
+    batch_bytes, record_bytes, requests = shape
+    run = _producer(address, f"bare-{flush}-{batch_bytes}", flush, shape)
+    frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
+
+    def run_bare() -> Load:
+        return produce_load(bare, frame, requests=requests, check=lambda _: None)
+
+    rate, ratio = in_pairs(lambda: run().bytes_per_second, lambda: run_bare().bytes_per_second)
+    return Row(
+        question=f"produce, flush={flush}",
+        case=f"{case} requests, 1 connection, 5 in flight",
+        value=rate / 1e6,
+        unit="MB/s",
+        runs=RUNS,
+        against="the bare loop",
+        ratio=ratio,
+        aim=aim,
+    )
+
+
+def _fetch(address: Address, directory: Path) -> Row:
+    batch_bytes, record_bytes, requests = _LARGE
+    batch = batch_of(batch_bytes, record_bytes=record_bytes)
+    create_topic(address, "fetched", flush="os")
+    written = produce_load(address, produce_frame("fetched", batch, acks=-1), requests=requests - 1)
+    end_offset = requests * read_header(batch).record_count
+
+    def run() -> float:
+        load = fetch_load(address, "fetched", end_offset=end_offset, bytes_max=8 << 20)
+        return load.bytes_per_second
+
+    rate, ratio = in_pairs(
+        run, lambda: loopback_sendfile(directory, size_bytes=written.size_bytes, runs=1)
+    )
+    return Row(
+        question="fetch",
+        case="the same data, 1 connection, 8 MB a fetch",
+        value=rate / 1e6,
+        unit="MB/s",
+        runs=RUNS,
+        against="loopback sendfile",
+        ratio=ratio,
+        aim=0.6,
+    )
+
+
+def _producer(
+    address: Address, topic: str, flush: str, shape: tuple[int, int, int]
+) -> Callable[[], Load]:
+    batch_bytes, record_bytes, requests = shape
+    create_topic(address, topic, flush=flush)
+    frame = produce_frame(topic, batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
+    return lambda: produce_load(address, frame, requests=requests)
+
+
+def in_pairs(measured: Callable[[], float], limit: Callable[[], float]) -> tuple[float, float]:
+    """The median of `measured`, and of its ratio to `limit`, over `RUNS` pairs after a warm one."""
+    measured(), limit()
+    pairs = [(measured(), limit()) for _ in range(RUNS)]
+    return (
+        statistics.median(value for value, _ in pairs),
+        statistics.median(value / bound for value, bound in pairs),
+    )
+
+
+def address_of(broker: BrokerProcess) -> Address:
+    host, _, port = broker.bootstrap.rpartition(":")
+    return host, int(port)
+
+
+@contextmanager
+def bare_loop(path: Path) -> Iterator[Address]:
+    """The bare loop in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.bare_loop", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield "127.0.0.1", int(process.stdout.readline())
+        finally:
+            process.kill()

@@ -1,0 +1,56 @@
+"""How fast does a broker start, and how much memory does it hold, idle and loaded?"""
+
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.against_limits import address_of
+from benchmarks.harness import Row
+from benchmarks.raw_client import batch_of, create_topic, produce_frame, produce_load
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+RUNS = 5
+
+
+def measure(directory: Path) -> Iterator[Row]:
+    """Start to the first acknowledged record, and resident memory."""
+    yield Row(
+        question="start to first acknowledged record",
+        case="empty directory, topic created on the way, flush=commit",
+        value=statistics.median(_first_ack(directory / f"start-{n}") for n in range(RUNS)),
+        unit="s",
+        runs=RUNS,
+        aim=1.0,
+        at_most=True,
+    )
+    with open_broker_process(directory / "memory") as broker:
+        time.sleep(2)
+        yield _memory(broker, "idle", aim=80)
+        create_topic(address_of(broker), "loaded", partitions=16, flush="os")
+        frame = produce_frame("loaded", batch_of(1_000_000), acks=-1)
+        produce_load(address_of(broker), frame, requests=1_000, connections=8)
+        yield _memory(broker, "after 1 GB through 8 connections", aim=None)
+
+
+def _first_ack(data_dir: Path) -> float:
+    """Seconds from starting the process to the answer to one record."""
+    frame = produce_frame("first", batch_of(100, record_bytes=100), acks=-1)
+    start = time.perf_counter()
+    with open_broker_process(data_dir) as broker:
+        create_topic(address_of(broker), "first", flush="commit")
+        produce_load(address_of(broker), frame, requests=0)  # its check is one acknowledged record
+        return time.perf_counter() - start
+
+
+def _memory(broker: BrokerProcess, case: str, *, aim: float | None) -> Row:
+    status = Path(f"/proc/{broker.pid}/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return Row(
+        question="resident memory",
+        case=case,
+        value=int(resident.split()[1]) / 1024,
+        unit="MiB",
+        aim=aim,
+        at_most=True,
+    )

@@ -53,7 +53,6 @@ class Log:
     __slots__ = (
         "_active",
         "_begun_end",
-        "_directory_changed",
         "_home",
         "_index",
         "_is_ragged",
@@ -143,7 +142,6 @@ class Log:
         self._state = SyncState()
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
-        self._directory_changed = bool(self._unsynced)
         self._begun_end = self.end_offset
 
     def __repr__(self) -> str:
@@ -177,7 +175,7 @@ class Log:
     def needs_sync(self) -> bool:
         """Whether a roll has left something to be written: worth a sync in the background,
         even where nobody waits for one, for it bounds what a crash makes the next start do."""
-        return bool(self._unsynced or self._directory_changed)
+        return bool(self._unsynced)
 
     # Appending
 
@@ -253,7 +251,6 @@ class Log:
             self._snapshots.append(PendingSnapshot(self.end_offset, self._take_snapshot()))
         self._unsynced.append(sealed)
         self._sealed_bytes += sealed.size_bytes
-        self._directory_changed = True
         self._use_active(active)
         self._segments.append(active)
         return active
@@ -278,12 +275,10 @@ class Log:
             files=tuple(files),
             sealed=tuple(self._unsynced),
             snapshots=tuple(self._snapshots),
-            directory=self._directory_changed,
             end_offset=self.end_offset,
         )
         self._unsynced = []
         self._snapshots = []
-        self._directory_changed = False
         self._begun_end = self.end_offset
         return capture
 
@@ -411,7 +406,6 @@ class Log:
             self._home.cut_segment(self._segments[-1], offset)
         self._use_cut(self._segments[-1])
         self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
-        self._directory_changed = True
         self._snapshots = []
 
     def _use_cut(self, active: Segment) -> None:
@@ -439,7 +433,7 @@ class Log:
             self._home.sync()
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
-        self._unsynced, self._snapshots, self._directory_changed = [], [], False
+        self._unsynced, self._snapshots = [], []
         self.start_offset = self.end_offset = self._begun_end = offset
 
     # Closing

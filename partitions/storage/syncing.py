@@ -43,10 +43,9 @@ class SyncCapture:
     files: tuple[File, ...]
     """With unsynced bytes; older segments first."""
     sealed: tuple[Segment, ...]
-    """Rolled since the last capture: their indexes are complete now, and are written."""
+    """Rolled since the last capture: their indexes are complete now, and are written; and the
+    names of the segments that followed them are not yet on the disk."""
     snapshots: tuple[PendingSnapshot, ...]
-    directory: bool
-    """Whether names in the directory changed."""
     end_offset: Offset
 
     def sync(self) -> Offset:
@@ -58,15 +57,15 @@ class SyncCapture:
         try:
             for file in self.files:
                 file.sync()
-            if self.sealed or self.snapshots or self.directory:
-                self._sync_directory()
+            if self.sealed:
+                self._finish_rolls()
         except OSError as error:
             self.state.failure = error
             raise
         return self.end_offset
 
-    def _sync_directory(self) -> None:
-        """Write what a roll left to be written, then make all names durable."""
+    def _finish_rolls(self) -> None:
+        """Write what they left to be written, then make all names durable."""
         with self.state.lock:
             if self.generation != self.state.generation:
                 return

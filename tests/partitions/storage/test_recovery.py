@@ -61,6 +61,9 @@ def everything(log: Log) -> bytes:
     return b"".join(parts)
 
 
+OVERSHOOTING = (0).to_bytes(4) + (3 * len(batch(0, size=20))).to_bytes(4)
+"""An index entry that gives the first offset the place of the last batch."""
+
 WHOLE = b"".join(batch(number, size=20) for number in range(20))
 BATCH_BYTES = len(batch(0, size=20))
 
@@ -163,7 +166,7 @@ def test_a_segment_torn_at_its_first_byte_is_removed_whole() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-@pytest.mark.parametrize("content", [None, b"", b"\0" * 24, b"\x7f" * 24, b"abc"])
+@pytest.mark.parametrize("content", [None, b"", b"\0" * 24, b"\x7f" * 24, b"abc", OVERSHOOTING])
 @pytest.mark.parametrize("recovery_point", [20, 19])
 def test_indexes_that_are_missing_or_wrong_change_no_answer(
     suffix: str, content: bytes | None, recovery_point: int

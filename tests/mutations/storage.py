@@ -1,0 +1,240 @@
+"""What keeps records on the disk, or tells honestly that they are not there."""
+
+from tests.mutations import Mutation
+
+
+def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """A mutation of a module of storage, killed by one of its tests."""
+    return Mutation(
+        name=name,
+        file=f"partitions/storage/{file}",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/storage/{killed_by}",
+    )
+
+
+MUTATIONS = (
+    # Recovery
+    _rule(
+        "recovery checks the CRC of what may not have been synced",
+        "recovery.py",
+        old="                    check_crc(data, header)\n",
+        new="",
+        killed_by="test_crash_at_every_byte.py::test_every_bit_of_a_tail_is_checked",
+    ),
+    _rule(
+        "recovery checks that offsets follow each other",
+        "recovery.py",
+        old="        if header.base_offset != expected:\n",
+        new="        if False:\n",
+        killed_by="test_crash_at_every_byte.py::test_every_bit_of_a_tail_is_checked",
+    ),
+    _rule(
+        "recovery checks that leader epochs do not go back",
+        "recovery.py",
+        old="        if epoch < self._epoch:\n",
+        new="        if False:\n",
+        killed_by="test_recovery.py::test_a_leader_epoch_that_goes_back_is_not_believed",
+    ),
+    _rule(
+        "recovery does not believe an epoch that was never opened",
+        "recovery.py",
+        old="        if self._epoch_max is not None and epoch > self._epoch_max:\n",
+        new="        if False:\n",
+        killed_by="test_crash_at_every_byte.py::test_every_bit_of_a_tail_is_checked",
+    ),
+    _rule(
+        "corruption below the recovery point is refused, not cut",
+        "recovery.py",
+        old="        if end_offset < self._recovery_point:\n            raise corrupt(",
+        new="        if False:\n            raise corrupt(",
+        killed_by="test_recovery.py::test_corruption_in_the_middle_does_not_shorten_the_log",
+    ),
+    _rule(
+        "a log shorter than what was synced is refused",
+        "recovery.py",
+        old="        if end_offset < self._recovery_point:\n            raise StorageError(",
+        new="        if False:\n            raise StorageError(",
+        killed_by="test_recovery.py::test_a_log_that_is_shorter_than_what_was_synced_is_refused",
+    ),
+    _rule(
+        "segments below the recovery point must join",
+        "recovery.py",
+        old="        if end_offset != following:\n",
+        new="        if False:\n",
+        killed_by="test_recovery.py::test_a_missing_segment_is_refused_and_the_rest_left_untouched",
+    ),
+    _rule(
+        "what recovery kept is synced",
+        "recovery.py",
+        old="            file.sync()\n",
+        new="",
+        killed_by="test_crash_at_every_byte.py::test_what_recovery_kept_is_durable_at_once",
+    ),
+    _rule(
+        "a removal that a crash interrupted is finished",
+        "recovery.py",
+        old="        while len(segments) > 1 and segments[1].base_offset <= self._start_offset:\n",
+        new="        while False:\n",
+        killed_by="test_recovery.py"
+        "::test_segments_below_the_log_start_are_removed_even_with_a_gap_between_them",
+    ),
+    _rule(
+        "no snapshot above the recovery point is believed",
+        "recovery.py",
+        old="            if offset > self._recovery_point:\n",
+        new="            if False:\n",
+        killed_by="test_snapshots.py::test_a_snapshot_above_the_recovery_point_is_not_believed",
+    ),
+    _rule(
+        "a snapshot's CRC is checked",
+        "snapshots.py",
+        old=" or _CRC.unpack_from(data)[0] != crc32c(payload)",
+        new="",
+        killed_by="test_snapshots.py::test_a_damaged_snapshot_costs_time_and_nothing_else",
+    ),
+    # Syncing
+    _rule(
+        "a sync covers the segments that were rolled since the last",
+        "log.py",
+        old="        files = [segment.writer for segment in self._unsynced if segme"
+        "nt.writer is not None]\n",
+        new="        files = []\n",
+        killed_by="test_syncing.py::test_a_roll_while_a_sync_is_under_way_is_covered_by_the_next",
+    ),
+    _rule(
+        "a new segment's name is synced before it counts",
+        "syncing.py",
+        old="            if self.sealed:\n",
+        new="            if False:\n",
+        killed_by="test_syncing.py::test_a_new_segments_name_is_synced_before_it_counts",
+    ),
+    _rule(
+        "the directory is synced after what a roll wrote",
+        "syncing.py",
+        old="            self.home.sync()\n",
+        new="",
+        killed_by="test_syncing.py::test_a_new_segments_name_is_synced_before_it_counts",
+    ),
+    _rule(
+        "after a failed sync nothing is synced any more",
+        "syncing.py",
+        old="            self.state.failure = error\n",
+        new="",
+        killed_by="test_syncing.py::test_a_failed_sync_is_reported_and_never_followed_by_another",
+    ),
+    _rule(
+        "nothing is written for a log that has gone",
+        "syncing.py",
+        old="            if self.generation != self.state.generation:\n",
+        new="            if False:\n",
+        killed_by="test_syncing.py::test_a_sync_after_the_files_went_away_writes_nothing",
+    ),
+    _rule(
+        "a file is synced before it is renamed into its place",
+        "files.py",
+        old="    file.sync()\n    files.rename(temporary, path)\n",
+        new="    files.rename(temporary, path)\n",
+        killed_by="test_syncing.py::test_an_index_file_is_all_there_or_not_at_all",
+    ),
+    # Appending
+    _rule(
+        "an append that failed is cut back",
+        "log.py",
+        old="        writer.truncate(self._active.size_bytes)\n        self._is_ragged = False\n",
+        new="",
+        killed_by="test_disk_full.py::test_an_append_that_does_not_fit_leaves_nothing_behind",
+    ),
+    _rule(
+        "a tail that could not be cut back is cut before the next append",
+        "log.py",
+        old="        if writer is None or self._is_ragged:\n",
+        new="        if writer is None:\n",
+        killed_by="test_disk_full.py"
+        "::test_a_tail_that_could_not_be_cut_back_is_cut_before_the_next_append",
+    ),
+    # Truncation and removal
+    _rule(
+        "a truncation is synced before anything is appended",
+        "home.py",
+        old="        segment.writer.sync()\n",
+        new="",
+        killed_by="test_syncing.py::test_a_truncation_is_durable_before_anything_is_appended",
+    ),
+    _rule(
+        "a truncation removes the snapshots of what is gone",
+        "home.py",
+        old="        self.snapshots.remove_above(end_offset)\n",
+        new="",
+        killed_by="test_snapshots.py::test_a_truncation_removes_snapshots_of_what_is_gone",
+    ),
+    _rule(
+        "segments are removed one by one, oldest first",
+        "retention.py",
+        old="            self.home.remove_files(segment)\n            self.home.sync()\n",
+        new="            self.home.remove_files(segment)\n        self.home.sync()\n",
+        killed_by="test_syncing.py::test_a_crash_during_a_removal_leaves_no_gap",
+    ),
+    _rule(
+        "retention removes only what is committed",
+        "retention.py",
+        old="        if segment.end_offset > end_offset:\n",
+        new="        if False:\n",
+        killed_by="test_retention.py::test_nothing_goes_that_is_not_committed",
+    ),
+    _rule(
+        "a timestamp in the future is not believed",
+        "retention.py",
+        old="else min(largest.timestamp_ms, modified_ms)",
+        new="else largest.timestamp_ms",
+        killed_by="test_retention.py"
+        "::test_a_timestamp_in_the_future_does_not_keep_a_segment_for_ever",
+    ),
+    # Looking up
+    _rule(
+        "an index lookup never overshoots",
+        "index.py",
+        old="        return self._entry(bisect_right(self._offsets, offset - self.b"
+        "ase_offset) - 1)\n",
+        new="        at = bisect_right(self._offsets, offset - self.base_offset)\n"
+        "        return self._entry(min(at, len(self._offsets) - 1))\n",
+        killed_by="test_index.py::test_an_offset_lookup_never_overshoots",
+    ),
+    _rule(
+        "an index that is rewound forgets what is gone",
+        "index.py",
+        old="        del self._offsets[kept:], self._positions[kept:]\n",
+        new="",
+        killed_by="test_index.py::test_an_index_that_was_rewound_is_as_if_it_had_never_known_more",
+    ),
+    _rule(
+        "an index file's entry is checked before it is followed",
+        "segment.py",
+        old="        if isinstance(self._index, StoredIndex) and not self._is_true(entry):\n",
+        new="        if False:\n",
+        killed_by="test_recovery.py::test_indexes_that_are_missing_or_wrong_change_no_answer",
+    ),
+    # The data directory
+    _rule(
+        "state.db syncs every commit",
+        "state_db.py",
+        old="PRAGMA synchronous = FULL",
+        new="PRAGMA synchronous = NORMAL",
+        killed_by="test_state_db.py::test_a_commit_is_synced",
+    ),
+    _rule(
+        "a transaction that fails changes nothing",
+        "state_db.py",
+        old="                connection.rollback()\n",
+        new="                connection.commit()\n",
+        killed_by="test_state_db.py::test_a_transaction_that_fails_changes_nothing",
+    ),
+    _rule(
+        "one broker at a time uses a data directory",
+        "files.py",
+        old="            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        new="            pass\n",
+        killed_by="test_directory.py::test_a_second_broker_is_told_whose_it_is",
+    ),
+)

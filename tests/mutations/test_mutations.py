@@ -1,0 +1,47 @@
+"""The tables of mutations say what is so."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mutations import Mutation, all_mutations
+from tests.mutations.runner import ROOT, mutated
+
+
+def _name(mutation: Mutation) -> str:
+    return mutation.name.replace(" ", "-")
+
+
+every_mutation = pytest.mark.parametrize("mutation", all_mutations(), ids=_name)
+
+
+@every_mutation
+def test_a_mutation_changes_one_place_and_leaves_python(mutation: Mutation) -> None:
+    text = (ROOT / mutation.file).read_text()
+    assert mutated(text, mutation) != text
+    ast.parse(mutated(text, mutation))
+
+
+@every_mutation
+def test_the_test_that_notices_exists(mutation: Mutation) -> None:
+    file, *names = mutation.killed_by.split("::")
+    known = set(_names_in(ast.parse((ROOT / file).read_text())))
+    assert {name.partition("[")[0] for name in names[:1]} <= known
+
+
+def _names_in(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
+
+
+def test_a_stale_table_is_noticed() -> None:
+    mutation = Mutation(name="rule", file="a.py", old="x", new="y", killed_by="t.py::test")
+    with pytest.raises(ValueError, match="occurs 2 times"):
+        mutated("x x", mutation)

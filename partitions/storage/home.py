@@ -36,8 +36,8 @@ class LogHome:
     def create_segment(self, base_offset: Offset) -> Segment:
         """An empty segment, open for writing; its name is durable once the directory is synced."""
         segment = self.segment(base_offset, end_offset=base_offset, size_bytes=0)
-        segment.writer = self.files.create(segment.path)
         self.remove_index(segment)
+        segment.writer = self.files.create(segment.path)
         return segment
 
     def remove_index(self, segment: Segment) -> None:

@@ -245,10 +245,15 @@ class Log:
     def _roll(self) -> Segment:
         """Begin a new segment. The old one is synced, and its indexes written, by the next sync."""
         self._refuse_after_failure()
-        sealed = self._active
-        active = self._home.create_segment(self.end_offset)
+        if self._is_ragged:
+            self._open_writer()
+        sealed, snapshots = self._active, self._snapshots
         if self._take_snapshot is not None:
-            self._snapshots.append(PendingSnapshot(self.end_offset, self._take_snapshot()))
+            snapshots = [*snapshots, PendingSnapshot(self.end_offset, self._take_snapshot())]
+        # Last of what can fail: were the roll given up after it, the old segment would grow past
+        # the offset where this one begins.
+        active = self._home.create_segment(self.end_offset)
+        self._snapshots = snapshots
         self._unsynced.append(sealed)
         self._sealed_bytes += sealed.size_bytes
         self._use_active(active)

@@ -154,6 +154,13 @@ MUTATIONS = (
         killed_by="test_disk_full.py"
         "::test_a_tail_that_could_not_be_cut_back_is_cut_before_the_next_append",
     ),
+    _rule(
+        "half a batch is cut before a segment is closed",
+        "log.py",
+        old="        if self._is_ragged:\n            self._open_writer()\n",
+        new="",
+        killed_by="test_disk_full.py::test_a_tail_that_could_not_be_cut_back_is_cut_before_a_roll",
+    ),
     # Truncation and removal
     _rule(
         "a truncation is synced before anything is appended",

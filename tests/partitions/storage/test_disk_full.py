@@ -94,22 +94,49 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was(
     assert (log.segment_count, log.end_offset) == (2, 3)
 
 
-def test_a_tail_that_could_not_be_cut_back_is_cut_before_the_next_append(
-    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = log_of_two(files)
+def leave_half_a_batch(files: MemoryFiles, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail an append, and fail to cut it back."""
 
     def refuse(self: MemoryFile, size_bytes: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(MemoryFile, "truncate", refuse)
-    files.capacity_bytes = len(WHOLE) + 300
+    files.capacity_bytes = len(WHOLE) + 70
     with pytest.raises(OSError, match="Input/output error"):
-        log.append(batch(2, size=500))
+        log.append(batch(2, size=20))
     monkeypatch.undo()
     files.capacity_bytes = None
+
+
+def test_a_tail_that_could_not_be_cut_back_is_cut_before_the_next_append(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of_two(files)
+    leave_half_a_batch(files, log, monkeypatch)
     log.append(batch(2, size=5))
     assert files.sizes(DIRECTORY)[f"{0:020d}.log"] == len(WHOLE + batch(2, size=5))
+
+
+def test_a_tail_that_could_not_be_cut_back_is_cut_before_a_roll(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of_two(files, segment_bytes=300)
+    leave_half_a_batch(files, log, monkeypatch)
+    log.append(batch(2, size=200))
+    assert log.segment_count == 2
+    assert files.sizes(DIRECTORY)[f"{0:020d}.log"] == len(WHOLE)
+
+
+def test_a_roll_whose_snapshot_fails_leaves_no_segment_behind(files: MemoryFiles) -> None:
+    def refuse() -> bytes:
+        raise MemoryError
+
+    log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200), take_snapshot=refuse)
+    log.append(batch(0, size=20))
+    log.append(batch(1, size=20))
+    with pytest.raises(MemoryError):
+        log.append(batch(2, size=20))
+    assert list(files.sizes(DIRECTORY)) == [f"{0:020d}.log"]
 
 
 def test_a_short_write_of_the_operating_system_is_completed(

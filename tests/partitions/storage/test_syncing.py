@@ -1,13 +1,18 @@
 """What counts as durable, on a disk that makes use of all it may do."""
 
 import errno
+from pathlib import Path
+from queue import SimpleQueue
 from random import Random
+from threading import Thread
 
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.syncing import SyncCapture
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -212,3 +217,32 @@ def test_a_sync_after_the_files_went_away_writes_nothing(files: MemoryFiles) -> 
     files.rename(DIRECTORY, "/p-0.gone-delete")
     assert capture.sync() == 9
     assert [name for name in files.sizes("/p-0.gone-delete") if "index" in name] == []
+
+
+def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> None:
+    """On real files and a real thread, with a roll every few appends."""
+    log = Log.open(OsFiles(), str(tmp_path), SETTINGS)
+    captures: SimpleQueue[SyncCapture | None] = SimpleQueue()
+    durable: list[int] = []
+
+    def write() -> None:
+        while (capture := captures.get()) is not None:
+            durable.append(capture.sync())
+
+    writer = Thread(target=write)
+    writer.start()
+    for offset in range(400):
+        log.append(batch(offset, size=20))
+        if offset % 3 == 0:
+            captures.put(log.begin_sync())
+        looked_for = Offset(offset // 2)
+        read = log.read(looked_for, bytes_max=1, end_offset=log.end_offset).read()
+        assert read == batch(looked_for, size=20)
+    captures.put(log.begin_sync())
+    captures.put(None)
+    writer.join(timeout=60)
+    assert durable == [*range(1, 401, 3), 400]
+    assert log.close() == 400
+    again = Log.open(OsFiles(), str(tmp_path), SETTINGS, recovery_point=Offset(400))
+    assert again.recovery.clean
+    assert again.find_timestamp(1123, end_offset=Offset(400)) == (1123, 123)

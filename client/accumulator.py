@@ -19,7 +19,6 @@ Pure: time is an argument.
 import math
 from bisect import insort
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,37 +74,34 @@ class PartitionQueue:
         self._sealed: deque[Batch] = deque()
         self._returned: list[Batch] = []
         self._in_flight: set[Batch] = set()
-        # A broker that knows nothing of a producer takes any sequence for its first. So the first
-        # batch goes alone, or one behind it could take its place while it is being repeated.
-        self._is_known = identity is None
+        self._is_known = identity is None  # to the broker; see take()
+        self._is_alone = False  # what is in flight, until it is answered
         self._is_recovering = False  # after a failure, until nothing is in flight
         self._must_renumber = False
         self._not_before = -math.inf
 
     # Filling
 
-    def add(self, record: Record, size_bytes: int, now: Callable[[], float]) -> tuple[Batch, bool]:
-        """Put a record into the open batch; gives that batch, and whether this one opened it.
-
-        A record that would make it too large seals it and opens another; a record that is larger
-        than a batch may be gets one for itself. The clock is only asked when a batch is opened.
-        """
-        batch, is_new = self._open, False
-        if batch is None or self._is_full(batch, size_bytes):
-            self.seal()
-            batch, is_new = Batch(self.topic, self.partition, now()), True
-            self._open = batch
+    def try_add(self, record: Record, size_bytes: int) -> Batch | None:
+        """Put a record into the open batch; None if there is none, or no room in it."""
+        batch = self._open
+        if batch is None or batch.size_bytes + size_bytes > self._limits.batch_bytes:
+            return None
         batch.records.append(record)
         batch.count += 1
         batch.size_bytes += size_bytes
-        return batch, is_new
+        return batch
 
-    def needs_batch(self, size_bytes: int) -> bool:
-        """Whether a record of this size would open a batch."""
-        return self._open is None or self._is_full(self._open, size_bytes)
+    def open(self, record: Record, size_bytes: int, now: float) -> Batch:
+        """Seal the batch that is open and put a record into a new one.
 
-    def _is_full(self, batch: Batch, size_bytes: int) -> bool:
-        return batch.size_bytes + size_bytes > self._limits.batch_bytes
+        A record that is larger than a batch may be gets one for itself.
+        """
+        self.seal()
+        self._open = batch = Batch(self.topic, self.partition, now)
+        batch.records.append(record)
+        batch.count, batch.size_bytes = 1, size_bytes
+        return batch
 
     def add_ready(self, data: bytes, count: int, now: float) -> Batch:
         """Put a whole encoded batch behind what is there."""
@@ -124,8 +120,9 @@ class PartitionQueue:
 
     def due(self, linger_seconds: float) -> float | None:
         """When the next batch may be taken; None: not before something else happens."""
-        in_flight_max = self._limits.in_flight_max if self._is_known else 1
-        if self._is_recovering or len(self._in_flight) >= in_flight_max:
+        if self._is_recovering or len(self._in_flight) >= self._limits.in_flight_max:
+            return None
+        if self._in_flight and (self._is_alone or self._returned):
             return None
         if self._returned or self._sealed:
             return self._not_before
@@ -143,7 +140,12 @@ class PartitionQueue:
         return self._open.size_bytes if self._open is not None else 0
 
     def take(self) -> Batch:
-        """The next batch, encoded and in flight from now on. Only when `due` says so."""
+        """The next batch, encoded and in flight from now on. Only when `due` says so.
+
+        Two go alone. The first of a producer that the broker does not know: it would take any
+        sequence for the first, also that of a batch behind one that failed. And a repeated one:
+        it may be stored, and while others are stored behind it, the broker forgets its sequence.
+        """
         if self._returned:
             batch = self._returned.pop(0)
         else:
@@ -155,6 +157,7 @@ class PartitionQueue:
         if self._identity is not None and batch.sequence is None:
             batch.stamp(self._identity.producer_id, self._identity.epoch, self._next_sequence)
             self._next_sequence = (self._next_sequence + batch.count) & _SEQUENCE_MASK
+        self._is_alone = batch.attempts > 0 or not self._is_known
         batch.attempts += 1
         self._in_flight.add(batch)
         return batch
@@ -177,6 +180,7 @@ class PartitionQueue:
         known. Nothing of this partition is sent before `retry_at` if it is returned.
         """
         self._in_flight.remove(batch)
+        self._is_alone = False
         if code is ErrorCode.NONE:
             self._is_known = True
             batch.settle(Stored(base_offset, append_time_ms))

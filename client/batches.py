@@ -61,7 +61,7 @@ class Batch:
         self.records: list[Record] = []
         self.count = 0
         self.size_bytes = 0
-        self.data: bytes | None = None
+        self.data: bytes | bytearray | None = None
         self.sequence: int | None = None  # given when it is first sent by an idempotent producer
         self.order = -1  # among the partition's batches, given when it is first sent
         self.attempts = 0
@@ -87,9 +87,10 @@ class Batch:
     def stamp(self, producer_id: int, epoch: int, sequence: int) -> None:
         """Say who sends it and the sequence of its first record."""
         assert self.data is not None
-        data = bytearray(self.data)
-        place_producer(data, 0, producer_id=producer_id, epoch=epoch, sequence=sequence)
-        self.data, self.sequence = bytes(data), sequence
+        if not isinstance(self.data, bytearray):
+            self.data = bytearray(self.data)
+        place_producer(self.data, 0, producer_id=producer_id, epoch=epoch, sequence=sequence)
+        self.sequence = sequence
 
     def settle(self, outcome: Stored | Failed) -> None:
         """Say what became of it, to all who wait."""

@@ -11,6 +11,7 @@ long makes it unusable: answers come in order, so nothing behind it would ever b
 import os
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import trio
@@ -28,20 +29,34 @@ R = TypeVar("R", bound=Message)
 class Reply(Generic[R]):
     """The answer to one request, when it comes."""
 
-    __slots__ = ("_answer_type", "_connection", "_event", "_message", "due")
+    __slots__ = ("_answer_type", "_connection", "_is_settled", "_message", "_when_settled", "due")
 
     def __init__(self, connection: "Connection", answer_type: type[R], due: float) -> None:
         self._connection = connection
         self._answer_type = answer_type
         self.due = due  # on trio's clock; without an answer by then, the connection is given up
+        self._is_settled = False
         self._message: Message | None = None
-        self._event: trio.Event | None = None
+        self._when_settled: Callable[[], None] | None = None
 
     async def wait(self) -> R:
         """The answer. Raises `ConnectionError` if the connection is lost before it arrives."""
-        if self._message is None and not self._connection.is_closed:
-            self._event = trio.Event()
-            await self._event.wait()
+        if not self._is_settled:
+            settled = trio.Event()
+            self.then(settled.set)
+            await settled.wait()
+        return self.result()
+
+    def then(self, callback: Callable[[], None]) -> None:
+        """Call this as soon as `result` has something to say, in the connection's task.
+
+        For those who have no task to wait in. It must not raise; only one can be set.
+        """
+        assert not self._is_settled, "it could be too late"
+        self._when_settled = callback
+
+    def result(self) -> R:
+        """As `wait`, once it is settled."""
         if self._message is None:
             raise self._connection.lost()
         assert isinstance(self._message, self._answer_type)
@@ -49,9 +64,9 @@ class Reply(Generic[R]):
 
     def settle(self, message: Message | None) -> None:
         """Hand the answer over; None when there will be none."""
-        self._message = message
-        if self._event is not None:
-            self._event.set()
+        self._is_settled, self._message = True, message
+        if self._when_settled is not None:
+            self._when_settled()
 
 
 class Connection:

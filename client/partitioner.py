@@ -45,10 +45,6 @@ class StickyPartitions:
         self._random = random
         self._current: dict[str, int] = {}
 
-    def current(self, topic: str) -> int | None:
-        """Where the topic's keyless records go now; None before the first."""
-        return self._current.get(topic)
-
     def move_on(self, topic: str, candidates: Sequence[int]) -> int:
         """The current batch is full or on its way: go to another of `candidates`, if there is."""
         current = self._current.get(topic)

@@ -35,6 +35,8 @@ from tidemark.protocol.types import NO_OFFSET, NodeId, Offset, TopicPartition
 
 _FIRST: Final = Offset(0)
 _EXPIRY_INTERVAL_SECONDS: Final = 0.5
+_NOWHERE: Final = PartitionQueue("", -1, BatchLimits(), None)
+"""Never has an open batch, so that it stands for "not chosen yet"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +126,10 @@ class _Topic:
 
     queues: list[PartitionQueue] = field(default_factory=list)
     senders: list[BrokerSender | None] = field(default_factory=list)
-    led: list[int] = field(default_factory=list)
-    """The partitions that have a leader: where records without a key may go."""
+    led: Sequence[int] = ()
+    """The partitions that have a leader, or all if none has: where keyless records may go."""
+    keyless: PartitionQueue = _NOWHERE
+    """The partition that keyless records go to now."""
 
 
 class Producer:
@@ -199,24 +203,22 @@ class Producer:
             await self._wait_room(size)
         if size > self._settings.request_bytes_max or self._is_closed:
             self._refuse(size)
-        if partition is None:
-            if key is None:
-                partition = self._stick(topic, known, size)
-            else:
-                partition = self._settings.partitioner(key, len(known.queues))
-        queue = self._queue(topic, known, partition)
         if timestamp_ms is None:
             timestamp_ms = time.time_ns() // 1_000_000
+        if partition is not None:
+            queue = self._queue(topic, known, partition)
+        elif key is not None:
+            queue = known.queues[self._settings.partitioner(key, len(known.queues))]
+        else:
+            queue = known.keyless
         record = Record(_FIRST, timestamp_ms, key, value, tuple(headers))
-        batch, is_new = queue.add(record, size, trio.current_time)
-        future = DeliveryFuture(batch, batch.count - 1, timestamp_ms)
-        self._buffered_bytes += size
-        if is_new:
-            # The batch before it, if there was one, is full and can go.
-            self._track(batch)
-            self._offer(known, partition)
-            await trio.lowlevel.checkpoint()
-        return future
+        batch = queue.try_add(record, size)
+        if batch is not None:
+            self._buffered_bytes += size
+            return DeliveryFuture(batch, batch.count - 1, timestamp_ms)
+        if key is None and partition is None:
+            queue = known.keyless = known.queues[self._sticky.move_on(topic, known.led)]
+        return await self._open_batch(known, queue, record, size)
 
     async def send_batch(self, topic: str, partition: int, batch: bytes) -> DeliveryFuture:
         """Take one encoded record batch (magic 2) in, to be sent as it is.
@@ -267,12 +269,16 @@ class Producer:
             )
         return known.queues[partition]
 
-    def _stick(self, topic: str, known: _Topic, size_bytes: int) -> int:
-        """Where a record without a key goes."""
-        current = self._sticky.current(topic)
-        if current is not None and not known.queues[current].needs_batch(size_bytes):
-            return current
-        return self._sticky.move_on(topic, known.led or range(len(known.queues)))
+    async def _open_batch(
+        self, known: "_Topic", queue: PartitionQueue, record: Record, size_bytes: int
+    ) -> DeliveryFuture:
+        """Begin a batch with a record. The one before it, if there was one, is full and can go."""
+        batch = queue.open(record, size_bytes, trio.current_time())
+        self._buffered_bytes += size_bytes
+        self._track(batch)
+        self._offer(known, queue.partition)
+        await trio.lowlevel.checkpoint()
+        return DeliveryFuture(batch, 0, record.timestamp_ms)
 
     def _track(self, batch: Batch) -> None:
         self._unsettled[batch] = None
@@ -317,14 +323,14 @@ class Producer:
             ):
                 topic.queues.append(PartitionQueue(name, partition, self._limits, self._identity))
                 topic.senders.append(None)
-            topic.led.clear()
+            led: list[int] = []
             for partition in range(len(topic.queues)):
                 leader = view.leader(TopicPartition(name, partition))
-                if leader is None:
-                    has_leaderless = True
-                else:
-                    topic.led.append(partition)
+                if leader is not None:
+                    led.append(partition)
                 self._assign(topic, partition, leader.node_id if leader else None)
+            has_leaderless |= len(led) < len(topic.queues)
+            topic.led = led or range(len(topic.queues))
         if has_leaderless:
             self._stale.set()
 
@@ -343,7 +349,6 @@ class Producer:
             node_id,
             self._network,
             self._pool,
-            self._nursery,
             self._send_settings,
             is_flushing=lambda: self._flushing > 0,
             metadata_is_stale=self._stale.set,

@@ -5,7 +5,7 @@ the broker and the network do not stand still, and no more than that is ever ahe
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from random import Random
 
 from tidemark.client.addresses import Address, parse_bootstrap
@@ -44,7 +44,7 @@ def read_batches(
     settings: ClientSettings | None = None,
     fetch_bytes: int = 4 * 1024 * 1024,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
-) -> Iterator[FetchedBatches]:
+) -> Generator[FetchedBatches]:
     """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
 
     The last may go on beyond `end`, the first may begin before `start`. Waits for records that are
@@ -97,7 +97,7 @@ class _RangeReader:
             self._leader.close()
             self._leader = None
 
-    def read(self) -> Iterator[FetchedBatches]:
+    def read(self) -> Generator[FetchedBatches]:
         """See `read_batches`."""
         if self._position >= self._end:
             return

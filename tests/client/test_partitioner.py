@@ -1,3 +1,4 @@
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -29,15 +30,11 @@ def test_a_key_goes_where_other_clients_send_it(key: bytes, partitions: int) -> 
     assert murmur2_partition(key, partitions) == theirs
 
 
-def test_keyless_records_stay_until_they_are_told_to_move_on() -> None:
+def test_to_move_on_is_to_go_to_another_partition_of_that_topic() -> None:
     sticky = StickyPartitions(Random(7))
-    assert sticky.current("t") is None
-    first = sticky.move_on("t", [0, 1, 2])
-    assert sticky.current("t") == first
-    second = sticky.move_on("t", [0, 1, 2])
-    assert second != first
-    assert sticky.current("t") == second
-    assert sticky.current("other") is None
+    chosen = [sticky.move_on("t", [0, 1, 2]) for _ in range(50)]
+    assert all(now != following for now, following in pairwise(chosen))
+    assert {sticky.move_on(f"u{index}", [0, 1]) for index in range(50)} == {0, 1}
 
 
 def test_with_one_partition_there_is_nowhere_else_to_go() -> None:

@@ -170,8 +170,14 @@ class OsFiles:
         return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
     def sizes(self, directory: str) -> dict[str, int]:
+        found = {}
         with os.scandir(directory) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                # Gone between the two looks: another process removes or renames files here.
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
 
     def subdirectories(self, directory: str) -> list[str]:
         with os.scandir(directory) as entries:

@@ -1,0 +1,19 @@
+"""Topics as a source of PySpark, without a jar.
+
+```python
+from tidemark.client.spark import session
+
+spark = session()
+spark.read.format("tidemark").option("bootstrap", "127.0.0.1:9092").option("subscribe", "t").load()
+```
+
+In any other session `spark.read.format("tidemark")` works too: PySpark finds the source in the
+package `pyspark_tidemark` by its name. Where that fails (it gives up all such packages if one of
+them cannot be imported), `register(spark)` does it by hand.
+
+This package is the only place that imports pyspark.
+"""
+
+from tidemark.client.spark.session import register, session
+
+__all__ = ["register", "session"]

@@ -1,0 +1,143 @@
+"""Reading what comes, batch by batch.
+
+A stream's offset is `{"topic": {"0": 5, "1": 7}}`: for each partition, where the next batch begins.
+Spark writes the end of each batch down before it runs it, and asks for the same batch again after a
+crash. Two things it does not do, and what is done about them:
+
+1. It does not write down where the first batch *begins*. It asks for the initial offset again, even
+   without a crash, and with `latest` that would be another one by then: records would be lost. So
+   the end of the first batch says itself where it begins, under `@from`; the initial offset carries
+   `@initial`, by which the first batch is known.
+2. It compares offsets as JSON text. So the order of keys is fixed, and where nothing is new, the
+   very start is returned.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from tidemark.client.spark.driver import Driver, check_starts, report_loss
+from tidemark.client.spark.options import SourceOptions
+from tidemark.client.spark.ranges import OffsetRange, Offsets, limit_rows, resolve, split
+from tidemark.client.spark.task import read_range
+from tidemark.protocol.types import TopicPartition
+
+StreamOffset = dict[str, Any]  # Spark's JSON
+
+# No topic has such a name.
+_INITIAL: Final = "@initial"
+_FROM: Final = "@from"
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives in one process for the whole query, and as a copy in every task."""
+
+    def __init__(self, options: SourceOptions, names: tuple[str, ...]) -> None:
+        self._options = options
+        self._names = names
+        self._driver = Driver(options)
+        self._initial: StreamOffset | None = None
+        self._target: dict[TopicPartition, int] | None = None
+
+    def __reduce__(self) -> tuple[type["StreamReader"], tuple[SourceOptions, tuple[str, ...]]]:
+        """A copy in a task has connections of its own."""
+        return StreamReader, (self._options, self._names)
+
+    def initialOffset(self) -> StreamOffset:
+        if self._initial is None:
+            # With a target, no partition that is younger than it.
+            partitions = self._driver.partitions() if self._target is None else [*self._target]
+            offsets = resolve(
+                self._options.starting,
+                partitions,
+                self._driver.beginnings(partitions),
+                self._driver.ends(partitions),
+                option="startingOffsets",
+            )
+            self._initial = {_INITIAL: True, **to_json(offsets)}
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        rows_max = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if rows_max is None else ReadMaxRows(rows_max)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._driver.recent_ends()
+
+    def latestOffset(self, start: StreamOffset, limit: ReadLimit) -> StreamOffset:
+        """The end of the next batch; `start` itself if there is nothing for one."""
+        starts = from_json(start)
+        ends = self._ends(starts)
+        starts |= self._driver.beginnings([tp for tp in ends if tp not in starts])
+        if isinstance(limit, ReadMaxRows):
+            ends = limit_rows(starts, ends, limit.max_rows)
+        if ends == from_json(start):
+            return start
+        end = to_json(ends)
+        return {_FROM: to_json(from_json(start)), **end} if _INITIAL in start else end
+
+    def reportLatestOffset(self) -> StreamOffset:
+        return to_json(self._driver.recent_ends())
+
+    def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[OffsetRange]:
+        if start == end:
+            return []
+        starts, ends = from_json(end.get(_FROM, start)), from_json(end)
+        new = [tp for tp in ends if tp not in starts]
+        beginnings = self._driver.beginnings(ends)
+        starts |= {tp: beginnings[tp] for tp in new}
+        for tp, position in ends.items():
+            if position < starts[tp]:
+                report_loss(self._options, f"{tp} ends at {position}, and was read to {starts[tp]}")
+        starts = check_starts(self._options, {tp: starts[tp] for tp in ends}, beginnings)
+        return split(
+            [OffsetRange(tp, starts[tp], ends[tp]) for tp in sorted(ends)],
+            self._options.min_partitions,
+        )
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_range(self._options, self._names, partition)
+
+    def stop(self) -> None:
+        # Spark calls this only after an error; otherwise the process ends, and so do connections.
+        self._driver.close()
+
+    def _ends(self, starts: Offsets) -> dict[TopicPartition, int]:
+        """How far there is something to read, in the partitions there are."""
+        if self._target is not None:
+            # Reading may have begun at the end, after the target was set.
+            ends = {tp: max(end, starts.get(tp, end)) for tp, end in self._target.items()}
+        else:
+            ends = self._driver.recent_ends()
+            if any(end < starts.get(tp, end) for tp, end in ends.items()):
+                ends = self._driver.ends_now()  # older than the start: not a loss yet
+        for tp in starts:
+            if tp not in ends:
+                report_loss(self._options, f"{tp}, which was being read, is not there any more")
+        return ends
+
+
+def to_json(offsets: Offsets) -> StreamOffset:
+    """Topics and partitions in order, which is what makes equal offsets equal as text."""
+    json: StreamOffset = {}
+    for tp in sorted(offsets):
+        json.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
+    return json
+
+
+def from_json(offset: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """The partitions' offsets, without the marks."""
+    return {
+        TopicPartition(topic, int(partition)): position
+        for topic, partitions in offset.items()
+        if not topic.startswith("@")
+        for partition, position in partitions.items()
+    }

@@ -1,0 +1,52 @@
+"""What a task does: read a range of one partition and hand out rows."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from tidemark.client.columns import read_columns
+from tidemark.client.spark.driver import Driver, report_loss
+from tidemark.client.spark.options import SourceOptions
+from tidemark.client.spark.ranges import OffsetRange
+from tidemark.client.spark.rows import RowMaker, in_pieces
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+
+def read_range(
+    options: SourceOptions, names: tuple[str, ...], wanted: InputPartition
+) -> Iterator[pa.RecordBatch]:
+    """The rows of an `OffsetRange`, with the columns `names`.
+
+    Raises `DataLoss`, or goes on behind the gap, where retention took records away after the range
+    was planned.
+    """
+    if not isinstance(wanted, OffsetRange):
+        return  # what Spark puts in the place of no ranges at all
+    maker = RowMaker(wanted.topic_partition, names)
+    try:
+        yield from _read(options, maker, wanted)
+    except RequestError as error:
+        # It is the first fetch that fails so: a reader's position does not fall out of the log
+        # faster than it reads, or this raises it the second time.
+        if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise
+        tp = wanted.topic_partition
+        report_loss(options, f"the records of {tp} from {wanted.start} on are not there: {error}")
+        with Driver(options) as driver:
+            beginning = driver.beginnings([tp])[tp]
+        yield from _read(options, maker, OffsetRange(tp, max(wanted.start, beginning), wanted.end))
+
+
+def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    for batch in read_columns(
+        options.bootstrap,
+        wanted.topic_partition,
+        wanted.start,
+        wanted.end,
+        columns=maker.sources,
+        settings=options.client,
+        fetch_bytes=options.batch_bytes,
+        isolation=options.isolation,
+    ):
+        yield from in_pieces(maker.rows(batch), options.batch_bytes)

@@ -1,0 +1,109 @@
+import pytest
+
+from tidemark.client.offsets import Isolation
+from tidemark.client.spark.options import (
+    Assign,
+    SourceOptions,
+    Subscribe,
+    SubscribePattern,
+    read_options,
+)
+from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.types import TopicPartition
+
+BROKER = {"kafka.bootstrap.servers": "h:1"}
+ENOUGH = {**BROKER, "subscribe": "t"}
+
+
+def read(**more: str) -> SourceOptions:
+    return read_options({**ENOUGH, **more}, streaming=False)
+
+
+def test_the_defaults_are_spark_s_own() -> None:
+    batch = read_options(ENOUGH, streaming=False)
+    assert (batch.starting, batch.ending) == ("earliest", "latest")
+    assert read_options(ENOUGH, streaming=True).starting == "latest"
+    assert batch.fail_on_data_loss
+    assert not batch.include_headers
+    assert batch.isolation is Isolation.READ_UNCOMMITTED
+
+
+def test_names_are_read_in_any_case() -> None:
+    assert read(INCLUDEHEADERS="True", minpartitions="7").min_partitions == 7
+    assert read(INCLUDEHEADERS="True").include_headers
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "selection"),
+    [
+        ("subscribe", "b, a,b", Subscribe(("a", "b"))),
+        ("subscribePattern", "a.*", SubscribePattern("a.*")),
+        (
+            "assign",
+            '{"b": [1, 0], "a": [2]}',
+            Assign((TopicPartition("a", 2), TopicPartition("b", 0), TopicPartition("b", 1))),
+        ),
+    ],
+)
+def test_topics_are_chosen_in_one_of_three_ways(option: str, value: str, selection: object) -> None:
+    assert read_options({**BROKER, option: value}).selection == selection
+
+
+def test_places_are_words_or_json() -> None:
+    options = read(startingOffsets='{"t": {"0": 5, "1": -2}}', endingOffsets=" LATEST ")
+    assert options.starting == {TopicPartition("t", 0): 5, TopicPartition("t", 1): -2}
+    assert options.ending == "latest"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribe": "t"}, "host:port"),
+        ({**ENOUGH, "bootstrap": "other:1"}, "differ"),
+        (BROKER, r"exactly one of .* \(none"),
+        ({**ENOUGH, "assign": '{"t": [0]}'}, "assign and subscribe"),
+        ({**BROKER, "subscribe": " , "}, "names no topic"),
+        ({**BROKER, "subscribePattern": "("}, "subscribePattern"),
+        ({**BROKER, "assign": "t"}, "JSON like"),
+        ({**BROKER, "assign": '{"t": 0}'}, "JSON like"),
+        ({**BROKER, "assign": '{"t": [true]}'}, "JSON like"),
+        ({**BROKER, "assign": "{}"}, "names no partition"),
+        ({**ENOUGH, "startingOffsets": "first"}, "JSON like"),
+        ({**ENOUGH, "startingOffsets": "[1]"}, "JSON like"),
+        ({**ENOUGH, "startingOffsets": '{"t": 5}'}, "JSON like"),
+        ({**ENOUGH, "startingOffsets": '{"t": {"x": 5}}'}, "JSON like"),
+        ({**ENOUGH, "startingOffsets": '{"t": {"0": -3}}'}, "JSON like"),
+        ({**ENOUGH, "failOnDataLoss": "maybe"}, "true or false"),
+        ({**ENOUGH, "minPartitions": "0"}, "above 0"),
+        ({**ENOUGH, "minPartitions": "many"}, "above 0"),
+        ({**ENOUGH, "kafka.isolation.level": "serializable"}, "read_committed"),
+        ({**ENOUGH, "startingOffset": "latest"}, "did you mean startingOffsets"),
+        ({**ENOUGH, "startingTimestamp": "1"}, "no option startingtimestamp"),
+        ({**ENOUGH, "kafka.auto.offset.reset": "latest"}, "not supported"),
+        ({**ENOUGH, "kafka.value.deserializer": "x"}, "not supported"),
+        ({**ENOUGH, "kafka.sasl.jaas.config": "x"}, "not supported"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_honoured_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_options(options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "streaming"),
+    [
+        ("startingOffsets", "latest", False),
+        ("startingOffsets", '{"t": {"0": -1}}', False),
+        ("endingOffsets", "earliest", False),
+        ("endingOffsets", '{"t": {"0": -2}}', False),
+        ("endingOffsets", "latest", True),
+    ],
+)
+def test_places_without_meaning_are_refused(option: str, value: str, streaming: bool) -> None:
+    with pytest.raises(ConfigError, match=option):
+        read_options({**ENOUGH, option: value}, streaming=streaming)
+
+
+def test_what_spark_s_source_takes_and_has_no_meaning_here_is_let_pass() -> None:
+    read(groupIdPrefix="x", **{"kafka.group.id": "g", "kafka.max.poll.records": "5"})

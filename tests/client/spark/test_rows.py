@@ -1,0 +1,90 @@
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from tidemark.client.spark.rows import RowMaker, full_schema, in_pieces, projection
+from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.records.columns import decode_columns
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Offset, TopicPartition
+
+TP = TopicPartition("words", 3)
+BATCH = encode_batch(
+    [
+        Record(value=b"a", key=b"k", timestamp_ms=1_700_000_000_001, headers=(("h", None),)),
+        Record(timestamp_ms=-1),
+    ],
+    base_offset=Offset(7),
+)
+
+
+def rows(names: tuple[str, ...]) -> pa.RecordBatch:
+    maker = RowMaker(TP, names)
+    return maker.rows(decode_columns(BATCH, columns=maker.sources))
+
+
+def test_the_columns_are_those_of_spark_s_kafka_source() -> None:
+    assert full_schema(include_headers=True).simpleString() == (
+        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
+        "timestamp:timestamp,timestampType:int,headers:array<struct<key:string,value:binary>>>"
+    )
+    assert "headers" not in full_schema(include_headers=False).fieldNames()
+
+
+def test_the_types_are_to_the_letter_what_spark_compares_them_with() -> None:
+    schema = full_schema(include_headers=True)
+    assert rows(projection(schema)).schema.equals(
+        to_arrow_schema(schema, timezone="UTC"), check_metadata=True
+    )
+
+
+def test_rows_hold_the_records() -> None:
+    made = rows(projection(full_schema(include_headers=True)))
+    made.validate(full=True)
+    assert made.drop_columns(["timestamp"]).to_pylist() == [
+        {
+            "key": b"k",
+            "value": b"a",
+            "topic": "words",
+            "partition": 3,
+            "offset": 7,
+            "timestampType": 0,
+            "headers": [{"key": "h", "value": None}],
+        },
+        {
+            "key": None,
+            "value": None,
+            "topic": "words",
+            "partition": 3,
+            "offset": 8,
+            "timestampType": 0,
+            "headers": [],
+        },
+    ]
+    assert made["timestamp"].cast(pa.int64()).to_pylist() == [1_700_000_000_001_000, -1000]
+
+
+@pytest.mark.parametrize("names", [("topic",), ("partition", "value"), ("timestamp",)])
+def test_any_columns_in_any_order_may_be_asked_for(names: tuple[str, ...]) -> None:
+    made = rows(names)
+    assert tuple(made.schema.names) == names
+    assert made.num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "field",
+    [StructField("value", StringType()), StructField("size", IntegerType())],
+    ids=lambda field: field.name,
+)
+def test_a_schema_with_another_column_or_type_is_refused(field: StructField) -> None:
+    with pytest.raises(ConfigError, match=f"no column {field.name}"):
+        projection(StructType([field]))
+
+
+def test_a_batch_that_grew_is_handed_out_in_pieces() -> None:
+    batch = pa.record_batch({"value": [bytes(1000)] * 100})
+    pieces = list(in_pieces(batch, 10_000))
+    assert pa.concat_batches(pieces).equals(batch)
+    assert all(piece.num_rows <= 10 for piece in pieces)
+    assert [piece.num_rows for piece in in_pieces(batch, 1_000_000)] == [100]

@@ -1,0 +1,186 @@
+"""The stream reader against a driver that answers from a dictionary."""
+
+import json
+import pickle
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from tidemark.client.spark.driver import DataLoss
+from tidemark.client.spark.options import read_options
+from tidemark.client.spark.ranges import OffsetRange
+from tidemark.client.spark.stream import StreamReader, from_json, to_json
+from tidemark.protocol.types import TopicPartition
+
+ALL = ReadAllAvailable()
+
+
+def tp(partition: int) -> TopicPartition:
+    return TopicPartition("t", partition)
+
+
+class Log:
+    """A cluster's answers, in the place of `Driver`."""
+
+    def __init__(self, ends: dict[int, int]) -> None:
+        self.log = {tp(partition): (0, end) for partition, end in ends.items()}
+
+    def grow(self, partition: int, end: int, beginning: int = 0) -> None:
+        self.log[tp(partition)] = (beginning, end)
+
+    def partitions(self) -> list[TopicPartition]:
+        return sorted(self.log)
+
+    def beginnings(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {one: self.log[one][0] for one in partitions}
+
+    def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {one: self.log[one][1] for one in partitions}
+
+    def recent_ends(self) -> dict[TopicPartition, int]:
+        return self.ends(self.partitions())
+
+    ends_now = recent_ends
+
+
+def reader(log: Log, **options: str) -> StreamReader:
+    given = {"bootstrap": "h:1", "subscribe": "t", **options}
+    made = StreamReader(read_options(given, streaming=True), ("value",))
+    made._driver = log  # type: ignore[assignment] # the seam of this test
+    return made
+
+
+def spoken(offset: dict[str, object]) -> dict[str, object]:
+    """The offset as Spark gives it back: through JSON."""
+    again: dict[str, object] = json.loads(json.dumps(offset))
+    return again
+
+
+def test_a_stream_from_latest_reads_what_comes_after_it_began() -> None:
+    log = Log({0: 10})
+    stream = reader(log)
+    start = spoken(stream.initialOffset())
+    log.grow(0, 13)
+    end = spoken(stream.latestOffset(start, ALL))
+    assert stream.partitions(start, end) == [OffsetRange(tp(0), 10, 13)]
+
+
+def test_the_first_batch_begins_where_it_began_though_spark_asks_again() -> None:
+    log = Log({0: 10})
+    first = reader(log)
+    end = spoken(first.latestOffset(spoken(first.initialOffset()), ALL))
+    assert end == {"@initial": True, "t": {"0": 10}}, "nothing new: the start itself"
+    log.grow(0, 15)
+    end = spoken(first.latestOffset(spoken(first.initialOffset()), ALL))
+    # A crash before the batch is done; more records come, and another process asks again.
+    log.grow(0, 99)
+    restarted = reader(log)
+    start = spoken(restarted.initialOffset())
+    assert from_json(start) == {tp(0): 99}
+    assert restarted.partitions(start, end) == [OffsetRange(tp(0), 10, 15)]
+    following = spoken(restarted.latestOffset(end, ALL))
+    assert restarted.partitions(end, following) == [OffsetRange(tp(0), 15, 99)]
+    assert "@from" not in following
+
+
+def test_the_initial_offset_is_the_same_each_time_it_is_asked_for() -> None:
+    log = Log({0: 1})
+    stream = reader(log)
+    first = stream.initialOffset()
+    log.grow(0, 5)
+    assert stream.initialOffset() == first
+
+
+def test_offsets_are_the_same_text_in_whatever_order_they_come() -> None:
+    offsets = {TopicPartition("b", 10): 1, TopicPartition("b", 9): 2, TopicPartition("a", 0): 3}
+    text = '{"a": {"0": 3}, "b": {"9": 2, "10": 1}}'
+    assert json.dumps(to_json(offsets)) == text
+    assert json.dumps(to_json(dict(reversed(offsets.items())))) == text
+    assert from_json(json.loads(text)) == offsets
+
+
+def test_where_nothing_is_new_the_start_itself_comes_back() -> None:
+    stream = reader(Log({0: 10}))
+    for start in ({"t": {"0": 10}}, {"@from": {"t": {"0": 1}}, "t": {"0": 10}}):
+        assert stream.latestOffset(start, ALL) is start
+        assert stream.partitions(start, start) == []
+
+
+def test_a_limit_holds_back_what_is_over_it() -> None:
+    stream = reader(Log({0: 1000, 1: 100}), maxOffsetsPerTrigger="110", startingOffsets="earliest")
+    assert stream.getDefaultReadLimit() == ReadMaxRows(110)
+    start = stream.initialOffset()
+    assert from_json(stream.latestOffset(start, ReadMaxRows(110))) == {tp(0): 100, tp(1): 10}
+    assert from_json(stream.latestOffset(start, ALL)) == {tp(0): 1000, tp(1): 100}
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning() -> None:
+    log = Log({0: 10})
+    stream = reader(log)
+    start = {"t": {"0": 10}}
+    log.grow(1, 7, beginning=2)
+    end = stream.latestOffset(start, ALL)
+    assert stream.partitions(start, end) == [OffsetRange(tp(1), 2, 7)]
+
+
+def test_available_now_stops_at_what_was_there() -> None:
+    log = Log({0: 10})
+    stream = reader(log, startingOffsets="earliest")
+    stream.prepareForTriggerAvailableNow()
+    log.grow(0, 50)
+    log.grow(1, 5)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    assert from_json(end) == {tp(0): 10}
+    assert stream.latestOffset(end, ALL) is end
+
+
+def test_available_now_that_begins_after_its_target_reads_nothing() -> None:
+    log = Log({0: 10})
+    stream = reader(log)
+    stream.prepareForTriggerAvailableNow()
+    log.grow(0, 12)
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ALL) is start
+
+
+@pytest.mark.parametrize(
+    ("beginning", "end", "what"),
+    [(8, 20, "not there any more"), (0, 3, "ends at 3")],
+    ids=["retention", "made anew"],
+)
+def test_lost_records_are_an_error(beginning: int, end: int, what: str) -> None:
+    log = Log({0: 10})
+    stream = reader(log)
+    start = {"t": {"0": 5}}
+    log.grow(0, end, beginning)
+    with pytest.raises(DataLoss, match=what):
+        stream.partitions(start, spoken(stream.latestOffset(start, ALL)))
+
+
+def test_lost_records_may_be_gone_on_without() -> None:
+    log = Log({0: 10})
+    stream = reader(log, failOnDataLoss="false")
+    start = {"t": {"0": 5}}
+    log.grow(0, 20, beginning=8)
+    end = stream.latestOffset(start, ALL)
+    assert stream.partitions(start, end) == [OffsetRange(tp(0), 8, 20)]
+    log.grow(0, 3)
+    lower = stream.latestOffset(end, ALL)
+    assert stream.partitions(end, lower) == []
+    log.grow(0, 4)
+    assert stream.partitions(lower, stream.latestOffset(lower, ALL)) == [OffsetRange(tp(0), 3, 4)]
+
+
+def test_a_partition_that_is_gone_is_an_error() -> None:
+    log = Log({0: 10})
+    with pytest.raises(DataLoss, match="t-1"):
+        reader(log).latestOffset({"t": {"0": 5, "1": 5}}, ALL)
+
+
+def test_making_a_reader_costs_nothing_and_it_travels_without_its_connections() -> None:
+    stream = StreamReader(
+        read_options({"bootstrap": "192.0.2.1:1", "subscribe": "t"}, streaming=True), ("value",)
+    )
+    again = pickle.loads(pickle.dumps(stream))
+    assert isinstance(again, StreamReader)
+    assert again.getDefaultReadLimit() == ALL

@@ -101,7 +101,7 @@ def leave_half_a_batch(files: MemoryFiles, log: Log, monkeypatch: pytest.MonkeyP
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(MemoryFile, "truncate", refuse)
-    files.capacity_bytes = len(WHOLE) + 70
+    files.capacity_bytes = len(WHOLE) + len(batch(2, size=20)) - 1
     with pytest.raises(OSError, match="Input/output error"):
         log.append(batch(2, size=20))
     monkeypatch.undo()

@@ -28,6 +28,9 @@ from tidemark.protocol.schema import Message
 # What a client may send before it has proven who it is: SaslHandshake, SaslAuthenticate.
 _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
 
+# However few partitions the broker is made for.
+_ELEMENTS_MIN: Final = 50_000
+
 Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]  # Any: what it yields to trio
 """Runs a coroutine function in a task. The task is the broker's: a change of topics, say, is
 finished though the client that asked for it has gone."""
@@ -41,6 +44,9 @@ class Dispatcher:
     ) -> None:
         self._node = node
         self._spawn = spawn
+        # A request may name every partition, each in a topic of its own; more is an attack: a
+        # frame of 100 MiB holds fifty million empty elements, and each becomes an object.
+        self._elements_max = max(_ELEMENTS_MIN, 2 * node.settings.partitions_max)
         self._not_authenticated = node.metrics.bad_input[BadInput.NOT_AUTHENTICATED]
         self._routes = {
             key: Route(
@@ -71,7 +77,7 @@ class Dispatcher:
         if header.api_key not in _BEFORE_SASL and not session.is_admitted:
             self._not_authenticated.inc()
             raise Unanswerable(f"{route.api.name} came before authentication")
-        request = decode(route.api.request, version, frame[body:])
+        request = decode(route.api.request, version, frame[body:], elements_max=self._elements_max)
         call = Call(route, version, header.correlation_id, started)
         context = RequestContext(version, header.client_id, session)
         if route.is_async:

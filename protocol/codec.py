@@ -17,7 +17,7 @@ from tidemark.protocol.messages.metadata import MetadataResponse
 from tidemark.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from tidemark.protocol.messages.offset_fetch import OffsetFetchResponse
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
-from tidemark.protocol.primitives import Chunk
+from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
 from tidemark.protocol.schema.construct_codec import ConstructCodec
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.schema.straight_line import StraightLineCodec
@@ -29,7 +29,7 @@ M = TypeVar("M", bound=Message)
 class Codec(Protocol[M]):
     """One version of one message."""
 
-    def decode(self, data: bytes | memoryview) -> M: ...
+    def decode(self, data: bytes | memoryview, *, elements_max: int) -> M: ...
 
     def encode(self, message: M) -> list[Chunk]: ...
 
@@ -69,14 +69,23 @@ def encode_chunks(message: Message, version: int) -> list[Chunk]:
     return codec.encode(message)
 
 
-def decode(cls: type[M], version: int, data: bytes | memoryview) -> M:
+def decode(
+    cls: type[M],
+    version: int,
+    data: bytes | memoryview,
+    *,
+    elements_max: int = ELEMENTS_UNLIMITED,
+) -> M:
     """The message at the start of `data`.
 
     What follows it is ignored: some clients send more than they should (librdkafka does, with
     Metadata 9). Records are views into `data`; everything else is copied out of it.
+
+    `elements_max` is for messages of strangers: how many elements all arrays and tagged sections
+    may have together. Each becomes an object, a hundred times its size if it is empty.
     """
     codec: Codec[M] = _CODECS.get((cls, version)) or codec_of(cls, version)
-    return codec.decode(data)
+    return codec.decode(data, elements_max=elements_max)
 
 
 def codec_of(cls: type[M], version: int) -> Codec[M]:

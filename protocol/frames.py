@@ -29,6 +29,8 @@ _REQUEST_START: Final = Struct(">hhi")
 _CORRELATION: Final = Struct(">i")
 _RESPONSE_FRAME: Final = Struct(">ii")
 _NO_TAGS: Final = b"\x00"
+# None is known, and skipping takes time.
+_HEADER_TAGS_MAX: Final = 1_000
 
 
 class FrameDecoder:
@@ -169,7 +171,10 @@ def _skip_tags(frame: bytes | memoryview, at: int) -> int:
     if at < len(frame) and frame[at] == 0:
         return at + 1
     reader = Reader(memoryview(frame)[at:])
-    for _ in range(read_uvarint(reader)):
+    count = read_uvarint(reader)
+    if count > _HEADER_TAGS_MAX:
+        raise MalformedMessage(f"{count} tagged fields in a header")
+    for _ in range(count):
         read_uvarint(reader)
         reader.view(read_uvarint(reader))
     return len(frame) - reader.remaining

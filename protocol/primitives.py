@@ -5,12 +5,13 @@ strings and bytes, classic (a signed integer, -1 is null) and compact (an unsign
 length plus one, 0 is null), uuids, and record batches that are not copied.
 
 Every length is held against what is left of the message before anything is made of it, so a
-message costs memory in proportion to its bytes, whatever it claims. `struct` errors, construct's
-and Unicode's are turned into `MalformedMessage` by the codec that drives these.
+message costs memory in proportion to its bytes, whatever it claims. That proportion is large for
+elements of a byte or two, each of which becomes an object, so they are counted, too. `struct`
+errors, construct's and Unicode's are turned into `MalformedMessage` by the codec that drives these.
 """
 
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from uuid import UUID
 
 from construct import Construct
@@ -19,6 +20,7 @@ from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.schema.wire_types import SizedRecords
 
 UVARINT_MAX: Final = 2**32 - 1
+ELEMENTS_UNLIMITED: Final = 2**63 - 1
 
 Chunk = bytes | bytearray | memoryview | SizedRecords
 """A piece of an encoded message: records that are not in memory stay what they are."""
@@ -27,15 +29,22 @@ Chunk = bytes | bytearray | memoryview | SizedRecords
 class Reader:
     """A stream over one message, or over one tagged field of it."""
 
-    __slots__ = ("_at", "_view")
+    __slots__ = ("_at", "_view", "elements_left")
 
-    def __init__(self, data: bytes | memoryview) -> None:
+    def __init__(self, data: bytes | memoryview, *, elements_max: int = ELEMENTS_UNLIMITED) -> None:
         self._view = memoryview(data)
         self._at = 0
+        self.elements_left = elements_max
 
     @property
     def remaining(self) -> int:
         return len(self._view) - self._at
+
+    def take_elements(self, count: int) -> None:
+        """Count `count` more elements of arrays or tagged sections, before they are made."""
+        self.elements_left -= count
+        if self.elements_left < 0:
+            refuse_elements()
 
     def read(self, size: int) -> bytes:
         return bytes(self.view(size))
@@ -63,6 +72,10 @@ class Writer:
 
     def write_records(self, records: Chunk) -> None:
         self.chunks.append(records)
+
+
+def refuse_elements() -> NoReturn:
+    raise MalformedMessage("more elements in all than are accepted in one message")
 
 
 def encode_uvarint(value: int) -> bytes:

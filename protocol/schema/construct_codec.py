@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from construct import ConstructError
 
 from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import Chunk, Reader, Writer
+from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk, Reader, Writer
 from tidemark.protocol.schema.constructs import struct_construct
 from tidemark.protocol.schema.declaration import Message
 
@@ -22,9 +22,9 @@ class ConstructCodec(Generic[M]):
             cls, version, flexible=cls.is_flexible(version)
         ).compile()
 
-    def decode(self, data: bytes | memoryview) -> M:
+    def decode(self, data: bytes | memoryview, *, elements_max: int = ELEMENTS_UNLIMITED) -> M:
         try:
-            message: M = self._construct.parse_stream(Reader(data))
+            message: M = self._construct.parse_stream(Reader(data, elements_max=elements_max))
         except (ConstructError, struct.error, UnicodeError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:

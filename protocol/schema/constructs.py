@@ -64,6 +64,7 @@ class ArrayOf(Prefixed):
     def check_count(self, stream: Reader, count: int) -> None:
         if count * self.element_bytes_min > stream.remaining:
             raise MalformedMessage(f"{count} elements claimed, {stream.remaining} bytes left")
+        stream.take_elements(count)
 
     def _emitparse(self, code: CodeGen) -> str:
         self._compileinstance(code)
@@ -138,14 +139,16 @@ class TaggedFields(Construct):  # type: ignore[misc]  # construct ships no types
         count = read_uvarint(stream)
         if count * 2 > stream.remaining:
             raise MalformedMessage(f"{count} tagged fields claimed, {stream.remaining} bytes left")
+        stream.take_elements(count)
         for _ in range(count):
             tag, size = read_uvarint(stream), read_uvarint(stream)
-            content = Reader(stream.view(size))
+            content = Reader(stream.view(size), elements_max=stream.elements_left)
             if tag in self.by_tag:
                 field, construct = self.by_tag[tag]
                 values[field.name] = construct._parse(content, context, path)
                 if content.remaining:
                     raise MalformedMessage(f"{content.remaining} bytes too many in tag {tag}")
+                stream.elements_left = content.elements_left
         return values
 
     def _build(self, obj: object, stream: Writer, context: object, path: str) -> object:

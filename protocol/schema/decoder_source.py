@@ -8,7 +8,7 @@ object they belong to; and that object is filled as its unfrozen *twin* (see `in
 For `HeartbeatRequest` 0 (group id, generation id, member id) it writes:
 
 ```python
-def decode(data, end):
+def decode(data, end, left):
     at = 0
     o1 = twin2()
     n4, = unpack3(data, at)
@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import UVARINT_MAX, Reader, bytes_min
+from tidemark.protocol.primitives import UVARINT_MAX, Reader, bytes_min, refuse_elements
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct, type_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.instances import twin_of
@@ -51,7 +51,8 @@ from tidemark.protocol.schema.wire_types import (
 
 
 def decoder_source(cls: type[Message], version: int) -> Source:
-    """The source of `decode(data, end)`, for a memoryview and its length."""
+    """The source of `decode(data, end, left)`: a memoryview, its length, and how many elements
+    of arrays and tagged sections it may have in all."""
     writer = _DecoderWriter(version, flexible=cls.is_flexible(version))
     writer.source.line("at = 0")
     decoded = writer.write_struct(cls)
@@ -64,7 +65,7 @@ class _DecoderWriter:
     moves `at`, or a block, is written."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
-        self.source = Source("decode", "data", "end")
+        self.source = Source("decode", "data", "end", "left")
         self._version = version
         self._flexible = flexible
         self._run: list[tuple[str, str]] = []
@@ -151,6 +152,9 @@ class _DecoderWriter:
         def write_content() -> None:
             with source.block(f"if not 0 <= {length} * {element_bytes_min} <= end - at:"):
                 source.line(f"{source.constant('refuse', _refuse)}({length}, end - at)")
+            source.line(f"left -= {length}")
+            with source.block("if left < 0:"):
+                source.line(f"{source.constant('refuse_elements', refuse_elements)}()")
             if isinstance(element, Scalar) and element.format != "?":
                 unpack = source.constant("unpack_from", unpack_from)
                 source.line(f"{target} = {unpack}(f'>{{{length}}}{element.format}', data, at)")
@@ -204,7 +208,7 @@ class _DecoderWriter:
         with self.source.block(f"if {count}:"):
             read = self.source.constant("read_tags", _read_tags)
             known = self.source.constant("tagged", tagged)
-            self.source.line(f"at = {read}({known}, data, at - 1, {made})")
+            self.source.line(f"at, left = {read}({known}, data, at - 1, {made}, left)")
 
     def _unpack(self, format: str, target: str) -> None:
         self._run.append((format, target))
@@ -253,9 +257,11 @@ def _rest_of_uvarint(data: memoryview, at: int, first: int) -> tuple[int, int]:
     return value, at
 
 
-def _read_tags(known: TaggedFields, data: memoryview, at: int, made: Struct) -> int:
-    """Read the tagged section at `at` into `made`; where it ends."""
-    reader = Reader(data[at:])
+def _read_tags(
+    known: TaggedFields, data: memoryview, at: int, made: Struct, left: int
+) -> tuple[int, int]:
+    """Read the tagged section at `at` into `made`; where it ends, and what is left of `left`."""
+    reader = Reader(data[at:], elements_max=left)
     for name, value in known._parse(reader, None, "").items():
         setattr(made, name, value)
-    return len(data) - reader.remaining
+    return len(data) - reader.remaining, reader.elements_left

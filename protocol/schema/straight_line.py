@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from construct import ConstructError
 
 from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import Chunk
+from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.schema.decoder_source import decoder_source
 from tidemark.protocol.schema.encoder_source import encoder_source
@@ -24,12 +24,12 @@ class StraightLineCodec(Generic[M]):
 
     def __init__(self, cls: type[M], version: int) -> None:
         self._what = f"{cls.__name__} {version}"
-        self._decode: Callable[[memoryview, int], M] = decoder_source(cls, version).function()
+        self._decode: Callable[[memoryview, int, int], M] = decoder_source(cls, version).function()
         self._encode: Callable[[M], list[Chunk]] = encoder_source(cls, version).function()
 
-    def decode(self, data: bytes | memoryview) -> M:
+    def decode(self, data: bytes | memoryview, *, elements_max: int = ELEMENTS_UNLIMITED) -> M:
         try:
-            return self._decode(memoryview(data), len(data))
+            return self._decode(memoryview(data), len(data), elements_max)
         except (struct.error, IndexError, UnicodeError, ConstructError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:

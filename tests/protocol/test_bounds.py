@@ -12,8 +12,8 @@ from tidemark.protocol import codec
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest
-from tidemark.protocol.messages.fetch import FetchRequest
-from tidemark.protocol.messages.metadata import MetadataRequest
+from tidemark.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tidemark.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tidemark.protocol.messages.produce import ProduceRequest
 from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tidemark.protocol.schema.declaration import Message
@@ -129,3 +129,46 @@ def test_records_are_views_and_everything_else_is_copied() -> None:
     data[12 + 4 - 2] = ord("u")
     assert partition.records == b"\x01\x09"
     assert topic.name == "t"
+
+
+def elements_of(cls: type[Message], version: int) -> tuple[bytes, int]:
+    """A message with 40 elements at two depths and in a tagged section, and that number."""
+    made: dict[type[Message], Message] = {
+        FetchRequest: FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            topics=[
+                FetchTopic(
+                    topic="t",
+                    partitions=[
+                        FetchPartition(partition=at, fetch_offset=0, partition_max_bytes=1)
+                        for at in range(39)
+                    ],
+                )
+            ],
+        ),
+        MetadataRequest: MetadataRequest(topics=[MetadataRequestTopic(name="t")] * 40),
+        DeleteGroupsRequest: DeleteGroupsRequest(groups_names=["g"] * 40),
+    }
+    data = codec.encode(made[cls], version)
+    if version < (cls.flexible_since or 99):
+        return data, 40
+    assert data.endswith(b"\0")
+    return data[:-1] + b"\x02\x63\x00\x64\x00", 42
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"),
+    [
+        (FetchRequest, 4),
+        (FetchRequest, 12),
+        (MetadataRequest, 1),
+        (MetadataRequest, 9),
+        (DeleteGroupsRequest, 2),
+    ],
+)
+def test_elements_are_counted_over_the_whole_message(cls: type[Message], version: int) -> None:
+    data, count = elements_of(cls, version)
+    assert codec.decode(cls, version, data, elements_max=count)
+    with pytest.raises(MalformedMessage, match="more elements in all"):
+        codec.decode(cls, version, data, elements_max=count - 1)

@@ -128,6 +128,12 @@ def test_trap_a1_unknown_tags_of_a_header_are_skipped() -> None:
     assert codec.decode(HeartbeatRequest, header.api_version, frame[at:]) == HEARTBEAT
 
 
+def test_a_header_of_nothing_but_tags_is_malformed() -> None:
+    frame = bytes.fromhex("000c 0004 00000007 0000 e907") + bytes.fromhex("0a00") * 1001
+    with pytest.raises(MalformedMessage, match="1001 tagged fields"):
+        decode_request_header(frame)
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_trap_a2_a_response_of_api_versions_never_has_tags_in_its_header(version: int) -> None:
     api = APIS[18]

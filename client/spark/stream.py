@@ -7,7 +7,8 @@ crash. Two things it does not do, and what is done about them:
 1. It does not write down where the first batch *begins*. It asks for the initial offset again, even
    without a crash, and with `latest` that would be another one by then: records would be lost. So
    the end of the first batch says itself where it begins, under `@from`; the initial offset carries
-   `@initial`, by which the first batch is known.
+   `@initial`, by which the first batch is known. Where nothing is new yet, Spark runs a first batch
+   that ends at the initial offset, and is empty; then the second batch is the one with `@from`.
 2. It compares offsets as JSON text. So the order of keys is fixed, and where nothing is new, the
    very start is returned.
 """
@@ -88,7 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._driver.recent_ends())
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[OffsetRange]:
-        if start == end:
+        if start == end or _INITIAL in end:
             return []
         starts, ends = from_json(end.get(_FROM, start)), from_json(end)
         new = [tp for tp in ends if tp not in starts]

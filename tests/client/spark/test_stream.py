@@ -83,6 +83,18 @@ def test_the_first_batch_begins_where_it_began_though_spark_asks_again() -> None
     assert "@from" not in following
 
 
+def test_an_empty_first_batch_that_failed_is_still_empty_when_it_is_run_again() -> None:
+    log = Log({0: 10})
+    first = reader(log)
+    end = spoken(first.latestOffset(spoken(first.initialOffset()), ALL))
+    log.grow(0, 15)
+    restarted = reader(log)
+    assert restarted.partitions(spoken(restarted.initialOffset()), end) == []
+    log.grow(0, 20)
+    following = spoken(restarted.latestOffset(end, ALL))
+    assert restarted.partitions(end, following) == [OffsetRange(tp(0), 10, 20)]
+
+
 def test_the_initial_offset_is_the_same_each_time_it_is_asked_for() -> None:
     log = Log({0: 1})
     stream = reader(log)

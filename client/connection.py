@@ -48,12 +48,14 @@ class Reply(Generic[R]):
         return self.result()
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Call this as soon as `result` has something to say, in the connection's task.
+        """Call this as soon as `result` has something to say: now, or in the connection's task.
 
         For those who have no task to wait in. It must not raise; only one can be set.
         """
-        assert not self._is_settled, "it could be too late"
-        self._when_settled = callback
+        if self._is_settled:
+            callback()
+        else:
+            self._when_settled = callback
 
     def result(self) -> R:
         """As `wait`, once it is settled."""

@@ -1,8 +1,13 @@
 """What many tests do: write some records, read everything back."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import trio
 
 from tidemark.client import Client, ConsumerRecord
+
+T = TypeVar("T")
 
 
 async def write(client: Client, topic: str, values: Sequence[bytes], *, partition: int = 0) -> None:
@@ -24,3 +29,12 @@ async def read_values(client: Client, topic: str) -> list[bytes | None]:
 
 def numbered(*bounds: int) -> list[bytes]:
     return [b"%d" % index for index in range(*bounds)]
+
+
+async def until(look: Callable[[], Awaitable[T]]) -> T:
+    """What `look` gives, as soon as it is something; a test fails that waits ten seconds for it."""
+    for _ in range(1000):
+        if found := await look():
+            return found
+        await trio.sleep(0.01)
+    raise AssertionError("it did not happen")

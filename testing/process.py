@@ -57,6 +57,10 @@ class BrokerProcess:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def log(self) -> str:
         """What the broker has written to standard error, over all its starts."""
         return self._log_path.read_text(errors="replace") if self._log_path.exists() else ""

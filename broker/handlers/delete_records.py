@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemark.broker.admission import check_not_the_brokers_own
 from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_records import (
@@ -39,6 +40,7 @@ async def _delete(
     node: Node, topic: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     try:
+        check_not_the_brokers_own(topic)
         replica = node.topics.replica(topic, asked.partition_index)
         if replica is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.admission import InvalidRecords
+from tidemark.broker.admission import InvalidRecords, check_not_the_brokers_own
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.replica import Appended, Replica
 from tidemark.broker.requests import Pending, RequestContext, Unanswerable
@@ -82,6 +82,7 @@ def _append(
     outcome = _Outcome(data.index)
     try:
         _check_request(request)
+        check_not_the_brokers_own(topic)
         replica = node.topics.replica(topic, data.index)
         if replica is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -173,12 +174,14 @@ def _partition(outcome: _Outcome) -> PartitionProduceResponse:
     if error is not None or appended is None:
         assert error is not None
         return _refusal(outcome.index, error)
-    assert outcome.replica is not None
+    replica = outcome.replica
+    assert replica is not None
     return PartitionProduceResponse(
         index=outcome.index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.append_time_ms,
-        log_start_offset=outcome.replica.log_start,
+        # Its topic may have been deleted while the request waited for other partitions.
+        log_start_offset=replica.log_start if replica.is_available else NO_OFFSET,
     )
 
 

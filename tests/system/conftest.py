@@ -1,0 +1,33 @@
+"""One broker that hostile clients share; whoever harms a broker has one of its own."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.system.attacks import Bystander, bystander
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+
+@pytest.fixture(scope="session")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Attacked by one test after another, and never the worse for it."""
+    settings = {"max.connections": "1200", "offsets.topic.num.partitions": "1"}
+    with open_broker_process(
+        tmp_path_factory.mktemp("victim") / "data", settings=settings
+    ) as process:
+        yield process
+        assert "Traceback" not in process.log
+        assert process.stop() == 0
+
+
+@pytest.fixture
+def unharmed(victim: BrokerProcess) -> Iterator[Bystander]:
+    """Another client of the victim, which must notice nothing of the test."""
+    with bystander(victim.bootstrap, f"bystander-{uuid.uuid4().hex}") as client:
+        yield client
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"topic-{uuid.uuid4().hex[:12]}"

@@ -14,6 +14,7 @@ from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
+    from tidemark.broker.sasl import Exchange
 
 R = TypeVar("R")
 
@@ -31,7 +32,7 @@ class Session:
     """How many there were; each begins with another of its partitions."""
     user: str | None = None
     """Who the client has proven to be; set by SaslAuthenticate."""
-    exchange: object | None = None
+    exchange: Exchange | None = None
     """An authentication that has begun; only the SASL handlers look into it."""
 
     @property

@@ -35,6 +35,8 @@ from tidemark.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
 from tidemark.broker.requests import Handler
@@ -54,6 +56,7 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         14: sync_group.handle,
         15: describe_groups.handle,
         16: list_groups.handle,
+        17: sasl_handshake.handle,
         18: api_versions.handle,
         19: create_topics.handle,
         20: delete_topics.handle,
@@ -63,6 +66,7 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         32: describe_configs.handle,
         33: alter_configs.handle,
         35: describe_log_dirs.handle,
+        36: sasl_authenticate.handle,
         37: create_partitions.handle,
         42: delete_groups.handle,
         44: incremental_alter_configs.handle,

@@ -179,6 +179,8 @@ class PartitionQueue:
         A lost connection is answered with NETWORK_EXCEPTION, which says that the outcome is not
         known. Nothing of this partition is sent before `retry_at` if it is returned.
         """
+        if batch not in self._in_flight:
+            return  # abandoned meanwhile
         self._in_flight.remove(batch)
         self._is_alone = False
         if code is ErrorCode.NONE:

@@ -351,6 +351,7 @@ class Producer:
             self._pool,
             self._send_settings,
             is_flushing=lambda: self._flushing > 0,
+            offer_to_leader=self._offer_queue,
             metadata_is_stale=self._stale.set,
         )
         self._nursery.start_soon(sender.send_until_cancelled)
@@ -360,6 +361,9 @@ class Producer:
         sender = topic.senders[partition]
         if sender is not None:
             sender.offer(topic.queues[partition])
+
+    def _offer_queue(self, queue: PartitionQueue) -> None:
+        self._offer(self._topics[queue.topic], queue.partition)
 
     # Background
 

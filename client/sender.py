@@ -53,7 +53,9 @@ class BrokerSender:
         network: Network,
         pool: Pool,
         settings: SendSettings,
+        *,
         is_flushing: Callable[[], bool],
+        offer_to_leader: Callable[[PartitionQueue], None],
         metadata_is_stale: Callable[[], None],
     ) -> None:
         self.node_id = node_id
@@ -61,6 +63,7 @@ class BrokerSender:
         self._pool = pool
         self._settings = settings
         self._is_flushing = is_flushing
+        self._offer_to_leader = offer_to_leader
         self._metadata_is_stale = metadata_is_stale
         self._offered: dict[PartitionQueue, None] = {}
         self._requests_in_flight = 0
@@ -191,7 +194,8 @@ class BrokerSender:
             message=message,
             retry_at=retry_at,
         )
-        self.offer(queue)
+        # Which may be another broker's by now.
+        self._offer_to_leader(queue)
 
 
 def _request(taken: Taken, settings: SendSettings) -> ProduceRequest:

@@ -8,12 +8,20 @@ from functools import partial
 import trio
 
 from tidemark.client.addresses import Address
+from tidemark.protocol.codec import decode
 from tidemark.protocol.frames import RequestHeader, decode_request_header, encode_response
 from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema import Message
 
 _API_VERSIONS = 18
+
+ALL_VERSIONS = ApiVersionsResponse(
+    api_keys=[
+        ApiVersion(api_key=key, min_version=api.min_version, max_version=api.max_version)
+        for key, api in APIS.items()
+    ]
+)
 
 
 class Peer:
@@ -26,6 +34,13 @@ class Peer:
         """The next request; its body is not looked at."""
         (length,) = struct.unpack(">i", await self._exactly(4))
         return decode_request_header(await self._exactly(length))[0]
+
+    async def receive(self) -> tuple[RequestHeader, Message]:
+        """The next request, decoded."""
+        (length,) = struct.unpack(">i", await self._exactly(4))
+        frame = await self._exactly(length)
+        header, at = decode_request_header(frame)
+        return header, decode(APIS[header.api_key].request, header.api_version, frame[at:])
 
     async def _exactly(self, count: int) -> bytes:
         data = b""
@@ -49,11 +64,7 @@ class Peer:
         """Answer ApiVersions with everything we speak."""
         header = await self.request()
         assert header.api_key == _API_VERSIONS
-        ranges = [
-            ApiVersion(api_key=key, min_version=api.min_version, max_version=api.max_version)
-            for key, api in APIS.items()
-        ]
-        await self.answer(header, ApiVersionsResponse(api_keys=ranges))
+        await self.answer(header, ALL_VERSIONS)
 
 
 Script = Callable[[Peer], Awaitable[None]]

@@ -1,5 +1,5 @@
-"""A partition's queue, driven by answers. `Broker` in the last part is a model of the real one's
-sequence check, so that whole histories of failures can be tried."""
+"""A partition's queue, driven by answers; in the end by a model of the broker's sequence check, so
+that whole histories of failures can be tried."""
 
 from random import Random
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.client.sequence_model import SequenceModel
 from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
 from tidemark.client.batches import Batch, Failed, Stored
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -290,35 +291,6 @@ def test_abandoned_batches_all_hear_of_it() -> None:
     assert q.due(0.0) is None
 
 
-class Broker:
-    """What a partition's leader does with sequences: remember five batches, refuse gaps."""
-
-    def __init__(self) -> None:
-        self.log: list[bytes | None] = []
-        self._epoch = -1
-        self._next = 0
-        self._recent: list[tuple[int, int]] = []
-
-    def append(self, data: bytes | bytearray) -> tuple[ErrorCode, int]:
-        header = check_batch(data)
-        if header.producer_epoch < self._epoch:
-            return ErrorCode.INVALID_PRODUCER_EPOCH, -1
-        if header.producer_epoch > self._epoch:
-            if self._epoch >= 0 and header.base_sequence != 0:
-                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-            self._epoch, self._next, self._recent = header.producer_epoch, header.base_sequence, []
-        for sequence, offset in self._recent:
-            if sequence == header.base_sequence:
-                return ErrorCode.NONE, offset
-        if header.base_sequence != self._next:
-            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-        offset = len(self.log)
-        self.log += [record.value for record in decode_records(data)]
-        self._next += header.record_count
-        self._recent = [*self._recent, (header.base_sequence, offset)][-5:]
-        return ErrorCode.NONE, offset
-
-
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**9), trouble=st.sampled_from([0.0, 0.2, 0.6]))
 def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, trouble: float) -> None:
@@ -326,7 +298,7 @@ def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, troub
 
     All in flight share a connection, so what is lost takes everything sent after it along.
     """
-    random, broker = Random(seed), Broker()
+    random, broker = Random(seed), SequenceModel()
     q = new_queue(in_flight_max=random.randint(1, 5))
     batches = [add(q, b"%d" % index) for index in range(30)]
     refused: set[Batch] = set()

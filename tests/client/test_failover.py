@@ -1,0 +1,157 @@
+"""When partitions change hands, and connections break at the worst moment."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from tests.client.helpers import numbered
+from tests.client.scripted_cluster import TOPIC, ScriptedCluster, Trouble, open_scripted_cluster
+from tidemark.client import (
+    Client,
+    ClientSettings,
+    DeliveryFuture,
+    ErrorCode,
+    RequestError,
+    TopicPartition,
+    open_client,
+)
+from tidemark.client.blocking import read_batches
+from tidemark.client.retries import Backoff
+
+QUICK = ClientSettings(
+    backoff=Backoff(initial_seconds=0.001, max_seconds=0.01), retry_timeout_seconds=5
+)
+
+
+@asynccontextmanager
+async def open_pair() -> AsyncIterator[tuple[ScriptedCluster, Client]]:
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=QUICK) as client,
+    ):
+        yield cluster, client
+
+
+async def test_a_producer_follows_the_leader() -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer() as producer:
+            for index in range(20):
+                if index % 5 == 0:
+                    cluster.elect(2 if cluster.leader == 1 else 1)
+                await (await producer.send(TOPIC, b"%d" % index)).wait()
+        assert cluster.values == numbered(20)
+
+
+async def test_a_consumer_follows_the_leader() -> None:
+    async with (
+        open_pair() as (cluster, client),
+        client.producer() as producer,
+        client.consumer(TOPIC) as consumer,
+    ):
+        for index in range(10):
+            await (await producer.send(TOPIC, b"%d" % index)).wait()
+            with trio.fail_after(5):
+                record = await anext(consumer)
+            assert (record.value, record.leader_epoch) == (b"%d" % index, cluster.epoch)
+            cluster.elect(2 if index % 2 else 1)
+
+
+async def test_an_election_that_keeps_the_leader_is_learnt_from_the_fence() -> None:
+    async with (
+        open_pair() as (cluster, client),
+        client.producer() as producer,
+        client.consumer(TOPIC) as consumer,
+    ):
+        await producer.send(TOPIC, b"0")
+        await anext(consumer)
+        cluster.elect(cluster.leader)
+        await producer.send(TOPIC, b"1")
+        with trio.fail_after(5):
+            assert (await anext(consumer)).value == b"1"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "lost before",
+        "lost after",
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    ],
+)
+async def test_what_may_pass_is_repeated_until_it_is_stored_once(trouble: Trouble) -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer(batch_bytes=1) as producer:
+            await (await producer.send(TOPIC, b"0")).wait()
+            cluster.troubles = [trouble] * 3
+            futures = [await producer.send(TOPIC, value) for value in numbered(1, 20)]
+        assert cluster.values == numbered(20)
+        assert [future.result().offset for future in futures] == list(range(1, 20))
+
+
+async def test_a_refusal_in_a_row_of_batches_fails_only_its_own() -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer(batch_bytes=1) as producer:
+            await (await producer.send(TOPIC, b"0")).wait()
+            cluster.troubles = [ErrorCode.INVALID_RECORD]
+            futures = [await producer.send(TOPIC, value) for value in numbered(1, 10)]
+        with pytest.raises(RequestError, match="INVALID_RECORD: t-0"):
+            futures[0].result()
+        assert cluster.values == [b"0", *numbered(2, 10)]
+
+
+async def test_leaving_with_an_error_while_an_answer_is_due_ends_quietly() -> None:
+    async with open_pair() as (cluster, client):
+        cluster.troubles = [ErrorCode.NOT_ENOUGH_REPLICAS] * 10_000
+        futures: list[DeliveryFuture] = []
+
+        async def fail() -> None:
+            async with client.producer() as producer:
+                futures.append(await producer.send(TOPIC, b"x"))
+                await trio.sleep(0.01)
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            await fail()
+        with pytest.raises(RequestError, match="closed before"):
+            futures[0].result()
+        assert cluster.values == []
+
+
+async def test_offsets_are_asked_of_the_new_leader() -> None:
+    async with open_pair() as (cluster, client):
+        here = TopicPartition(TOPIC, 0)
+        assert await client.admin.end_offsets([here]) == {here: 0}
+        cluster.elect(2)
+        assert await client.admin.end_offsets([here]) == {here: 0}
+
+
+async def test_a_range_on_a_plain_socket_is_read_from_the_new_leader() -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer() as producer:
+            await producer.send(TOPIC, b"0")
+        cluster.elect(2)
+
+        def read() -> int:
+            here = TopicPartition(TOPIC, 0)
+            parts = read_batches(cluster.bootstrap, here, 0, 1, settings=QUICK)
+            return sum(len(part.data) for part in parts)
+
+        assert await trio.to_thread.run_sync(read) > 0
+
+
+async def test_what_lasts_too_long_is_raised_in_the_end() -> None:
+    impatient = ClientSettings(
+        backoff=Backoff(initial_seconds=0.001, max_seconds=0.01), retry_timeout_seconds=0.1
+    )
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=impatient) as client,
+        client.consumer(TOPIC) as consumer,
+    ):
+        cluster.leader = -1
+        with trio.fail_after(5), pytest.raises(RequestError, match=r"LEADER.*t-0"):
+            await anext(consumer)

@@ -18,6 +18,7 @@ without trio is in `tidemark.client.blocking`.
 from tidemark.client.admin import Admin
 from tidemark.client.client import Client, open_client
 from tidemark.client.consumer import Consumer
+from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.descriptions import (
     ApiRange,
     BrokerDescription,
@@ -46,7 +47,7 @@ from tidemark.client.offsets import (
     OffsetSpec,
     Start,
 )
-from tidemark.client.producer import DeliveryFuture, Producer
+from tidemark.client.producer import Producer
 from tidemark.client.records import (
     CREATE_TIME,
     LOG_APPEND_TIME,

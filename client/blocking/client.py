@@ -14,10 +14,11 @@ from tidemark.client.admin import Admin
 from tidemark.client.client import Client
 from tidemark.client.client import open_client as open_trio_client
 from tidemark.client.consumer import Consumer
+from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.offsets import Start
 from tidemark.client.options import ConsumerOptions, ProducerOptions
-from tidemark.client.producer import DeliveryFuture, Producer
+from tidemark.client.producer import Producer
 from tidemark.client.records import ConsumerRecord, FetchedBatches, RecordMetadata
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.types import Offset, TopicPartition

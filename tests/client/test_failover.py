@@ -121,6 +121,26 @@ async def test_leaving_with_an_error_while_an_answer_is_due_ends_quietly() -> No
         assert cluster.values == []
 
 
+async def test_a_full_buffer_holds_every_sender_back_until_there_is_room() -> None:
+    async with open_pair() as (cluster, client):
+        cluster.troubles = [ErrorCode.NOT_ENOUGH_REPLICAS] * 10_000
+        sent = 0
+
+        async def send() -> None:
+            nonlocal sent
+            for _ in range(20):
+                await producer.send(TOPIC, bytes(100))
+                sent += 1
+
+        async with client.producer(buffer_bytes=2000) as producer, trio.open_nursery() as nursery:
+            nursery.start_soon(send)
+            nursery.start_soon(send)
+            await trio.sleep(0.05)
+            assert sent == 2000 // 116
+            cluster.troubles.clear()
+        assert len(cluster.values) == 40
+
+
 async def test_offsets_are_asked_of_the_new_leader() -> None:
     async with open_pair() as (cluster, client):
         here = TopicPartition(TOPIC, 0)

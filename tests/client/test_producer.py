@@ -108,17 +108,12 @@ async def test_a_batch_that_is_none_is_refused_before_it_is_taken(
             await producer.send_batch(topic, 0, batch + batch)
 
 
-async def test_a_full_buffer_holds_the_sender_back(client: Client, topic: str) -> None:
+async def test_a_full_buffer_does_not_linger(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     async with client.producer(buffer_bytes=2000, linger_ms=60_000) as producer:
-        with trio.move_on_after(0.05) as scope:
+        with trio.fail_after(10):
             for _ in range(100):
                 await producer.send(topic, bytes(100))
-        assert scope.cancelled_caught
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(producer.flush)
-            await producer.send(topic, bytes(1000))
-            nursery.start_soon(producer.flush)
 
 
 async def test_linger_waits_for_company_and_flush_does_not(client: Client, topic: str) -> None:

@@ -1,0 +1,138 @@
+"""Who sends from which of a producer's queues: the sender of the partition's leader."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
+from tidemark.client.background import Signal
+from tidemark.client.network import Network
+from tidemark.client.pool import Pool
+from tidemark.client.sender import BrokerSender, SendSettings
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId, TopicPartition
+
+_NOWHERE: Final = PartitionQueue("", -1, BatchLimits(), None)
+"""Never has an open batch, so that it stands for "not chosen yet"."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicRoutes:
+    """A topic that is sent to: the queues of its partitions, and who sends for each."""
+
+    name: str
+    queues: list[PartitionQueue] = field(default_factory=list)
+    senders: list[BrokerSender | None] = field(default_factory=list)
+    led: Sequence[int] = ()
+    """The partitions that have a leader, or all if none has: where keyless records may go."""
+    keyless: PartitionQueue = _NOWHERE
+    """The partition that keyless records go to now."""
+
+    def queue(self, partition: int) -> PartitionQueue:
+        """A partition's queue, by a number that the caller has chosen."""
+        if not 0 <= partition < len(self.queues):
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"{self.name} has {len(self.queues)} partitions, no partition {partition}",
+            )
+        return self.queues[partition]
+
+
+class Routes:
+    """See the module. Senders are started in the nursery as they are needed."""
+
+    def __init__(
+        self,
+        network: Network,
+        pool: Pool,
+        nursery: trio.Nursery,
+        settings: SendSettings,
+        limits: BatchLimits,
+        identity: ProducerIdentity | None,
+    ) -> None:
+        self._network = network
+        self._pool = pool
+        self._nursery = nursery
+        self._settings = settings
+        self._limits = limits
+        self._identity = identity
+        self._senders: dict[NodeId, BrokerSender] = {}
+        self._stale = Signal()
+        self.topics: dict[str, TopicRoutes] = {}
+        self.flushing = 0
+        """How many wait for everything to be sent; while any does, nothing lingers."""
+
+    async def learn(self, topic: str) -> TopicRoutes:
+        """Find a topic, which may be created by that. Raises `RequestError` if there is none."""
+        await self._network.topic(topic, may_create=True)
+        known = self.topics.setdefault(topic, TopicRoutes(name=topic))
+        self.update()
+        return known
+
+    def queues(self) -> Iterator[PartitionQueue]:
+        """All there are."""
+        for topic in self.topics.values():
+            yield from topic.queues
+
+    def offer(self, queue: PartitionQueue) -> None:
+        """Tell whoever sends for this queue now that it may have something to take."""
+        sender = self.topics[queue.topic].senders[queue.partition]
+        if sender is not None:
+            sender.offer(queue)
+
+    def update(self) -> None:
+        """Give every partition to the sender of the broker that leads it now."""
+        has_leaderless = False
+        for topic in self.topics.values():
+            self._add_partitions(topic)
+            led: list[int] = []
+            for partition in range(len(topic.queues)):
+                leader = self._network.view.leader(TopicPartition(topic.name, partition))
+                if leader is not None:
+                    led.append(partition)
+                self._assign(topic, partition, leader.node_id if leader else None)
+            has_leaderless |= len(led) < len(topic.queues)
+            topic.led = led or range(len(topic.queues))
+        if has_leaderless:
+            self._stale.set()
+
+    def _add_partitions(self, topic: TopicRoutes) -> None:
+        described = self._network.view.topics.get(topic.name)
+        for partition in range(len(topic.queues), len(described.partitions) if described else 0):
+            queue = PartitionQueue(topic.name, partition, self._limits, self._identity)
+            topic.queues.append(queue)
+            topic.senders.append(None)
+
+    def _assign(self, topic: TopicRoutes, partition: int, node_id: NodeId | None) -> None:
+        sender, old = None, topic.senders[partition]
+        if node_id is not None:
+            sender = self._senders.get(node_id) or self._start_sender(node_id)
+        if sender is not old:
+            queue = topic.queues[partition]
+            if old is not None:
+                old.withdraw(queue)
+            topic.senders[partition] = sender
+            self.offer(queue)
+
+    def _start_sender(self, node_id: NodeId) -> BrokerSender:
+        sender = self._senders[node_id] = BrokerSender(
+            node_id,
+            self._network,
+            self._pool,
+            self._settings,
+            is_flushing=lambda: self.flushing > 0,
+            offer_to_leader=self.offer,
+            metadata_is_stale=self._stale.set,
+        )
+        self._nursery.start_soon(sender.send_until_cancelled)
+        return sender
+
+    async def refresh_when_stale(self) -> None:
+        """Ask for metadata when an answer, or a partition without leader, calls for it."""
+        backoff, random = self._network.settings.backoff, self._network.random
+        while True:
+            await self._stale.wait()
+            await self._network.try_refresh(self.topics)
+            await trio.sleep(backoff.delay(1, random))

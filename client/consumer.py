@@ -247,7 +247,7 @@ class Consumer:
         """
         committer = self._require_group()
         if offsets is None:
-            offsets = {tp: self.position(tp) for tp in self._readings.by_partition}
+            offsets = {tp: self._as_commit(tp) for tp in self._readings.by_partition}
         gone = [tp for tp in offsets if tp not in self._readings.by_partition]
         if gone:
             # Its next owner's commits would be set back.
@@ -255,6 +255,14 @@ class Consumer:
                 ErrorCode.ILLEGAL_GENERATION, f"{gone[0]} is not assigned to this consumer now"
             )
         await committer.commit(offsets)
+
+    def _as_commit(self, topic_partition: TopicPartition) -> CommittedOffset:
+        """The position, with the epoch of the record before it."""
+        reading = self._readings.by_partition[topic_partition]
+        epoch = reading.position_epoch
+        if reading is self._reading and 0 < self._taken < len(self._records):
+            epoch = self._records[self._taken - 1].leader_epoch
+        return CommittedOffset(offset=self.position(topic_partition), leader_epoch=epoch)
 
     async def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits for what is assigned; partitions without one are left out."""

@@ -75,6 +75,8 @@ class GroupCoordinator:
         self._group_settings = _group_settings(settings)
         self._load_limiter = trio.CapacityLimiter(_LOADS_AT_ONCE)
         self._partitions: dict[int, GroupPartition | NotServed] = {}
+        self._has_loaded = trio.Event()
+        """Set, and replaced, whenever the reading of a partition has ended."""
         self._has_resigned = False
         self._adopt()
         self._expire_later()
@@ -84,6 +86,11 @@ class GroupCoordinator:
         if not self._partitions:
             await self._topics.ensure_consumer_offsets()
             self._adopt()
+
+    async def wait_loaded(self) -> None:
+        """Until no partition is being read back any more."""
+        while NotServed.LOADING in self._partitions.values():
+            await self._has_loaded.wait()
 
     def check_serves(self, group_id: str) -> None:
         """Raises `RequestError` unless this broker is the group's coordinator, or about to be."""
@@ -182,10 +189,12 @@ class GroupCoordinator:
         except (TidemarkError, OSError):
             logger.exception("%s: its groups cannot be read", replica.name)
             self._partitions[replica.partition] = NotServed.FAILED
-            return
-        if not self._has_resigned:
-            now = instant(self._timers, self._clock)
-            self._serve(replica, replay.finish(self._group_settings, now))
+        else:
+            if not self._has_resigned:
+                now = instant(self._timers, self._clock)
+                self._serve(replica, replay.finish(self._group_settings, now))
+        self._has_loaded.set()
+        self._has_loaded = trio.Event()
 
     def _serve(self, replica: Replica, shard: GroupShard) -> None:
         self._partitions[replica.partition] = GroupPartition(

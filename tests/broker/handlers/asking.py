@@ -1,14 +1,17 @@
 """Asking a handler as a client would: what comes back has been through the wire."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
+
+import trio
 
 from tests.broker.nodes import context
 from tidemark.broker.config import Address
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.requests import Answer, Pending, RequestContext
 from tidemark.protocol.codec import decode, encode
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.schema import Message
 
 Q = TypeVar("Q", bound=Message)
@@ -16,7 +19,7 @@ R = TypeVar("R", bound=Message)
 
 
 async def ask(
-    handle: Callable[[Node, Q, RequestContext], Awaitable[R] | R],
+    handle: Callable[[Node, Q, RequestContext], Answer[R]],
     node: Node,
     request: Q,
     version: int,
@@ -26,5 +29,28 @@ async def ask(
     """The answer to `request` at `version`, both encoded and decoded again."""
     asked = decode(type(request), version, encode(request, version))
     answer = handle(node, asked, context(version, listener=listener))
-    response: R = await answer if inspect.isawaitable(answer) else answer
+    if isinstance(answer, Pending):
+        response = await wait(answer)
+    elif inspect.isawaitable(answer):
+        response = await answer
+    else:
+        assert answer is not None
+        response = answer
     return decode(type(response), version, encode(response, version))
+
+
+async def wait(pending: Pending[R]) -> R:
+    """The answer when it comes. Raises the `RequestError` that it fails with."""
+    done, outcomes = trio.Event(), list[tuple[R | None, RequestError | None]]()
+
+    def deliver(response: R | None, error: RequestError | None) -> None:
+        outcomes.append((response, error))
+        done.set()
+
+    pending.deliver_to(deliver)
+    await done.wait()
+    response, error = outcomes[0]
+    if error is not None:
+        raise error
+    assert response is not None
+    return response

@@ -18,8 +18,10 @@ def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
     any copy: every second element. `take` then makes a compact array of those.
     """
     count = len(slices.starts)
-    if not count or slices.lengths.max() < 0:
+    if not count or (longest := int(slices.lengths.max())) < 0:
         return pa.nulls(count, pa.binary())
+    if longest and longest == slices.lengths.min():
+        return _of_one_length(buffer, slices.starts, longest)
     nulls = slices.lengths < 0
     has_nulls = nulls.any()
     lengths = np.maximum(slices.lengths, 0) if has_nulls else slices.lengths
@@ -36,6 +38,15 @@ def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
         return compact
     _, offsets, data = compact.buffers()
     return pa.BinaryArray.from_buffers(pa.binary(), count, [_validity(~nulls), offsets, data])
+
+
+def _of_one_length(buffer: pa.Buffer, starts: Integers, length: int) -> pa.BinaryArray:
+    """The same for byte strings of one length, as elements of that size: in half the time."""
+    elements = np.ndarray((buffer.size - length + 1,), f"V{length}", buffer=buffer, strides=(1,))
+    offsets = np.arange(0, len(starts) * length + 1, length, dtype=np.int32)
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(elements[starts])]
+    )
 
 
 def headers_array(buffer: pa.Buffer, headers: HeaderSlices) -> pa.ListArray:

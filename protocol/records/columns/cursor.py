@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
 
@@ -13,7 +14,10 @@ _HEADERS_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Where byte strings lie in a buffer, in rising order; a null has a length of -1."""
+    """Where byte strings lie in a buffer, in rising order; a null has a length of -1.
+
+    Invariant: they lie within the buffer and do not overlap.
+    """
 
     starts: Integers
     lengths: Integers
@@ -34,13 +38,19 @@ class Cursor:
     All methods raise `IndexError`, `ValueError` or `Unusual` if the bytes there are not right.
     """
 
-    def __init__(self, reader: VarintReader, positions: Integers) -> None:
+    def __init__(self, reader: VarintReader, positions: Integers, ends: Integers) -> None:
         self._reader = reader
         self.positions = positions
+        self.ends = ends
+        """Where the records end. Byte strings are held to it, whatever else is read of a record."""
 
     def varints(self) -> Integers:
         values, self.positions = self._reader.read(self.positions)
         return values
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Leave the other records behind."""
+        self.positions, self.ends = self.positions[which], self.ends[which]
 
     def slices(self) -> Slices:
         """A length and as many bytes; the bytes themselves are only walked past."""
@@ -53,16 +63,18 @@ class Cursor:
             self.positions = self.positions + lengths
         elif lengths.max() >= 0:
             self.positions = self.positions + np.maximum(lengths, 0)
+        if (self.positions > self.ends).any():
+            raise ValueError("a length that goes beyond the record")
         return slices
 
-    def headers(self, ends: Integers) -> HeaderSlices:
+    def headers(self) -> HeaderSlices:
         """The headers of each record, which reach exactly to its end."""
         counts = self.varints()
         least, most = counts.min(initial=0), counts.max(initial=0)
         if least < 0 or most > _HEADERS_MAX:
             raise Unusual
         if not most:
-            self._check_ends(ends)
+            self._check_ends()
             none = np.empty(0, np.int64)
             return HeaderSlices(counts, Slices(none, none), Slices(none, none))
         first = np.cumsum(counts) - counts
@@ -71,7 +83,7 @@ class Cursor:
         values = Slices(np.empty(total, np.int64), np.empty(total, np.int64))
         for done in range(most):
             having = np.flatnonzero(counts > done)
-            inner = Cursor(self._reader, self.positions[having])
+            inner = Cursor(self._reader, self.positions[having], self.ends[having])
             for column, null_allowed in ((keys, False), (values, True)):
                 slices = inner.slices()
                 if not null_allowed and slices.lengths.min() < 0:
@@ -79,9 +91,9 @@ class Cursor:
                 column.starts[first[having] + done] = slices.starts
                 column.lengths[first[having] + done] = slices.lengths
             self.positions[having] = inner.positions
-        self._check_ends(ends)
+        self._check_ends()
         return HeaderSlices(counts, keys, values)
 
-    def _check_ends(self, ends: Integers) -> None:
-        if (self.positions != ends).any():
+    def _check_ends(self) -> None:
+        if (self.positions != self.ends).any():
             raise ValueError("a record does not end where its length says")

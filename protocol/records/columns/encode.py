@@ -11,12 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.protocol.records.columns.pack import Field, binary_of, join_fields, varint_field
+from tidemark.protocol.records.columns.pack import (
+    Field,
+    interleave,
+    join_fields,
+    rows_of,
+    varint_field,
+)
 from tidemark.protocol.records.columns.varints import Integers, Unusual
 from tidemark.protocol.records.compression import Compression, compress
-from tidemark.protocol.records.header import TRANSACTIONAL_BIT, BatchHeader
-from tidemark.protocol.records.records import Record, build_batch, encode_section
-from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, Epoch, Offset
+from tidemark.protocol.records.header import TRANSACTIONAL_BIT, BatchHeader, build_batch
+from tidemark.protocol.records.records import Record, encode_section
+from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset
 
 _FIRST: Final = Offset(0)
 _NOTHING: Final = pa.scalar(b"")
@@ -55,6 +61,7 @@ def encode_columns(
     """
     assert columns.num_rows
     timestamps = _timestamps(columns, timestamp_ms)
+    section: BytesLike
     try:
         section = _encode_rows(columns, timestamps - timestamps[0])
     except Unusual:
@@ -91,10 +98,14 @@ def _encode_rows(columns: pa.RecordBatch, timestamp_deltas: Integers) -> memoryv
     attributes_too = Field(length.lanes, length.sizes + 1)  # a zero byte, as the lane has it
     parts: list[pa.Array | pa.Scalar]
     if keys is None:
-        parts = [binary_of(join_fields(attributes_too, timestamp, offset, key, value))]
+        rows = rows_of(join_fields(attributes_too, timestamp, offset, key, value))
+        size = int(value_lengths[0])
+        if values is not None and headers is _NO_HEADERS and (value_lengths == size).all():
+            return interleave(rows, values, size)
+        parts = [rows.as_binary()]
     else:
-        before_key = binary_of(join_fields(attributes_too, timestamp, offset, key))
-        parts = [before_key, keys.fill_null(b""), binary_of([value])]
+        before_key = rows_of(join_fields(attributes_too, timestamp, offset, key)).as_binary()
+        parts = [before_key, keys.fill_null(b""), rows_of([value]).as_binary()]
     if values is not None:
         parts.append(values.fill_null(b""))
     joined = pc.binary_join_element_wise(*parts, headers, _NOTHING)
@@ -151,12 +162,17 @@ def _headers(columns: pa.RecordBatch) -> tuple[pa.Array | pa.Scalar, Integers]:
     parts: list[pa.Array] = []
     for name in named.schema.names:
         array = named[name].cast(pa.binary())
-        parts += [binary_of([varint_field(_lengths(array, len(pairs)))]), array.fill_null(b"")]
+        parts += [
+            rows_of([varint_field(_lengths(array, len(pairs)))]).as_binary(),
+            array.fill_null(b""),
+        ]
     encoded = pc.binary_join_element_wise(*parts, _NOTHING)
     counts = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     per_record = pc.binary_join(pa.ListArray.from_arrays(pa.array(bounds), encoded), b"")
-    all_of_it = pc.binary_join_element_wise(binary_of([varint_field(counts)]), per_record, _NOTHING)
+    all_of_it = pc.binary_join_element_wise(
+        rows_of([varint_field(counts)]).as_binary(), per_record, _NOTHING
+    )
     return all_of_it, _lengths(all_of_it, columns.num_rows)
 
 

@@ -12,7 +12,7 @@ from tidemark.protocol.records.columns.arrays import (
     timestamps_array,
 )
 from tidemark.protocol.records.columns.cursor import Cursor
-from tidemark.protocol.records.columns.scan import Extents, find_records
+from tidemark.protocol.records.columns.scan import record_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
 from tidemark.protocol.types import BytesLike, Offset
@@ -34,32 +34,36 @@ def read_columns(
     Raises `Unusual`, `IndexError` or `ValueError` if anything about the bytes is wrong or rare.
     """
     reader = VarintReader(np.frombuffer(data, np.uint8))
-    bodies, ends = _find_all(reader, sections)
-    cursor = Cursor(reader, bodies + 1)  # past the attributes, of which no bit is in use
+    bodies, ends = _find_records(reader, record_starts(data, sections), sections)
+    # The fields begin after the attributes, a byte of which no bit is in use.
+    cursor = Cursor(reader, bodies + 1, ends)
     numbers = _read_numbers(cursor, sections)
     keep = _in_range(numbers["offset"], start, end)
     if keep is not None:
         numbers = {name: column[keep] for name, column in numbers.items()}
-        cursor.positions, ends = cursor.positions[keep], ends[keep]
+        cursor.keep(keep)
     columns = {
         "offset": pa.array(numbers["offset"]),
         "timestamp": timestamps_array(numbers["timestamp"]),
         "timestamp_type": pa.array(numbers["timestamp_type"]),
-        **_read_bytes(cursor, ends, pa.py_buffer(data), frozenset(schema.names)),
+        **_read_bytes(cursor, pa.py_buffer(data), frozenset(schema.names)),
     }
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
-def _find_all(reader: VarintReader, sections: Sequence[Section]) -> Extents:
-    pieces: list[Extents] = []
-    for section in sections:
-        pieces += find_records(reader, section.begin, section.end, section.header.record_count)
-    if len(pieces) == 1:
-        return pieces[0]
-    return (
-        np.concatenate([bodies for bodies, _ in pieces]),
-        np.concatenate([ends for _, ends in pieces]),
-    )
+def _find_records(
+    reader: VarintReader, starts: Integers, sections: Sequence[Section]
+) -> tuple[Integers, Integers]:
+    """Where each record goes on after its length, and where it ends."""
+    ends = np.empty_like(starts)
+    ends[:-1] = starts[1:]
+    ends[np.cumsum([section.header.record_count for section in sections]) - 1] = [
+        section.end for section in sections
+    ]
+    lengths, bodies = reader.read(starts)
+    if (bodies + lengths != ends).any():
+        raise ValueError("a record's length is not the distance to the next")
+    return bodies, ends
 
 
 def _read_numbers(cursor: Cursor, sections: Sequence[Section]) -> dict[str, np.ndarray]:
@@ -100,9 +104,7 @@ def _in_range(offsets: Integers, start: Offset | None, end: Offset | None) -> np
     return keep
 
 
-def _read_bytes(
-    cursor: Cursor, ends: Integers, buffer: pa.Buffer, names: frozenset[str]
-) -> dict[str, pa.Array]:
+def _read_bytes(cursor: Cursor, buffer: pa.Buffer, names: frozenset[str]) -> dict[str, pa.Array]:
     """Keys, values and headers, as far into the records as `names` needs."""
     columns: dict[str, pa.Array] = {}
     if not names.isdisjoint(("key", "value", "headers")):
@@ -114,5 +116,5 @@ def _read_bytes(
         if "value" in names:
             columns["value"] = binary_array(buffer, values)
     if "headers" in names:
-        columns["headers"] = headers_array(buffer, cursor.headers(ends))
+        columns["headers"] = headers_array(buffer, cursor.headers())
     return columns

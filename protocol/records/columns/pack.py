@@ -21,6 +21,7 @@ _Lanes: TypeAlias = NDArray[np.uint64]
 _LANE_BYTES: Final = 8
 _VARINT_BITS_MAX: Final = 7 * _LANE_BYTES
 _LANES_MAX: Final = 2
+_ROW_BYTES: Final = _LANES_MAX * _LANE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,20 @@ def join_fields(first: Field, *others: Field) -> list[Field]:
     return joined
 
 
-def binary_of(fields: Sequence[Field]) -> pa.Array:
-    """Each record's bytes as one element of a binary array.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """At most 16 bytes for each record, in rows of two lanes. Invariant: 0 beyond their size."""
+
+    lanes: _Lanes
+    sizes: Integers
+
+    def as_binary(self) -> pa.BinaryArray:
+        starts = np.arange(0, self.lanes.nbytes, self.lanes.strides[0], dtype=np.int64)
+        return binary_array(pa.py_buffer(self.lanes), Slices(starts, self.sizes))
+
+
+def rows_of(fields: Sequence[Field]) -> Rows:
+    """The fields of each record behind each other.
 
     Raises `Unusual` for more than two fields: 16 bytes a record is all that is usual.
     """
@@ -81,8 +94,29 @@ def binary_of(fields: Sequence[Field]) -> pa.Array:
         rows[:, 0] |= fields[1].lanes << bits
         rows[:, 1] = fields[1].lanes >> (_64 - bits)
         sizes = sizes + fields[1].sizes
-    starts = np.arange(0, rows.nbytes, rows.strides[0], dtype=np.int64)
-    return binary_array(pa.py_buffer(rows), Slices(starts, sizes))
+    return Rows(rows, sizes)
+
+
+def interleave(rows: Rows, values: pa.BinaryArray, length: int) -> memoryview:
+    """Each record's row, its value, all of which have this length, and a zero byte."""
+    count = len(rows.sizes)
+    totals = rows.sizes + (length + 1)
+    ends = np.cumsum(totals)
+    starts = ends - totals
+    size = int(ends[-1])
+    # A whole row is written of each record, in their order: what is too much of it is overwritten
+    # by the value and by the next row. Only the last needs room for that.
+    out = np.empty(size + _ROW_BYTES, np.uint8)
+    whole_rows = rows.lanes.view(f"V{_ROW_BYTES}")[:, 0]
+    places = np.ndarray((size + 1,), whole_rows.dtype, out.data, strides=(1,))
+    places[starts] = whole_rows
+    if length:
+        first = int(np.frombuffer(values.buffers()[1], np.int32, 1, values.offset * 4)[0])
+        whole_values = np.frombuffer(values.buffers()[2], f"V{length}", count, first)
+        places = np.ndarray((size - length + 1,), whole_values.dtype, out.data, strides=(1,))
+        places[starts + rows.sizes] = whole_values
+    out[ends - 1] = 0
+    return out.data[:size]
 
 
 _64: Final = np.uint64(64)

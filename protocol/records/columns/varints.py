@@ -1,7 +1,7 @@
 """Varints by the thousand: the format of `records.varints`, read with numpy.
 
-Nearly all of them take one or two bytes: those are put together in arrays of bytes, which numpy
-works through quickest. Longer ones are worked out in lanes of eight bytes.
+Nearly all of them take one, two or three bytes: those are put together in arrays of bytes and small
+integers, which numpy works through quickest. Longer ones are worked out in lanes of eight bytes.
 """
 
 from typing import Final, TypeAlias
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
-_Pairs: TypeAlias = NDArray[np.uint16]
 _Lanes: TypeAlias = NDArray[np.uint64]
 
 _LANE_BYTES: Final = 8
@@ -46,10 +45,15 @@ class VarintReader:
             return _ONE_BYTE.take(first), positions + 1
         more = first >> 7
         second = self.data.take(positions + 1, mode="clip") * more
-        if second.max() >= 0x80:
-            return self._read_lanes(positions)
-        value = (first & _LOW) | (second.astype(np.uint16) << _SEVEN)
-        return _unzigzag_pairs(value).astype(np.int64), positions + (more + 1)
+        value = (first & _LOW) | (second & _LOW).astype(np.uint16) << _SEVEN
+        if second.max() < 0x80:
+            return _unzigzag_short(value).astype(np.int64), positions + (more + 1)
+        third = self.data.take(positions + 2, mode="clip") * (second >> 7)
+        if third.max() < 0x80:
+            sizes = more + 1 + (second >> 7)
+            long_value = value | third.astype(np.uint32) << _FOURTEEN
+            return _unzigzag_short(long_value).astype(np.int64), positions + sizes
+        return self._read_lanes(positions)
 
     def _read_lanes(self, positions: Integers) -> tuple[Integers, Integers]:
         beyond = np.maximum(positions - self._last_lane, 0)
@@ -67,8 +71,9 @@ class VarintReader:
         return _unzigzag(value), positions + ((np.bitwise_count(below) >> 3) + 1)
 
 
-def _unzigzag_pairs(value: _Pairs) -> NDArray[np.int16]:
-    return ((value >> 1) ^ -(value & 1)).view(np.int16)
+def _unzigzag_short(value: NDArray[np.uint16 | np.uint32]) -> NDArray[np.signedinteger]:
+    signed = np.int16 if value.itemsize == 2 else np.int32
+    return ((value >> 1) ^ -(value & 1)).view(signed)
 
 
 def _unzigzag(value: _Lanes) -> Integers:
@@ -77,6 +82,7 @@ def _unzigzag(value: _Lanes) -> Integers:
 
 _LOW: Final = np.uint8(0x7F)
 _SEVEN: Final = np.uint16(7)
+_FOURTEEN: Final = np.uint32(14)
 _1: Final = np.uint64(1)
 _2: Final = np.uint64(2)
 _4: Final = np.uint64(4)

@@ -34,4 +34,4 @@ def records_of(
     )
 
 
-RECORDS = st.lists(records_of(), min_size=1, max_size=8)
+RECORDS = st.lists(records_of(), min_size=1, max_size=5)

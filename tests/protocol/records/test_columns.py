@@ -33,7 +33,7 @@ from tidemark.protocol.records.records import (
 from tidemark.protocol.records.varints import varint
 from tidemark.protocol.types import Epoch, Offset
 
-BATCHES = st.lists(st.tuples(RECORDS, CODECS), min_size=1, max_size=4)
+BATCHES = st.lists(st.tuples(RECORDS, CODECS), min_size=1, max_size=3)
 SAMPLE = [
     Record(value=b"v" * (i % 7), key=None if i % 3 else b"k", timestamp_ms=1_700_000_000_000 + i)
     for i in range(100)
@@ -354,3 +354,30 @@ def test_a_header_without_a_key_is_refused() -> None:
 def test_a_column_of_another_type_is_refused() -> None:
     with pytest.raises(ValueError, match="binary"):
         encode_columns(pa.record_batch({"value": pa.array([1.5])}))
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 15, 16, 17, 100, 9000])
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_values_of_one_length_make_the_batch_of_their_records(length: int, count: int) -> None:
+    records = [
+        Record(value=bytes([n % 256]) * length, timestamp_ms=n * 300) for n in range(count + 3)
+    ]
+    assert encode_columns(columns_of(records)) == encode_batch(records)
+    assert encode_columns(columns_of(records)[3:]) == encode_batch(records[3:])
+    assert decode_columns(encode_batch(records)).equals(
+        columns_of(decode_records(encode_batch(records)))
+    )
+
+
+@pytest.mark.parametrize("names", [["key"], ["value"], ["key", "headers"]], ids=str)
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_length_beyond_its_record_reads_nothing_from_there(names: list[str], count: int) -> None:
+    batch = bytearray(encode_batch([Record(key=b"k" * 9, value=b"v" * 9)] * count))
+    for marker in (b"k" * 9, b"v" * 9):
+        at = batch.index(marker)
+        wrong = bytearray(batch)
+        wrong[at - 1] = 126  # 63 bytes
+        seal(wrong, 0)
+        with suppress(CorruptBatch):
+            columns = decode_columns(wrong, columns=names)
+            assert all(len(value.as_py() or b"") <= 9 for value in columns[names[0]])

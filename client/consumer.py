@@ -17,7 +17,7 @@ from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group import GroupMember, GroupSettings, Rebalanced
-from tidemark.client.lookups import list_offsets, resolve_starts
+from tidemark.client.lookups import list_offsets, require_partitions, resolve_starts
 from tidemark.client.network import Network
 from tidemark.client.offsets import AtOffset, Beginning, End, OffsetSpec, Start, as_start
 from tidemark.client.pool import open_pool
@@ -279,6 +279,8 @@ class Consumer:
         if self._settings.is_shared:
             return
         partitions = self._settings.partitions
+        # Where every start is an offset, nothing else would ask about the topics.
+        await require_partitions(self._network, partitions)
         for topic in self._settings.topics:
             found = await self._network.topic(topic)
             partitions += tuple(TopicPartition(topic, p.partition) for p in found.partitions)

@@ -17,7 +17,7 @@ from tidemark.client import (
     open_client,
 )
 from tidemark.protocol.records.header import iter_headers
-from tidemark.testing import open_cluster
+from tidemark.testing import BlockingCluster, open_cluster
 
 
 async def test_everything_is_read_from_all_partitions_and_then_it_ends(
@@ -83,6 +83,20 @@ async def test_each_partition_may_begin_somewhere_else(client: Client, topic: st
     }
     async with client.consumer(list(starts), start=starts, until_end=True) as consumer:
         assert [record.value async for record in consumer] == [b"4"]
+
+
+async def test_an_offset_in_a_partition_is_enough_for_a_client_that_knows_nothing_else(
+    client: Client, topic: str, tidemark_session: BlockingCluster
+) -> None:
+    await client.admin.create_topic(topic, partitions=2)
+    await write(client, topic, numbered(5), partition=1)
+    partition = TopicPartition(topic, 1)
+    async with (
+        open_client(tidemark_session.bootstrap) as fresh,
+        fresh.consumer(partition, start=3) as consumer,
+    ):
+        with trio.fail_after(5):
+            assert [record.value for record in await consumer.fetch()] == [b"3", b"4"]
 
 
 async def test_a_consumer_at_the_end_waits_for_what_comes(client: Client, topic: str) -> None:

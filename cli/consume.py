@@ -224,5 +224,7 @@ def _source(fetched: FetchedBatches, header: BatchHeader) -> Source:
         compression=header.compression,
         timestamp_type=int(header.is_log_append_time),
         is_transactional=header.is_transactional,
+        log_start=fetched.log_start,
+        last_stable_offset=fetched.last_stable_offset,
         high_watermark=fetched.high_watermark,
     )

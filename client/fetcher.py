@@ -187,6 +187,8 @@ class BrokerFetcher:
                 following[1],
                 memoryview(records),
                 aborted,
+                Offset(data.log_start_offset),
+                Offset(data.last_stable_offset),
             ),
         )
 

@@ -6,7 +6,7 @@ takes a quarter of the time to make, which for these is paid per record.
 
 from typing import NamedTuple
 
-from tidemark.protocol.types import Epoch, Offset, TopicPartition
+from tidemark.protocol.types import NO_OFFSET, Epoch, Offset, TopicPartition
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -61,3 +61,5 @@ class FetchedBatches(NamedTuple):
     aborted: tuple[tuple[int, Offset], ...] = ()
     """Aborted transactions that overlap it, as (producer id, first offset); only for readers of
     committed transactions."""
+    log_start: Offset = NO_OFFSET
+    last_stable_offset: Offset = NO_OFFSET

@@ -218,4 +218,6 @@ class _RangeReader:
                 (transaction.producer_id, Offset(transaction.first_offset))
                 for transaction in data.aborted_transactions or ()
             ),
+            Offset(data.log_start_offset),
+            Offset(data.last_stable_offset),
         )

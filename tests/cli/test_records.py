@@ -12,7 +12,8 @@ BYTES = bytes(range(256)).replace(b"\n", b"") + "✓".encode()
 
 @pytest.fixture
 def topic(command: Command, name: str) -> str:
-    assert command("topic", "create", name, "-p", "2").status == 0
+    """A topic of two partitions, which keeps records of any age."""
+    assert command("topic", "create", name, "-p", "2", "-c", "retention.ms=-1").status == 0
     return name
 
 
@@ -163,8 +164,10 @@ def test_several_topics_at_once(command: Command, topic: str, name: str) -> None
 
 def test_formats_see_the_batch_and_the_partition(command: Command, topic: str) -> None:
     command("produce", topic, "-p", "1", stdin=b"a\nb\n")
-    printed = command("consume", topic, "--exit", "-f", r"%t %p %o %e %] %a{timestamp-type}\n").out
-    assert printed == f"{topic} 1 0 0 2 0\n{topic} 1 1 0 2 0\n".encode()
+    printed = command(
+        "consume", topic, "--exit", "-f", r"%t %p %o %e %[ %| %] %a{timestamp-type}\n"
+    ).out
+    assert printed == f"{topic} 1 0 0 0 2 2 0\n{topic} 1 1 0 0 2 2 0\n".encode()
     producer = command("consume", topic, "--max", "1", "-f", "%x %y").out.split()
     assert int(producer[0]) >= 0, "acks=all is idempotent"
     assert command("consume", topic, "--max", "1", "--kcat-format", "%t [%p] %o: %s").out == (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import click
 
+from tidemark.cli.lookup import unless_unsupported
 from tidemark.cli.output import Column, Form, Json, Section, output_option, print_sections
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ClusterDescription, GroupListing, TopicDescription
@@ -74,5 +75,5 @@ async def _gather(client: Client) -> _Facts:
     return _Facts(
         await client.admin.describe_cluster(),
         await client.admin.list_topics(internal=True),
-        await client.admin.list_groups(),
+        await unless_unsupported(client.admin.list_groups(), []),
     )

@@ -1,7 +1,8 @@
 """Places in logs, looked up: what offset `--before`, `--to` and the like mean in each partition."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tidemark.client import (
     Admin,
@@ -10,12 +11,16 @@ from tidemark.client import (
     BeforeEnd,
     Beginning,
     End,
+    ErrorCode,
     ListedOffset,
+    RequestError,
     Start,
     TopicDescription,
     TopicPartition,
 )
 from tidemark.protocol.types import Offset
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +90,13 @@ async def extents_of_existing(
         if p.leader is not None
     }
     return await extents(admin, sorted(there.intersection(partitions)))
+
+
+async def unless_unsupported(answer: Awaitable[T], instead: T) -> T:
+    """What the cluster answers, or `instead` if its brokers do not have that question."""
+    try:
+        return await answer
+    except RequestError as error:
+        if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        return instead

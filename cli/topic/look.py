@@ -7,7 +7,7 @@ from typing import TypeVar
 import click
 
 from tidemark.cli.durability import describe_durability
-from tidemark.cli.lookup import Extent, extents
+from tidemark.cli.lookup import Extent, extents, unless_unsupported
 from tidemark.cli.output import (
     Column,
     Form,
@@ -151,5 +151,5 @@ async def _gather(client: Client, name: str) -> _Facts:
     return _Facts(
         description,
         await extents(client.admin, led),
-        await client.admin.describe_configs(name),
+        await unless_unsupported(client.admin.describe_configs(name), []),
     )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from tidemark.testing import BlockingCluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -41,6 +43,7 @@ def matches(expected: str, printed: str) -> bool:
     )
 
 
+@pytest.mark.timeout(300)  # Fifty processes, and each imports the client.
 def test_the_examples_do_what_the_page_says(tidemark: BlockingCluster, tmp_path: Path) -> None:
     environment = os.environ | {
         "TIDEMARK_BOOTSTRAP": tidemark.bootstrap,

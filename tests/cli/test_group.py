@@ -10,7 +10,7 @@ from tests.cli.conftest import Command
 @pytest.fixture
 def topic(command: Command, name: str) -> str:
     """Ten records in partition 0 of two."""
-    command("topic", "create", name, "-p", "2")
+    command("topic", "create", name, "-p", "2", "-c", "retention.ms=-1")
     lines = [
         {"value": str(i), "partition": 0, "timestamp": 1_700_000_000_000 + i} for i in range(10)
     ]

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import trio
 
 from tidemark.client.client import Client
-from tidemark.client.producer import DeliveryFuture
+from tidemark.client.delivery import DeliveryFuture
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers

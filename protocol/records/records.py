@@ -19,7 +19,7 @@ Example: value `hi`, no key, no headers, first of its batch:
     10 00 00 00 01 04 68 69 00      length 8, attributes, deltas 0 and 0, key -1, value 2, none
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from tidemark.protocol.errors import CorruptBatch
@@ -45,6 +45,7 @@ from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch,
 Header = tuple[str, bytes | None]
 
 _NULL: Final = varint(-1)
+_NULL_BYTE: Final = _NULL[0]
 _FIRST: Final = Offset(0)
 
 
@@ -96,7 +97,7 @@ def decode_batch(
     check_crc(data, header, at)
     section = records_section(data, header, at, bytes_max=decompressed_bytes_max)
     try:
-        return list(_decode_section(section, header))
+        return _decode_section(section, header)
     except (IndexError, ValueError) as error:
         raise CorruptBatch(at, f"its records do not parse: {error}") from error
 
@@ -107,7 +108,7 @@ def records_section(data: BytesLike, header: BatchHeader, at: int, *, bytes_max:
     return decompress(header.compression, view, bytes_max=bytes_max, at=at)
 
 
-def _decode_section(data: bytes, header: BatchHeader) -> Iterator[Record]:
+def _decode_section(data: bytes, header: BatchHeader) -> list[Record]:
     """The records of an uncompressed section.
 
     The one-byte form of each varint is read in place: a call for each would double the time.
@@ -115,12 +116,15 @@ def _decode_section(data: bytes, header: BatchHeader) -> Iterator[Record]:
     """
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
+    last_offset_delta = header.last_offset_delta
     append_time = header.max_timestamp if header.is_log_append_time else None
+    records: list[Record] = []
+    size = len(data)
     at = 0
     for _ in range(header.record_count):
         length, at = read_varint(data, at)
         end = at + length
-        if not at < end <= len(data):
+        if not at < end <= size:
             raise ValueError(f"a record of {length} bytes")
         at += 1  # attributes: no bit is in use
         byte = data[at]
@@ -134,9 +138,12 @@ def _decode_section(data: bytes, header: BatchHeader) -> Iterator[Record]:
             offset_delta, at = (byte >> 1) ^ -(byte & 1), at + 1
         else:
             offset_delta, at = read_varint(data, at)
-        if not 0 <= offset_delta <= header.last_offset_delta:
-            raise ValueError(f"offset delta {offset_delta} of {header.last_offset_delta}")
-        key, at = _read_bytes(data, at)
+        if not 0 <= offset_delta <= last_offset_delta:
+            raise ValueError(f"offset delta {offset_delta} of {last_offset_delta}")
+        if data[at] == _NULL_BYTE:
+            key, at = None, at + 1
+        else:
+            key, at = _read_bytes(data, at)
         value, at = _read_bytes(data, at)
         if data[at]:
             headers, at = _read_headers(data, at, end)
@@ -144,23 +151,16 @@ def _decode_section(data: bytes, header: BatchHeader) -> Iterator[Record]:
             headers, at = (), at + 1
         if at != end:
             raise ValueError(f"a record that ends {at - end:+} bytes from where it says")
-        yield Record(
-            Offset(base_offset + offset_delta),
-            timestamp if append_time is None else append_time,
-            key,
-            value,
-            headers,
-        )
-    if at != len(data):
-        raise ValueError(f"{len(data) - at} bytes after the last of {header.record_count}")
+        if append_time is not None:
+            timestamp = append_time
+        records.append(Record._make((base_offset + offset_delta, timestamp, key, value, headers)))
+    if at != size:
+        raise ValueError(f"{size - at} bytes after the last of {header.record_count}")
+    return records
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    byte = data[at]
-    if byte < 0x80:
-        length, at = (byte >> 1) ^ -(byte & 1), at + 1
-    else:
-        length, at = read_varint(data, at)
+    length, at = read_varint(data, at)
     if length < 0:
         if length != -1:
             raise ValueError(f"length {length}")

@@ -10,17 +10,22 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
     Raises `IndexError` where the bytes end, `ValueError` if it goes on past ten bytes.
     """
-    shift = result = 0
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    result = byte & 0x7F
+    shift = 7
     while True:
-        byte = data[at]
         at += 1
-        result |= (byte & 0x7F) << shift
+        byte = data[at]
         if byte < 0x80:
             break
+        result |= (byte & 0x7F) << shift
         shift += 7
         if shift >= _BITS_MAX:
             raise ValueError("a varint of more than ten bytes")
-    return (result >> 1) ^ -(result & 1), at
+    result |= byte << shift
+    return (result >> 1) ^ -(result & 1), at + 1
 
 
 def varint(value: int) -> bytes:

@@ -50,9 +50,10 @@ def rows_of(size: int, runs: int) -> list[Row]:
 
 def row(case: str, work: Callable[[], object], runs: int, aim: float | None = None) -> Row:
     def measure() -> float:
-        start = time.perf_counter()
+        # The core's time, not the clock's: what is measured is one thread that never waits.
+        start = time.process_time()
         work()
-        return RECORDS / (time.perf_counter() - start) / 1e6
+        return RECORDS / (time.process_time() - start) / 1e6
 
     return Row(
         question="columns",

@@ -16,7 +16,7 @@ from tidemark.broker.replica_parts import ReplicaServices
 from tidemark.broker.topics import Topics, move_away
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster
 from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.protocol.errors import StorageError
+from tidemark.protocol.errors import CorruptBatch, StorageError
 
 FIRST_SWEEP_SECONDS_MAX: Final = 30.0
 
@@ -107,7 +107,7 @@ async def _sweep(settings: BrokerSettings, services: ReplicaServices, topics: To
                 replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
                 try:
                     await replica.apply_retention(now_ms)
-                except (OSError, StorageError) as error:
+                except (OSError, StorageError, CorruptBatch) as error:
                     services.storage_failed(f"{replica.name}: retention: {error}")
                 await trio.lowlevel.checkpoint()
         await trio.sleep(interval)

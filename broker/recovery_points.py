@@ -6,12 +6,16 @@ transaction, so it is done every few seconds for all logs that moved.
 
 from __future__ import annotations
 
+import logging
 from typing import Final, Protocol
 
 import trio
 
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
+
+logger = logging.getLogger(__name__)
 
 RECORD_SECONDS: Final = 5.0
 
@@ -41,7 +45,12 @@ class RecoveryPoints:
         """Record every few seconds, for ever."""
         while True:
             await trio.sleep(RECORD_SECONDS)
-            await self.record()
+            try:
+                await self.record()
+            except StorageError as error:
+                # The disk is full, say. The points that are recorded still hold: a start after a
+                # crash has more to check, and nothing is lost.
+                logger.warning("recovery points cannot be recorded now: %s", error)
 
     async def record(self) -> None:
         points, self._points = self._points, {}

@@ -167,7 +167,7 @@ class Replica:
     def _append(self, log: Log, records: bytearray | memoryview) -> Offset:
         try:
             end_offset = log.append(records)
-        except (OSError, StorageError) as error:
+        except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("append", error) from error
         if self.config.syncs_before_ack or log.needs_sync:
             self._services.disk.enqueue(self)
@@ -227,7 +227,7 @@ class Replica:
                 end_offset=self.high_watermark,
                 at_least_one=at_least_one,
             )
-        except (OSError, StorageError) as error:
+        except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("read", error) from error
 
     def sent(self, size_bytes: int) -> None:
@@ -314,9 +314,13 @@ class Replica:
                     f"{self.name} has committed up to {self.high_watermark}",
                 )
             if offset > log.start_offset:
-                # Recorded before it takes effect: after a crash the start must not have gone back.
-                await self._services.record_log_start(self.key, offset)
-                await trio.to_thread.run_sync(self.log.delete_before(offset).run)
+                try:
+                    # Recorded before it takes effect: after a crash the start must not have gone
+                    # back.
+                    await self._services.record_log_start(self.key, offset)
+                    await trio.to_thread.run_sync(self.log.delete_before(offset).run)
+                except (OSError, StorageError) as error:
+                    raise self._storage_error("delete records", error) from error
             return log.start_offset
 
     async def apply_retention(self, now_ms: int) -> int:

@@ -7,9 +7,9 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, Self, TypeVar
 from urllib.request import urlopen
 
@@ -78,7 +78,10 @@ class Peer:
         return answer
 
     def create_topic(self, topic: str, **configs: str) -> None:
-        request = creation(topic, **{name.replace("_", "."): v for name, v in configs.items()})
+        """`configs` have underscores for dots."""
+        request = creation(
+            topic, configs={name.replace("_", "."): v for name, v in configs.items()}
+        )
         answer = self.ask(request, 5, create_topics.CreateTopicsResponse)
         assert answer.topics[0].error_code == ErrorCode.NONE, answer
 
@@ -91,6 +94,12 @@ class Peer:
         answer = self.ask(fetching(topic, offset), 12, fetch.FetchResponse)
         return answer.responses[0].partitions[0]
 
+    def fetch_records(self, topic: str, offset: int = 0) -> list[Record]:
+        """The records of the batches from `offset` on."""
+        records = self.fetch(topic, offset).records
+        assert isinstance(records, memoryview)
+        return decode_records(records)
+
     def _read(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
@@ -101,7 +110,9 @@ class Peer:
         return bytes(data)
 
 
-def creation(topic: str, partitions: int = 1, **configs: str) -> create_topics.CreateTopicsRequest:
+def creation(
+    topic: str, partitions: int = 1, configs: Mapping[str, str] = MappingProxyType({})
+) -> create_topics.CreateTopicsRequest:
     return create_topics.CreateTopicsRequest(
         timeout_ms=5000,
         topics=[
@@ -179,7 +190,7 @@ class Bystander:
             if self._failure is not None:
                 raise self._failure
             assert self.rounds > 0
-            records = decode_records(bytes(self._peer.fetch(self._topic).records or b""))
+            records = self._peer.fetch_records(self._topic)
             assert [record.value for record in records] == [b"%d" % n for n in range(self.rounds)]
         finally:
             self._peer.socket.close()
@@ -198,7 +209,7 @@ class Bystander:
     def _round(self) -> None:
         value = b"%d" % self.rounds
         assert self._peer.produce(self._topic, batch(value)) is ErrorCode.NONE
-        got = decode_records(bytes(self._peer.fetch(self._topic, self.rounds).records or b""))
+        got = self._peer.fetch_records(self._topic, self.rounds)
         assert [(record.offset, record.value) for record in got] == [(self.rounds, value)]
         self.rounds += 1
 

@@ -1,0 +1,206 @@
+"""Things that happen while a request waits, on a disk that a test can hold and break."""
+
+import errno
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.system.attacks import Peer, batch, fetching, production
+from tidemark.broker.config import load_settings
+from tidemark.broker.server import RunningBroker, open_broker
+from tidemark.partitions.storage.files import File, OsFiles
+from tidemark.protocol.errors import ErrorCode, StorageError
+from tidemark.protocol.frames import encode_request
+from tidemark.protocol.messages import delete_topics, fetch, produce
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import BytesLike
+
+
+class HeldFile:
+    """A file whose syncs wait for its disk, and fail when that is broken."""
+
+    def __init__(self, file: File, disk: "HeldDisk") -> None:
+        self._file = file
+        self._disk = disk
+        self.fileno, self.pread = file.fileno, file.pread
+        self.truncate, self.size = file.truncate, file.size
+
+    def pwrite(self, data: BytesLike, position: int) -> None:
+        self._file.pwrite(data, position)
+
+    def sync(self) -> None:
+        assert self._disk.may_sync.wait(10)
+        if self._disk.failure is not None:
+            raise self._disk.failure
+        self._file.sync()
+
+
+class HeldDisk(OsFiles):
+    """The real disk, with a hand on it."""
+
+    def __init__(self) -> None:
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+        self.failure: OSError | None = None
+
+    def create(self, path: str) -> File:
+        return HeldFile(super().create(path), self)
+
+    def open(self, path: str) -> File:
+        return HeldFile(super().open(path), self)
+
+
+@asynccontextmanager
+async def broker_on(disk: HeldDisk, folder: Path) -> AsyncIterator[RunningBroker]:
+    options = {"data.dir": str(folder), "listeners": "127.0.0.1:0", "http.listen": "none"}
+    async with open_broker(load_settings(options=options).settings, files=disk) as broker:
+        try:
+            yield broker
+        finally:
+            disk.may_sync.set()
+
+
+def delete(peer: Peer, topic: str) -> None:
+    request = delete_topics.DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000)
+    answer = peer.ask(request, 4, delete_topics.DeleteTopicsResponse)
+    assert answer.responses[0].error_code == ErrorCode.NONE
+
+
+def errors(answer: produce.ProduceResponse) -> list[int]:
+    return [
+        partition.error_code
+        for topic in answer.responses
+        for partition in topic.partition_responses
+    ]
+
+
+async def test_a_topic_is_deleted_while_a_request_waits_for_another(tmp_path: Path) -> None:
+    """The one is committed and gone, the other is still being synced when the answer is made."""
+    disk = HeldDisk()
+
+    def attack(bootstrap: str) -> None:
+        with Peer(bootstrap) as producer, Peer(bootstrap) as admin:
+            admin.create_topic("gone", flush="os")
+            admin.create_topic("slow")
+            disk.may_sync.clear()
+            both = produce.ProduceRequest(
+                acks=-1,
+                timeout_ms=10_000,
+                topic_data=[
+                    *production("gone", batch(b"1")).topic_data,
+                    *production("slow", batch(b"1")).topic_data,
+                ],
+            )
+            producer.send(encode_request(both, 9, 7, None))
+            admin.create_topic("meanwhile", flush="os")
+            delete(admin, "gone")
+            disk.may_sync.set()
+            answer = producer.read(both, 9, produce.ProduceResponse)
+            assert errors(answer) == [ErrorCode.NONE, ErrorCode.NONE]
+            assert admin.produce("slow", batch(b"2")) is ErrorCode.NONE
+
+    async with broker_on(disk, tmp_path) as broker:
+        await trio.to_thread.run_sync(attack, str(broker.kafka_address))
+
+
+async def test_a_topic_is_deleted_and_made_anew_while_requests_wait_for_it(tmp_path: Path) -> None:
+    disk = HeldDisk()
+
+    def attack(bootstrap: str) -> None:
+        with Peer(bootstrap) as producer, Peer(bootstrap) as reader, Peer(bootstrap) as admin:
+            admin.create_topic("t")
+            waiting = fetching("t", 0, max_wait_ms=8000)
+            reader.send(encode_request(waiting, 12, 7, None))
+            disk.may_sync.clear()
+            uncommitted = production("t", batch(b"old"))
+            producer.send(encode_request(uncommitted, 9, 7, None))
+            admin.create_topic("meanwhile", flush="os")
+            assert admin.fetch("t").high_watermark == 0, "nobody sees what is not committed"
+            delete(admin, "t")
+            answer = producer.read(uncommitted, 9, produce.ProduceResponse)
+            assert errors(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+            fetched = reader.read(waiting, 12, fetch.FetchResponse)
+            (partition,) = fetched.responses[0].partitions
+            assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            admin.create_topic("t")
+            disk.may_sync.set()
+            assert admin.produce("t", batch(b"new")) is ErrorCode.NONE
+            assert [record.value for record in reader.fetch_records("t")] == [b"new"]
+
+    async with broker_on(disk, tmp_path) as broker:
+        await trio.to_thread.run_sync(attack, str(broker.kafka_address))
+
+
+async def test_a_client_leaves_while_its_records_wait_for_the_disk(tmp_path: Path) -> None:
+    disk = HeldDisk()
+
+    def attack(bootstrap: str) -> None:
+        with Peer(bootstrap) as other:
+            other.create_topic("t")
+            disk.may_sync.clear()
+            with Peer(bootstrap) as leaver:
+                leaver.send(encode_request(production("t", batch(b"kept")), 9, 7, None))
+                leaver.send(encode_request(fetching("t", 0, max_wait_ms=8000), 12, 8, None))
+                other.create_topic("meanwhile", flush="os")
+            assert other.fetch("t").high_watermark == 0
+            disk.may_sync.set()
+            assert other.produce("t", batch(b"next")) is ErrorCode.NONE
+            assert [record.value for record in other.fetch_records("t")] == [b"kept", b"next"]
+
+    async with broker_on(disk, tmp_path) as broker:
+        await trio.to_thread.run_sync(attack, str(broker.kafka_address))
+
+
+async def test_a_duplicate_is_not_acknowledged_before_its_original(tmp_path: Path) -> None:
+    disk = HeldDisk()
+    once = encode_batch(
+        [Record(timestamp_ms=1, value=b"once")], producer_id=5, producer_epoch=0, base_sequence=0
+    )
+
+    def attack(bootstrap: str) -> None:
+        with Peer(bootstrap) as first, Peer(bootstrap) as second, Peer(bootstrap) as other:
+            other.create_topic("t")
+            disk.may_sync.clear()
+            asked = production("t", once)
+            for peer in (first, second):
+                peer.send(encode_request(asked, 9, 7, None))
+                other.create_topic(f"after-{peer.socket.fileno()}", flush="os")
+            second.socket.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                second.socket.recv(1)
+            second.socket.settimeout(10)
+            disk.may_sync.set()
+            for peer in (first, second):
+                answer = peer.read(asked, 9, produce.ProduceResponse)
+                assert errors(answer) == [ErrorCode.NONE]
+                assert answer.responses[0].partition_responses[0].base_offset == 0
+            assert other.fetch("t").high_watermark == 1
+
+    async with broker_on(disk, tmp_path) as broker:
+        await trio.to_thread.run_sync(attack, str(broker.kafka_address))
+
+
+async def test_a_sync_that_fails_answers_nobody_and_ends_the_broker(tmp_path: Path) -> None:
+    disk, refused = HeldDisk(), threading.Event()
+
+    def attack(bootstrap: str) -> None:
+        with Peer(bootstrap) as peer:
+            peer.create_topic("t")
+            disk.failure = OSError(errno.EIO, "Input/output error")
+            peer.send(encode_request(production("t", batch(b"lost")), 9, 7, None))
+            assert peer.is_closed(), "no answer, and no connection"
+            refused.set()
+
+    async def serve() -> None:
+        async with broker_on(disk, tmp_path) as broker:
+            bootstrap = str(broker.kafka_address)
+            await trio.to_thread.run_sync(attack, bootstrap, abandon_on_cancel=True)
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        await serve()
+    assert raised.group_contains(StorageError, match="Input/output error")
+    assert await trio.to_thread.run_sync(refused.wait, 5)

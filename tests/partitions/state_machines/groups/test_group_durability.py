@@ -73,6 +73,8 @@ def test_a_leader_that_syncs_twice_is_answered_with_its_first_assignment() -> No
     assert groups.synced(first).error is ErrorCode.REBALANCE_IN_PROGRESS
     groups.store_all()
     assert groups.synced(second).assignment == b"first"
+    groups.restart()
+    assert groups.synced(groups.sync("m", 1)).assignment == b"first", "nor does the log say else"
 
 
 def test_a_restarted_static_member_learns_its_id_only_once_it_is_durable() -> None:

@@ -79,7 +79,9 @@ class GroupsUnderFire(RuleBasedStateMachine):
     @rule(slot=SLOTS, stale=st.booleans())
     def sync(self, slot: int, stale: bool) -> None:
         generation = self.generations[slot] - stale
-        parts = {member: f"{generation} {member}".encode() for member in self.groups.members}
+        # Never the same twice: a leader that asks again may have thought again.
+        prefix = f"{self.groups.asked} {generation}"
+        parts = {member: f"{prefix} {member}".encode() for member in self.groups.members}
         waiter = self.groups.sync(
             self.member_ids[slot], generation, parts, instance_id=self.instance_of(slot)
         )

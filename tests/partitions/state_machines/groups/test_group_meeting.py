@@ -148,3 +148,15 @@ def test_while_only_static_members_are_missing_they_are_waited_for_by_their_sess
     groups.advance(SESSION_MS)
     assert groups.joined(waiter).generation == generation + 1
     assert groups.members == ["a"]
+
+
+def test_a_static_leader_that_is_missing_leaves_the_lead_to_one_that_joined() -> None:
+    groups = Coordinator()
+    generation = groups.form("a", "b", instance_ids=True)
+    waiter = groups.join("b", instance_id="b", rebalance_ms=5_000, protocols=(("range", b"new"),))
+    for _ in range(REBALANCE_MS // 5_000):
+        groups.heartbeat("a", generation, instance_id="a")
+        groups.advance(5_000)
+    answer = groups.joined(waiter)
+    assert (answer.generation, answer.leader) == (generation + 1, "b")
+    assert [member.member_id for member in answer.members] == ["a", "b"]

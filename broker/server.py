@@ -24,9 +24,7 @@ from tidemark.broker.disk import open_disk_writer
 from tidemark.broker.dispatch import Dispatcher
 from tidemark.broker.handlers import HANDLERS
 from tidemark.broker.http import Readiness, bind_http, serve_http
-from tidemark.broker.metrics import Metrics
-from tidemark.broker.metrics.collect_figures import Limits
-from tidemark.broker.metrics.registry import show_broker
+from tidemark.broker.metrics import Limits, Metrics, Scrape
 from tidemark.broker.node import Clock, Node, SystemClock
 from tidemark.broker.node_figures import NodeFigures
 from tidemark.broker.odd_events import OddEvents
@@ -102,14 +100,15 @@ async def open_broker(
                 readiness=Readiness(),
             )
             tasks.start_soon(parts.timers.run)
+            scrape = Scrape(parts.metrics, _limits(settings))
             if http is not None:
-                _serve_http(parts, http)
+                _serve_http(parts, http, scrape)
             async with (
                 _open_node(parts, files or OsFiles()) as node,
                 _serve_clients(parts, node, listeners) as connections,
             ):
                 kafka_address = _shown(listeners[0])
-                show_broker(parts.metrics, NodeFigures(node, str(kafka_address)), _limits(settings))
+                scrape.show(NodeFigures(node, str(kafka_address)))
                 parts.readiness.serving()
                 yield RunningBroker(
                     node=node,
@@ -119,12 +118,12 @@ async def open_broker(
                 )
 
 
-def _serve_http(parts: _Parts, bound: socket.socket) -> None:
+def _serve_http(parts: _Parts, bound: socket.socket, scrape: Scrape) -> None:
     parts.tasks.start_soon(
         partial(
             serve_http,
             bound,
-            parts.metrics.registry,
+            scrape,
             parts.readiness,
             wait_stop=trio.sleep_forever,
         )

@@ -62,10 +62,9 @@ def serve(config: Path | None, others: dict[str, str], **shortcuts: str | None) 
 
 
 def _run(options: Mapping[str, str], config: Path | None) -> None:
-    # Logs first, because they keep structlog from loading what is not used; and nothing of a
-    # broker before the command line was understood.
-    from tidemark.broker.logs import configure_logs  # isort: skip
+    # Here, not above: `tidemark serve --help` needs nothing of a broker.
     from tidemark.broker.config import load_settings
+    from tidemark.broker.logs import configure_logs
 
     try:
         loaded = load_settings(options=options, environment=os.environ, file=config)
@@ -92,13 +91,15 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
                 f"ready node={settings.node_id} kafka={broker.kafka_address} http={http}",
                 flush=True,
             )
-            logger.info(
+            _tell_systemd("READY=1")
+            # On a thread, because the first line makes all that lines are made with.
+            await trio.to_thread.run_sync(
+                logger.info,
                 "tidemark %s serves %s at %s",
                 __version__,
                 settings.data_dir.absolute(),
                 broker.kafka_address,
             )
-            _tell_systemd("READY=1")
             await trio.sleep_forever()
 
 

@@ -1,8 +1,7 @@
 """What a broker counts, and how a scrape shows it."""
 
-from tidemark.broker.metrics.collect_figures import Limits
 from tidemark.broker.metrics.counts import Count, Latency
-from tidemark.broker.metrics.figures import Figures, GroupFigures, PartitionFigures
+from tidemark.broker.metrics.figures import Figures, GroupFigures, Limits, PartitionFigures
 from tidemark.broker.metrics.metrics import (
     OTHER,
     ApiMetrics,
@@ -11,7 +10,7 @@ from tidemark.broker.metrics.metrics import (
     Metrics,
     TopicMetrics,
 )
-from tidemark.broker.metrics.registry import show_broker
+from tidemark.broker.metrics.scrape import Page, Scrape
 
 __all__ = [
     "OTHER",
@@ -24,7 +23,8 @@ __all__ = [
     "Latency",
     "Limits",
     "Metrics",
+    "Page",
     "PartitionFigures",
+    "Scrape",
     "TopicMetrics",
-    "show_broker",
 ]

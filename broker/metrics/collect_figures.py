@@ -7,25 +7,16 @@ and groups beyond their limits are left out. Families are made once for both set
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from tidemark.broker.metrics.exporter_names import exporter_groups, exporter_topics
 from tidemark.broker.metrics.families import gauge, gauges
-from tidemark.broker.metrics.figures import Figures, GroupFigures, PartitionFigures
+from tidemark.broker.metrics.figures import Figures, GroupFigures, Limits, PartitionFigures
 from tidemark.broker.metrics.group_lag import GroupLag, group_lags, lag_families
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.broker.metrics.partition_gauges import OWN_GAUGES, partition_families
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How many partitions and groups may have series of their own."""
-
-    partitions_max: int
-    groups_max: int
 
 
 class FiguresCollector(Collector):

@@ -29,6 +29,14 @@ class GroupFigures:
     committed: Sequence[tuple[TopicPartition, Offset]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many partitions and groups may have series of their own."""
+
+    partitions_max: int
+    groups_max: int
+
+
 class Figures(Protocol):
     """A running broker, as a scrape sees it. Called from the scrape's thread, so read-only."""
 

@@ -8,8 +8,6 @@ looked up at the scrape.
 from enum import StrEnum
 from typing import Final
 
-from prometheus_client import CollectorRegistry
-
 from tidemark.broker.metrics.counts import Count, Latency
 from tidemark.protocol.registry import APIS
 
@@ -67,10 +65,9 @@ class TopicMetrics:
 
 
 class Metrics:
-    """All counts of one broker, and the registry that a scrape reads."""
+    """All counts of one broker."""
 
     def __init__(self, *, topics_max: int) -> None:
-        self.registry = CollectorRegistry(auto_describe=False)
         self.apis: dict[str, ApiMetrics] = {}
         self.topics: dict[str, TopicMetrics] = {OTHER: TopicMetrics()}
         self._topics_max = topics_max

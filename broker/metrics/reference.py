@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from prometheus_client.core import Metric
 
 from tidemark.broker.metrics.collect_counts import CountsCollector
-from tidemark.broker.metrics.collect_figures import FiguresCollector, Limits
-from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
+from tidemark.broker.metrics.collect_figures import FiguresCollector
+from tidemark.broker.metrics.figures import GroupFigures, Limits, PartitionFigures
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
 

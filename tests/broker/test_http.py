@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
-from prometheus_client import CollectorRegistry, Counter
+import trio.testing
 
 from tidemark.broker.config import Address
 from tidemark.broker.http import Readiness, bind_http, serve_http
+from tidemark.broker.metrics import Limits, Metrics, Scrape
 
 
 async def get(port: int, path: str, accept: str = "*/*") -> tuple[int, str]:
@@ -22,8 +23,15 @@ async def get(port: int, path: str, accept: str = "*/*") -> tuple[int, str]:
     return int(head.split()[1]), body
 
 
+def counted(connections: int) -> Scrape:
+    """The scrape of a broker that has had so many connections."""
+    metrics = Metrics(topics_max=1)
+    metrics.connections_opened.inc(connections)
+    return Scrape(metrics, Limits(partitions_max=1, groups_max=1))
+
+
 @asynccontextmanager
-async def serving(registry: CollectorRegistry, readiness: Readiness) -> AsyncIterator[int]:
+async def serving(scrape: Scrape, readiness: Readiness) -> AsyncIterator[int]:
     bound = bind_http(Address("127.0.0.1", 0))
     port = bound.getsockname()[1]
     stop = trio.Event()
@@ -31,7 +39,7 @@ async def serving(registry: CollectorRegistry, readiness: Readiness) -> AsyncIte
         async with trio.open_nursery() as nursery:
 
             async def serve() -> None:
-                await serve_http(bound, registry, readiness, wait_stop=stop.wait)
+                await serve_http(bound, scrape, readiness, wait_stop=stop.wait)
 
             nursery.start_soon(serve)
             yield port
@@ -40,7 +48,7 @@ async def serving(registry: CollectorRegistry, readiness: Readiness) -> AsyncIte
 
 async def test_a_broker_is_healthy_before_it_is_ready() -> None:
     readiness = Readiness()
-    async with serving(CollectorRegistry(), readiness) as port:
+    async with serving(counted(0), readiness) as port:
         assert await get(port, "/healthz") == (200, "ok\n")
         assert await get(port, "/readyz") == (503, "not ready: recovery\n")
         readiness.serving()
@@ -49,24 +57,32 @@ async def test_a_broker_is_healthy_before_it_is_ready() -> None:
         assert await get(port, "/readyz") == (503, "not ready: stopping\n")
 
 
-async def test_metrics_are_those_of_the_registry_and_nothing_else_is_there() -> None:
-    registry = CollectorRegistry()
-    Counter("waves", "Waves seen.", registry=registry).inc(3)
-    async with serving(registry, Readiness()) as port:
+async def test_metrics_are_the_brokers_and_nothing_else_is_there() -> None:
+    async with serving(counted(3), Readiness()) as port:
         status, page = await get(port, "/metrics")
-        assert (status, "waves_total 3.0" in page) == (200, True)
+        assert (status, "tidemark_connections_opened_total 3.0" in page) == (200, True)
         _, page = await get(port, "/metrics", accept="application/openmetrics-text")
         assert page.endswith("# EOF\n")
         assert (await get(port, "/"))[0] == 404
 
 
 async def test_two_brokers_in_one_process_serve_their_own_metrics() -> None:
-    first, second = CollectorRegistry(), CollectorRegistry()
-    Counter("waves", "Waves seen.", registry=first).inc(1)
-    Counter("waves", "Waves seen.", registry=second).inc(2)
-    async with serving(first, Readiness()) as one, serving(second, Readiness()) as two:
-        assert "waves_total 1.0" in (await get(one, "/metrics"))[1]
-        assert "waves_total 2.0" in (await get(two, "/metrics"))[1]
+    async with serving(counted(1), Readiness()) as one, serving(counted(2), Readiness()) as two:
+        assert "tidemark_connections_opened_total 1.0" in (await get(one, "/metrics"))[1]
+        assert "tidemark_connections_opened_total 2.0" in (await get(two, "/metrics"))[1]
+
+
+async def test_a_server_that_nobody_asked_stops_like_one_that_was() -> None:
+    with trio.fail_after(5), bind_http(Address("127.0.0.1", 0)) as bound:
+        async with trio.open_nursery() as nursery:
+
+            async def serve() -> None:
+                await serve_http(bound, counted(0), Readiness(), wait_stop=trio.sleep_forever)
+
+            nursery.start_soon(serve)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert bound.fileno() == -1
 
 
 async def test_a_client_that_connects_before_the_server_is_there_is_answered() -> None:
@@ -78,7 +94,7 @@ async def test_a_client_that_connects_before_the_server_is_there_is_answered() -
         async with trio.open_nursery() as nursery:
 
             async def serve() -> None:
-                await serve_http(bound, CollectorRegistry(), Readiness(), wait_stop=stop.wait)
+                await serve_http(bound, counted(0), Readiness(), wait_stop=stop.wait)
 
             nursery.start_soon(serve)
             stream = trio.SocketStream(trio.socket.from_stdlib_socket(early))

@@ -1,11 +1,10 @@
 """What is counted, what a scrape shows, and that its labels are bounded."""
 
 import pytest
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.broker.metrics_samples import Broker, busy_metrics, group, partition
-from tidemark.broker.metrics import OTHER, Limits, Metrics, show_broker
+from tidemark.broker.metrics import OTHER, Limits, Metrics, Scrape
 from tidemark.broker.metrics.counts import LATENCY_BOUNDS_SECONDS, Latency
 
 LIMITS = Limits(partitions_max=100, groups_max=10)
@@ -13,8 +12,9 @@ LIMITS = Limits(partitions_max=100, groups_max=10)
 
 def scrape(metrics: Metrics, broker: Broker, limits: Limits = LIMITS) -> dict[str, float]:
     """Every sample of a scrape as `name{label="value"}`, labels in order, with its value."""
-    show_broker(metrics, broker, limits)
-    page = generate_latest(metrics.registry).decode()
+    shown = Scrape(metrics, limits)
+    shown.show(broker)
+    page = shown.page("text/plain").body.decode()
     samples = {}
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
@@ -156,9 +156,26 @@ def test_connections_are_those_opened_less_those_closed() -> None:
 
 def test_names_follow_prometheus_conventions() -> None:
     metrics = busy_metrics()
-    show_broker(metrics, Broker([partition("a")]), LIMITS)
-    for family in metrics.registry.collect():
+    shown = Scrape(metrics, LIMITS)
+    shown.show(Broker([partition("a")]))
+    for family in shown.registry().collect():
         if not family.name.startswith("tidemark_"):
             continue
         assert family.documentation.endswith("."), family.name
         assert not family.name.endswith(("_ms", "_total", "_count")), family.name
+
+
+def test_before_recovery_is_done_there_are_counts_and_no_figures() -> None:
+    shown = Scrape(busy_metrics(), LIMITS)
+    assert b"tidemark_connections " in shown.page("*/*").body
+    assert b"tidemark_topics " not in shown.page("*/*").body
+    shown.show(Broker())
+    assert b"tidemark_topics " in shown.page("*/*").body
+
+
+def test_the_format_is_the_one_that_is_asked_for() -> None:
+    shown = Scrape(busy_metrics(), LIMITS)
+    body, content_type = shown.page("application/openmetrics-text")
+    assert content_type.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    assert shown.page("*/*").content_type.startswith("text/plain")

@@ -152,7 +152,7 @@ class PartitionQueue:
             if not self._sealed:
                 self.seal()
             batch = self._sealed.popleft()
-            batch.order, self._next_order = self._next_order, self._next_order + 1
+            batch.order, self._next_order = (self._next_order, 0), self._next_order + 1
             batch.encode(self._limits.compression)
         if self._identity is not None and batch.sequence is None:
             batch.stamp(self._identity.producer_id, self._identity.epoch, self._next_sequence)
@@ -194,6 +194,8 @@ class PartitionQueue:
             self._give_back(batch, code, retry_at)
         elif code.retriable:
             self._give_back(batch, code, retry_at)
+        elif code is ErrorCode.MESSAGE_TOO_LARGE and batch.can_split and batch.count > 1:
+            self._split(batch)
         else:
             batch.settle(Failed(RequestError(code, _about(batch, message))))
         if self._is_recovering and not self._in_flight:
@@ -230,6 +232,15 @@ class PartitionQueue:
         insort(self._returned, batch, key=lambda returned: returned.order)
         self._not_before = retry_at
         self._is_recovering = True
+
+    def _split(self, batch: Batch) -> None:
+        """Send it again as two, which together have its sequences."""
+        sequence = batch.sequence
+        for half in batch.split(self._limits.compression):
+            if self._identity is not None and sequence is not None:
+                half.stamp(self._identity.producer_id, self._identity.epoch, sequence)
+                sequence = (sequence + half.count) & _SEQUENCE_MASK
+            self._give_back(half, ErrorCode.MESSAGE_TOO_LARGE, -math.inf)
 
     def _forget(self, batch: Batch) -> None:
         if batch is self._open:

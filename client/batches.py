@@ -7,7 +7,7 @@ from typing import Final
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import place_producer
-from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.records.records import Record, decode_records, encode_batch
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
 RECORD_OVERHEAD: Final = 16
@@ -31,6 +31,16 @@ class Failed:
     error: RequestError
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """It was too large, and two halves went in its place, each with an outcome of its own."""
+
+    halves: "tuple[Batch, Batch]"
+
+
+Outcome = Stored | Failed | Split
+
+
 class Batch:
     """Records of one partition that travel together.
 
@@ -40,6 +50,7 @@ class Batch:
 
     __slots__ = (
         "attempts",
+        "can_split",
         "count",
         "created_at",
         "data",
@@ -63,10 +74,11 @@ class Batch:
         self.size_bytes = 0
         self.data: bytes | bytearray | None = None
         self.sequence: int | None = None  # given when it is first sent by an idempotent producer
-        self.order = -1  # among the partition's batches, given when it is first sent
+        self.order = (-1, 0)  # among the partition's, given when it is first sent; place in a split
+        self.can_split = True
         self.attempts = 0
         self.last_error: ErrorCode | None = None
-        self.outcome: Stored | Failed | None = None
+        self.outcome: Outcome | None = None
         self.when_settled: list[Callable[[], None]] = []
 
     @classmethod
@@ -76,6 +88,7 @@ class Batch:
         """A batch that comes encoded."""
         batch = cls(topic, partition, created_at)
         batch.data, batch.count, batch.size_bytes = data, count, len(data)
+        batch.can_split = False  # It was made by somebody who wanted it so.
         return batch
 
     def encode(self, compression: Compression) -> None:
@@ -92,7 +105,34 @@ class Batch:
         place_producer(self.data, 0, producer_id=producer_id, epoch=epoch, sequence=sequence)
         self.sequence = sequence
 
-    def settle(self, outcome: Stored | Failed) -> None:
+    def split(self, compression: Compression) -> "tuple[Batch, Batch]":
+        """Two that take its place, encoded; this one is settled when both are."""
+        assert self.can_split
+        assert self.count > 1
+        assert self.data is not None
+        records = decode_records(self.data)
+        middle = len(records) // 2
+        halves = self._part(records[:middle], 0), self._part(records[middle:], middle)
+
+        def half_settled() -> None:
+            if all(half.outcome is not None for half in halves):
+                self.settle(Split(halves))
+
+        for half in halves:
+            half.encode(compression)
+            half.when_settled.append(half_settled)
+        self.data = None
+        return halves
+
+    def _part(self, records: list[Record], at: int) -> "Batch":
+        part = Batch(self.topic, self.partition, self.created_at)
+        part.records, part.count = records, len(records)
+        part.size_bytes = self.size_bytes * len(records) // self.count
+        part.order = (self.order[0], self.order[1] + at)
+        part.attempts, part.last_error = self.attempts, self.last_error
+        return part
+
+    def settle(self, outcome: Outcome) -> None:
         """Say what became of it, to all who wait."""
         assert self.outcome is None, "a batch is settled once"
         self.outcome = outcome

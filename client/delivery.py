@@ -2,7 +2,7 @@
 
 import trio
 
-from tidemark.client.batches import Batch, Failed
+from tidemark.client.batches import Batch, Failed, Split
 from tidemark.client.records import RecordMetadata
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NO_OFFSET, Offset
@@ -24,12 +24,15 @@ class DeliveryFuture:
 
     def result(self) -> RecordMetadata:
         """As `wait`, when it is known; only when `is_done`."""
-        outcome = self._batch.outcome
+        batch, index = self._batch, self._index
+        while isinstance(outcome := batch.outcome, Split):
+            first, second = outcome.halves
+            batch, index = (first, index) if index < first.count else (second, index - first.count)
         assert outcome is not None, "the delivery is not settled yet"
         if isinstance(outcome, Failed):
             # One of its own for each who asks: an exception collects tracebacks.
             raise RequestError(outcome.error.code, outcome.error.message)
-        offset = NO_OFFSET if outcome.base_offset < 0 else outcome.base_offset + self._index
+        offset = NO_OFFSET if outcome.base_offset < 0 else outcome.base_offset + index
         stamped = outcome.append_time_ms >= 0
         return RecordMetadata(
             self._batch.topic,

@@ -6,9 +6,11 @@ from tidemark.protocol.records.records import decode_records
 
 
 class SequenceModel:
-    """Remembers five batches, answers their repetitions, and refuses gaps. `log` is the values."""
+    """Remembers five batches, answers their repetitions, and refuses gaps and batches of more than
+    `records_max`. `log` is the values."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, records_max: int = 1000) -> None:
+        self._records_max = records_max
         self.log: list[bytes | None] = []
         self._epoch = -1
         self._next = 0
@@ -16,6 +18,8 @@ class SequenceModel:
 
     def append(self, data: bytes | bytearray) -> tuple[ErrorCode, int]:
         header = check_batch(data)
+        if header.record_count > self._records_max:
+            return ErrorCode.MESSAGE_TOO_LARGE, -1
         if header.producer_epoch < self._epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH, -1
         if header.producer_epoch > self._epoch:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.client.sequence_model import SequenceModel
 from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
 from tidemark.client.batches import Batch, Failed, Stored
+from tidemark.client.delivery import DeliveryFuture
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import check_batch, read_header
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
@@ -174,12 +175,54 @@ def test_a_refused_batch_fails_alone_and_those_behind_it_go_on_in_a_new_epoch() 
     q = queue()
     a, b = add(q, b"a"), add(q, b"b")
     q.take(), q.take()
-    answer(q, a, ErrorCode.MESSAGE_TOO_LARGE)
+    answer(q, a, ErrorCode.INVALID_RECORD)
     assert isinstance(a.outcome, Failed)
-    assert a.outcome.error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert a.outcome.error.code is ErrorCode.INVALID_RECORD
     answer(q, b, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     assert q.take() is b
     assert stamp(b) == (1, 0)
+
+
+def test_a_batch_that_is_too_large_goes_in_halves_that_have_its_sequences() -> None:
+    q = queue(batch_bytes=1000)
+    for value in (b"a", b"b", b"c"):
+        whole = add(q, value)
+    q.take()
+    answer(q, whole, ErrorCode.MESSAGE_TOO_LARGE)
+    first = q.take()
+    assert (values(first), stamp(first)) == ([b"a"], (0, 1))
+    answer(q, first, ErrorCode.NONE, offset=10)
+    second = q.take()
+    assert (values(second), stamp(second)) == ([b"b", b"c"], (0, 2))
+    assert whole.outcome is None
+    answer(q, second, ErrorCode.NONE, offset=11)
+    assert [DeliveryFuture(whole, at, 0).result().offset for at in range(3)] == [10, 11, 12]
+
+
+def test_a_single_record_that_is_too_large_fails_and_its_neighbours_do_not() -> None:
+    q = queue(batch_bytes=10_000)
+    for value in (b"a", b"b", b"large", b"d"):
+        whole = add(q, value)
+    while (due := q.due(0.0)) is not None and due < NEVER:
+        batch = q.take()
+        is_large = b"large" in values(batch)
+        code = ErrorCode.MESSAGE_TOO_LARGE if is_large else ErrorCode.NONE
+        if stamp(batch)[0] == 0 and values(batch) == [b"d"] and not is_large:
+            code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER  # behind the gap
+        answer(q, batch, code, offset=7)
+    futures = [DeliveryFuture(whole, at, 0) for at in range(4)]
+    for future in (futures[0], futures[1], futures[3]):
+        future.result()
+    with pytest.raises(RequestError, match="MESSAGE_TOO_LARGE"):
+        futures[2].result()
+
+
+def test_a_ready_batch_is_not_taken_apart() -> None:
+    q = queue()
+    batch = q.add_ready(encode_batch([Record(value=b"b"), Record(value=b"c")]), 2, 0.0)
+    q.take()
+    answer(q, batch, ErrorCode.MESSAGE_TOO_LARGE)
+    assert isinstance(batch.outcome, Failed)
 
 
 def test_a_broker_that_has_forgotten_the_producer_gets_a_new_epoch() -> None:
@@ -291,20 +334,22 @@ def test_abandoned_batches_all_hear_of_it() -> None:
     assert q.due(0.0) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(seed=st.integers(0, 10**9), trouble=st.sampled_from([0.0, 0.2, 0.6]))
 def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, trouble: float) -> None:
-    """Connections are lost before or after the append, leaders move, single batches are refused.
-
-    All in flight share a connection, so what is lost takes everything sent after it along.
+    """Connections are lost before or after the append, leaders move, batches are refused or are
+    too large. All in flight share a connection, so what is lost takes all sent after it along.
     """
-    random, broker = Random(seed), SequenceModel()
-    q = new_queue(in_flight_max=random.randint(1, 5))
-    batches = [add(q, b"%d" % index) for index in range(30)]
-    refused: set[Batch] = set()
+    random = Random(seed)
+    broker = SequenceModel(records_max=random.choice([1, 2, 3, 99]))
+    q = new_queue(in_flight_max=random.randint(1, 5), batch_bytes=random.choice([60, 250]))
+    futures = []
+    for index in range(40):
+        batch = add(q, b"%d" % index)
+        futures.append(DeliveryFuture(batch, batch.count - 1, 0))
     in_flight: list[Batch] = []
     steps = 0
-    while any(batch.outcome is None for batch in batches):
+    while not all(future.is_done for future in futures):
         steps += 1
         assert steps < 10_000, "it does not come to an end"
         if q.due(0.0) is not None and random.random() < 0.6:
@@ -318,7 +363,6 @@ def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, troub
             code, offset = broker.append(batch.data)
             answer(q, batch, code, offset=offset)
         elif random.random() < 0.2:
-            refused.add(batch)
             answer(q, batch, ErrorCode.INVALID_RECORD)
         elif random.random() < 0.5:
             answer(q, batch, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -330,12 +374,15 @@ def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, troub
             for lost in [batch, *in_flight]:
                 answer(q, lost, ErrorCode.NETWORK_EXCEPTION)
             in_flight.clear()
-    stored = [b"%d" % index for index, batch in enumerate(batches) if batch not in refused]
+    stored: list[bytes | None] = []
+    for index, future in enumerate(futures):
+        try:
+            offset = future.result().offset
+        except RequestError:
+            continue
+        stored.append(b"%d" % index)
+        assert broker.log[offset] == stored[-1]
     assert [value for value in broker.log if value in stored] == stored
-    for index, batch in enumerate(batches):
-        if batch not in refused:
-            assert isinstance(batch.outcome, Stored)
-            assert broker.log[batch.outcome.base_offset] == b"%d" % index
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NETWORK_EXCEPTION])

@@ -136,9 +136,9 @@ async def test_what_cannot_be_sent_is_refused_at_once(client: Client, topic: str
             await producer.send(topic, b"", partition=1)
 
 
-async def test_a_refused_batch_fails_alone(client: Client, topic: str) -> None:
+async def test_a_record_that_is_too_large_fails_alone(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1, configs={"max.message.bytes": "500"})
-    async with client.producer(batch_bytes=100) as producer:
+    async with client.producer(linger_ms=10) as producer:
         futures = [
             await producer.send(topic, bytes(1000) if index == 50 else b"%d" % index)
             for index in range(100)

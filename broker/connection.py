@@ -57,6 +57,7 @@ class Connection:
         "_socket",
         "active_at",
         "is_closed",
+        "received_bytes",
         "session",
     )
 
@@ -65,6 +66,8 @@ class Connection:
         self.is_closed = False
         self.active_at = shared.now
         """When bytes last went either way."""
+        self.received_bytes = 0
+        """In all, since it came."""
         self._shared = shared
         self._limits = shared.limits
         self._socket = client
@@ -157,6 +160,7 @@ class Connection:
             self.close(ConnectionEnd.BY_CLIENT)
         else:
             self.active_at = self._shared.now
+            self.received_bytes += received
             self._shared.metrics.received_bytes.inc(received)
             self._handle_frames()
 

@@ -25,8 +25,9 @@ BACKLOG: Final = 1024
 SWEEP_SECONDS: Final = 1.0
 # A quiet connection gives its receive buffer back.
 _QUIET_SECONDS: Final = 2.0
-# Who holds memory that others wait for, and sends nothing for so long, has to go.
-_HOLD_SECONDS_MAX: Final = 10.0
+# Who holds memory that others wait for, and fills it more slowly than this, has to go.
+_HOLD_SECONDS: Final = 5.0
+_HOLD_BYTES_MIN: Final = 512 * 1024
 _ACCEPTS_PER_TURN: Final = 64
 _DRAIN_POLL_SECONDS: Final = 0.005
 # The process is out of descriptors, or the kernel of memory for another socket.
@@ -75,6 +76,8 @@ class Connections:
         self._idle_seconds = settings.connections_max_idle_ms / 1000 or float("inf")
         self._open: dict[Connection, None] = {}
         self._starved: dict[Connection, None] = {}
+        # Who holds memory while others starve: since when, and how much it had sent by then.
+        self._holding: dict[Connection, tuple[float, int]] = {}
         self._listeners: list[BoundListener] = []
         self._ids = itertools.count(1)
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -133,6 +136,12 @@ class Connections:
     def _begin(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        for option, size_bytes in (
+            (socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes),
+            (socket.SO_RCVBUF, self._settings.socket_receive_buffer_bytes),
+        ):
+            if size_bytes >= 0:
+                client.setsockopt(socket.SOL_SOCKET, option, size_bytes)
         local_host, port = client.getsockname()[:2]
         session = Session(
             connection_id=next(self._ids),
@@ -146,6 +155,7 @@ class Connections:
         """For a connection that has closed."""
         del self._open[connection]
         self._starved.pop(connection, None)
+        self._holding.pop(connection, None)
         self.metrics.connections_closed[reason].inc()
 
     def starve(self, connection: Connection) -> None:
@@ -162,15 +172,35 @@ class Connections:
         now = self.now
         for connection in list(self._open):
             silent_seconds = now - connection.active_at
-            if silent_seconds < _QUIET_SECONDS:
-                continue
             if silent_seconds >= self._idle_seconds and not connection.owes_answers:
                 slow = connection.has_unsent
                 connection.close(ConnectionEnd.SLOW if slow else ConnectionEnd.IDLE)
-            elif self._starved and connection.holds_memory and silent_seconds > _HOLD_SECONDS_MAX:
-                connection.close(ConnectionEnd.SLOW)
-            else:
+            elif silent_seconds >= _QUIET_SECONDS:
                 connection.shrink()
+        if self._starved:
+            self._make_room(now)
+            self._feed_starved()
+        else:
+            self._holding.clear()
+
+    def _make_room(self, now: float) -> None:
+        """Close who holds memory that others wait for and hardly fills it, byte by byte or not."""
+        slow = list[Connection]()
+        for connection in self._open:
+            if not connection.holds_memory:
+                continue
+            since, before = self._holding.setdefault(connection, (now, connection.received_bytes))
+            if now - since < _HOLD_SECONDS:
+                continue
+            if connection.received_bytes - before < _HOLD_BYTES_MIN:
+                slow.append(connection)
+            else:
+                self._holding[connection] = (now, connection.received_bytes)
+        # Those that wait themselves cannot fill theirs; where nobody else has any, one has to go.
+        for connection in [each for each in slow if each not in self._starved] or slow[:1]:
+            connection.close(ConnectionEnd.SLOW)
+
+    def _feed_starved(self) -> None:
         starved, self._starved = self._starved, {}
         for connection in starved:
             connection.feed()

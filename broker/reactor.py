@@ -58,9 +58,6 @@ class Reactor:
                 if not self._served:
                     break
 
-    def close(self) -> None:
-        self._epoll.close()
-
     def _serve_ready(self) -> None:
         events = self._epoll.poll(0, _EVENTS_MAX)
         self._served = bool(events)

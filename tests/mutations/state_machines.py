@@ -10,7 +10,6 @@ _OF_CLUSTER = "tests/partitions/state_machines/test_cluster.py"
 _TRAPS = f"tests/{_GROUPS}/test_group_traps.py"
 _DURABILITY = f"tests/{_GROUPS}/test_group_durability.py"
 _MEETING = f"tests/{_GROUPS}/test_group_meeting.py"
-_MACHINE = f"tests/{_GROUPS}/test_group_machine.py"
 
 MUTATIONS = (
     Mutation(
@@ -160,7 +159,8 @@ MUTATIONS = (
         file=f"{_GROUPS}/rebalance.py",
         old="    group.join_deadline_ms = deadline_ms\n    group.wake_by(deadline_ms)\n",
         new="    pass\n",
-        killed_by=_MACHINE,
+        killed_by=f"{_TRAPS}"
+        "::test_trap_g10_the_wait_for_more_members_ends_at_the_rebalance_timeout",
     ),
     Mutation(
         name="an initial rebalance waits for more members",

@@ -1,6 +1,8 @@
-"""How the command behaves between other processes: pipes, Ctrl-C, kcat."""
+"""How the command behaves between other processes: pipes, Ctrl-C, terminals, kcat."""
 
+import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -59,6 +61,24 @@ def test_ctrl_c_ends_consume_without_a_word(
     assert (following.returncode, error) == (130, b"")
 
 
+def test_ctrl_c_leaves_the_group_behind_what_was_printed(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    command("produce", topic, stdin=b"a\nb\n")
+    group = f"{topic}-group"
+    bootstrap = ["--bootstrap", tidemark_session.bootstrap]
+    process = subprocess.Popen(
+        [*TIDEMARK, "consume", topic, "--group", group, *bootstrap], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == [b"a\n", b"b\n"]
+    time.sleep(0.1)  # It asks for more now, which says that it is done with these.
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    described = json.loads(command("group", "describe", group, "-o", "json").out)
+    assert (described["state"], described["total_lag"]) == ("Empty", 0)
+
+
 def test_ctrl_c_ends_produce_that_waits_for_input(
     tidemark_session: BlockingCluster, command: Command, topic: str
 ) -> None:
@@ -80,14 +100,14 @@ def test_ctrl_c_ends_produce_that_waits_for_input(
 def test_a_reader_that_goes_away_ends_consume_without_a_word(
     tidemark_session: BlockingCluster, command: Command, topic: str
 ) -> None:
-    command("produce", topic, stdin=b"line\n" * 200_000)
+    command("produce", topic, stdin=(b"line" * 25 + b"\n") * 5_000)
     process = subprocess.Popen(
         [*TIDEMARK, "consume", topic, "--bootstrap", tidemark_session.bootstrap],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == b"line\n"
+    assert process.stdout.readline() == b"line" * 25 + b"\n"
     process.stdout.close()
     assert process.stderr is not None
     error = process.stderr.read()
@@ -106,6 +126,31 @@ def test_a_table_in_a_pipe_has_no_colour(tidemark_session: BlockingCluster, topi
     )
     assert b"\x1b" not in done.stdout
     assert topic.encode() in done.stdout
+
+
+def test_a_terminal_is_asked_and_told(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    command("produce", topic, stdin=b"a\nb\n")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*TIDEMARK, "topic", "trim", topic, "--before", "1"],
+        env=os.environ | {"TIDEMARK_BOOTSTRAP": tidemark_session.bootstrap},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(ours, 1000)
+    os.write(ours, b"y\n")
+    while b"trimmed" not in shown:
+        shown += os.read(ours, 1000)
+    assert process.wait(timeout=10) == 0
+    os.close(ours)
+    assert b"Delete these records?" in shown
+    assert command("consume", topic, "--exit").out == b"b\n"
 
 
 @needs_kcat

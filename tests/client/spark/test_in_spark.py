@@ -29,6 +29,8 @@ def spark() -> Iterator[SparkSession]:
         "local[2]",
         config={
             "spark.ui.enabled": "false",
+            # It ends before the better compiler would have paid off.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.streaming.pollingDelay": "100ms",
         },

@@ -334,7 +334,7 @@ def test_abandoned_batches_all_hear_of_it() -> None:
     assert q.due(0.0) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 10**9), trouble=st.sampled_from([0.0, 0.2, 0.6]))
 def test_whatever_fails_nothing_is_lost_doubled_or_out_of_order(seed: int, trouble: float) -> None:
     """Connections are lost before or after the append, leaders move, batches are refused or are

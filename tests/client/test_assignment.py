@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidemark.client.assignment import (
@@ -124,6 +124,7 @@ def groups(draw: st.DrawFn) -> tuple[dict[str, Subscription], dict[str, int]]:
     return members, counts
 
 
+@settings(max_examples=40)
 @given(group=groups())
 def test_every_partition_that_somebody_reads_is_given_to_one_who_does(
     group: tuple[dict[str, Subscription], dict[str, int]],
@@ -143,6 +144,7 @@ def test_every_partition_that_somebody_reads_is_given_to_one_who_does(
             assert all(tp.topic in members[member].topics for tp in owned)
 
 
+@settings(max_examples=40)
 @given(group=groups())
 def test_cooperation_comes_to_rest_and_is_then_complete_and_balanced(
     group: tuple[dict[str, Subscription], dict[str, int]],

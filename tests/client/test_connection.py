@@ -137,7 +137,7 @@ async def test_a_peer_that_does_not_read_holds_the_next_sender_back() -> None:
         while True:
             await peer.request()
 
-    data = PartitionProduceData(index=0, records=bytes(64 * 1024 * 1024))
+    data = PartitionProduceData(index=0, records=bytes(16 * 1024 * 1024))
     large = ProduceRequest(
         acks=0, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=[data])]
     )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.cli.forkserver import CLIENT
 from tidemark.testing import BlockingCluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -43,12 +44,36 @@ def matches(expected: str, printed: str) -> bool:
     )
 
 
-@pytest.mark.timeout(300)  # Fifty processes, and each imports the client.
-def test_the_examples_do_what_the_page_says(tidemark: BlockingCluster, tmp_path: Path) -> None:
+@pytest.fixture
+def bin_directory(tmp_path: Path) -> Iterator[Path]:
+    """A directory with a `tidemark` in it that is quick to start."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    address = str(tmp_path / "socket")
+    command = directory / "tidemark"
+    command.write_text(CLIENT.format(python=sys.executable, address=address))
+    command.chmod(0o755)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.cli.forkserver", address],
+        cwd=PAGE.parents[1],
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    yield directory
+    server.kill()
+    server.communicate()
+
+
+def test_the_examples_do_what_the_page_says(
+    tidemark: BlockingCluster, bin_directory: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "work"
+    directory.mkdir()
     environment = os.environ | {
         "TIDEMARK_BOOTSTRAP": tidemark.bootstrap,
         "DATA_DIR": str(tidemark.data_dir),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{bin_directory}:{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
     }
     found = list(examples(PAGE.read_text()))
@@ -56,7 +81,7 @@ def test_the_examples_do_what_the_page_says(tidemark: BlockingCluster, tmp_path:
     for example in found:
         done = subprocess.run(
             ["bash", "-c", example.command],
-            cwd=tmp_path,
+            cwd=directory,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """One segment of a log: a file of record batches back to back, and the indexes over it."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import File, corrupt
@@ -28,6 +28,13 @@ class Index(Protocol):
     def floor_position(self, position: int) -> Entry | None: ...
     def earlier(self, timestamp_ms: int) -> TimeEntry | None: ...
     def largest_before(self, offset: Offset) -> TimeEntry | None: ...
+
+
+class Boundary(NamedTuple):
+    """A place between two batches: bytes before it, and the offset of the first record after."""
+
+    position: int
+    offset: Offset
 
 
 class Segment:
@@ -222,34 +229,37 @@ class Segment:
             raise corrupt(self.path, self.size_bytes, f"it ends before offset {offset}")
         return position
 
-    def boundary_at(self, position: int, *, not_before: int) -> int:
+    def boundary_at(self, position: int, *, not_before: int) -> Boundary:
         """The last start or end of a batch at or before `position`.
 
         `not_before` is one such position. It is the answer if the batch there ends later.
         """
-        if position >= self.size_bytes:
-            return self.size_bytes
-        start = max(not_before, self._start(lambda i: i.floor_position(position)))
-        for at, header in self.batches_from(start):
-            if at + header.size_bytes > position:
-                return at
-        return self.size_bytes
+        if position < self.size_bytes:
+            start = max(not_before, self._start(lambda i: i.floor_position(position)))
+            for at, header in self.batches_from(start):
+                if at + header.size_bytes > position:
+                    return Boundary(at, header.base_offset)
+        return Boundary(self.size_bytes, self.end_offset)
 
     def slice(
         self, offset: Offset, *, bytes_max: int, end_offset: Offset, at_least_one: bool
     ) -> LogSlice:
         """Whole batches from the one that holds `offset` on; see `Log.read`."""
-        start, end = self.position_of(offset), self.size_bytes
+        start, end = self.position_of(offset), Boundary(self.size_bytes, self.end_offset)
         if end_offset < self.end_offset:
-            end = self.position_of(end_offset)
-        if end - start > bytes_max:
+            end = Boundary(self.position_of(end_offset), end_offset)
+        if end.position - start > bytes_max:
             end = self._last_fitting(start, end, bytes_max, at_least_one)
-        return LogSlice(self.file, start, end - start) if end > start else EMPTY_SLICE
+        if end.position <= start:
+            return EMPTY_SLICE
+        return LogSlice(self.file, start, end.position - start, end.offset)
 
-    def _last_fitting(self, start: int, end: int, bytes_max: int, at_least_one: bool) -> int:
+    def _last_fitting(
+        self, start: int, end: Boundary, bytes_max: int, at_least_one: bool
+    ) -> Boundary:
         """Where to end so that only whole batches are within `bytes_max`, or the first alone."""
         fitting = self.boundary_at(start + bytes_max, not_before=start)
-        if fitting > start or not at_least_one:
+        if fitting.position > start or not at_least_one:
             return fitting
         _, first = next(self.batches_from(start))
-        return min(start + first.size_bytes, end)
+        return min(Boundary(start + first.size_bytes, first.next_offset), end)

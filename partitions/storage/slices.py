@@ -1,6 +1,7 @@
 """What a read gives back: not bytes but where they lie, for `sendfile` from the page cache."""
 
 from tidemark.partitions.storage.files import File
+from tidemark.protocol.types import Offset
 
 
 class LogSlice:
@@ -10,12 +11,14 @@ class LogSlice:
     socket: the bytes stay until the slice is released or dropped.
     """
 
-    __slots__ = ("_file", "_length", "position")
+    __slots__ = ("_file", "_length", "end_offset", "position")
 
-    def __init__(self, file: File | None, position: int, length: int) -> None:
+    def __init__(self, file: File | None, position: int, length: int, end_offset: Offset) -> None:
         self._file = file
         self.position = position
         self._length = length
+        self.end_offset = end_offset
+        """The offset after its last record; the reader's own end, where that lay in a batch."""
 
     def __len__(self) -> int:
         return self._length
@@ -37,5 +40,5 @@ class LogSlice:
         self._file = None
 
 
-EMPTY_SLICE = LogSlice(None, 0, 0)
+EMPTY_SLICE = LogSlice(None, 0, 0, Offset(0))
 """Shared: there is nothing in it to release."""

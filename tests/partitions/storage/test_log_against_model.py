@@ -243,9 +243,10 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
     def read(self, data: st.DataObject, bytes_max: int, at_least_one: bool) -> None:
         offset = data.draw(st.integers(self.start_offset, self.end_offset))
         end = data.draw(st.integers(self.start_offset, self.end_offset))
-        got = self.log.read(
+        found = self.log.read(
             Offset(offset), bytes_max=bytes_max, end_offset=Offset(end), at_least_one=at_least_one
-        ).read()
+        )
+        got = found.read()
         wanted = [b.data for b in self.batches if b.end_offset > offset and b.end_offset <= end]
         if offset >= end:
             wanted = []
@@ -257,6 +258,8 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
             assert got == wanted[0]
         whole = [b"".join(wanted[:count]) for count in range(len(wanted) + 1)]
         assert got in whole
+        if got:
+            assert found.end_offset in (wanted[whole.index(got) - 1].end_offset, end)
 
     @rule()
     def read_everything(self) -> None:

@@ -132,7 +132,7 @@ class FetchPlan:
         high_watermark = replica.high_watermark if replica is not None and is_there else NO_OFFSET
         log_start = replica.log_start if replica is not None and is_there else NO_OFFSET
         if replica is not None and found:
-            replica.sent(len(found))
+            replica.sent(found, Offset(wanted.asked.fetch_offset))
         return PartitionData(
             partition_index=wanted.asked.partition,
             error_code=ErrorCode.NONE if error is None else error.code,

@@ -230,9 +230,10 @@ class Replica:
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("read", error) from error
 
-    def sent(self, size_bytes: int) -> None:
-        """Count what a fetch got."""
-        self._metrics.bytes_out.inc(size_bytes)
+    def sent(self, found: LogSlice, offset: Offset) -> None:
+        """Count what a fetch from `offset` on got."""
+        self._metrics.bytes_out.inc(len(found))
+        self._metrics.records_out.inc(found.end_offset - offset)
 
     def find_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
         """The first committed record with this timestamp or a later one. Raises `RequestError`."""

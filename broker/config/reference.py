@@ -48,6 +48,24 @@ listeners = "INSIDE://0.0.0.0:9093,OUTSIDE://0.0.0.0:9092"
 advertised.listeners = "INSIDE://tidemark:9093,OUTSIDE://localhost:9092"
 listener.security.protocol.map = "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"
 ```
+
+## Users and passwords
+
+As soon as there is a user, clients have to prove who they are, with PLAIN, SCRAM-SHA-256 or
+SCRAM-SHA-512, on every listener that is not named `PLAINTEXT` or mapped to it:
+
+```toml
+listeners = ":9092"
+
+[[users]]
+name = "ada"
+password = "correct horse battery staple"
+```
+
+A client then says `security.protocol=SASL_PLAINTEXT`, its mechanism, name and password. SCRAM keeps
+the password off the network; nothing here encrypts the rest, so across a network that is not
+yours put a TLS proxy in front. Keep the file readable for the broker alone (`chmod 600`), or
+give the users by `TIDEMARK_USERS=name:password,…`; an option would show in the process list.
 """
 
 _TOPIC_DEFAULTS = """\

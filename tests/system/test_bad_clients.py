@@ -1,0 +1,182 @@
+"""Clients that are slow, idle, greedy or too many: they wait, and nobody waits for them."""
+
+import resource
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.system.attacks import (
+    Bystander,
+    Peer,
+    batch,
+    bystander,
+    fetching,
+    metric,
+    production,
+    rss_bytes,
+)
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.frames import encode_request
+from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tidemark.protocol.messages.heartbeat import HeartbeatRequest
+from tidemark.protocol.messages.metadata import MetadataRequest
+from tidemark.testing.process import BrokerProcess, open_broker_process
+
+MIB = 1024 * 1024
+HEARTBEAT = HeartbeatRequest(group_id="nobody", generation_id=1, member_id="m")
+
+
+@pytest.fixture(autouse=True)
+def many_descriptors() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, before[1]), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def send_until_blocked(peer: Peer, data: bytes) -> int:
+    """Send without reading until nothing is taken for a while; how many bytes were."""
+    peer.socket.settimeout(0.5)
+    sent = 0
+    try:
+        while sent < len(data):
+            sent += peer.socket.send(data[sent : sent + 65536])
+    except TimeoutError:
+        pass
+    peer.socket.settimeout(10)
+    return sent
+
+
+def test_who_never_reads_fetched_records_holds_no_memory(
+    victim: BrokerProcess, unharmed: Bystander, topic: str
+) -> None:
+    with Peer(victim.bootstrap) as peer:
+        peer.create_topic(topic, flush="os")
+        for _ in range(20):
+            assert peer.produce(topic, batch(bytes(900_000))) is ErrorCode.NONE
+    memory, rounds = rss_bytes(victim.pid), unharmed.rounds
+    fetches = encode_request(fetching(topic, 0), 12, 1, None) * 2000
+    with ExitStack() as stack:
+        for _ in range(4):
+            peer = stack.enter_context(Peer(victim.bootstrap, receive_buffer_bytes=4096))
+            peer.send(fetches)
+        time.sleep(0.5)
+        assert rss_bytes(victim.pid) < memory + 20 * MIB
+        assert unharmed.rounds > rounds + 5
+
+
+def test_who_never_reads_answers_is_not_read_any_more(
+    victim: BrokerProcess, unharmed: Bystander
+) -> None:
+    memory, rounds = rss_bytes(victim.pid), unharmed.rounds
+    request = encode_request(MetadataRequest(topics=None), 9, 1, None)
+    with Peer(victim.bootstrap, receive_buffer_bytes=4096) as peer:
+        sent = send_until_blocked(peer, request * 2_000_000)
+        assert sent < 2_000_000 * len(request)
+        # connection.response.max.bytes, and what handing them over takes.
+        assert rss_bytes(victim.pid) < memory + 64 * MIB
+        assert unharmed.rounds > rounds
+
+
+def test_ten_thousand_requests_may_come_before_an_answer_is_read(
+    victim: BrokerProcess, unharmed: Bystander
+) -> None:
+    count, rounds = 10_000, unharmed.rounds
+    with Peer(victim.bootstrap) as peer:
+        peer.send(b"".join(encode_request(HEARTBEAT, 3, at, "p") for at in range(count)))
+        for at in range(count):
+            assert struct.unpack(">i", peer.read_frame()[:4])[0] == at
+    assert unharmed.rounds > rounds
+
+
+def test_who_sends_a_byte_at_a_time_is_answered(victim: BrokerProcess, unharmed: Bystander) -> None:
+    request = ApiVersionsRequest(client_software_name="slow", client_software_version="1")
+    with Peer(victim.bootstrap) as peer:
+        peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in encode_request(request, 3, 7, "peer"):
+            peer.send(bytes((byte,)))
+            time.sleep(0.002)
+        assert peer.read(request, 3, ApiVersionsResponse).error_code == ErrorCode.NONE
+    assert unharmed.rounds > 0
+
+
+def test_half_frames_that_hold_all_memory_are_given_up_for_others(tmp_path: Path) -> None:
+    """The holders go on sending a byte now and then, so as not to look idle."""
+    settings = {"queued.max.request.bytes": str(2 * MIB), "socket.request.max.bytes": str(2 * MIB)}
+    with (
+        open_broker_process(tmp_path / "data", settings=settings) as broker,
+        ExitStack() as stack,
+    ):
+        # Its buffer has grown to the whole budget, and has room for more.
+        holder = stack.enter_context(Peer(broker.bootstrap))
+        holder.send(struct.pack(">i", 2 * MIB - 4) + bytes(MIB + 100_000))
+        with Peer(broker.bootstrap) as peer, bystander(broker.bootstrap, "small"):
+            peer.create_topic("large")
+            peer.socket.settimeout(0.2)
+            answer = None
+            peer.send(encode_request(production("large", batch(bytes(500_000))), 9, 7, None))
+            deadline = time.monotonic() + 25
+            while answer is None and time.monotonic() < deadline:
+                with suppress(OSError):
+                    holder.send(b"\0")
+                with suppress(TimeoutError):
+                    answer = peer.read_frame()
+            assert answer is not None
+        assert metric(broker, "tidemark_connections_closed_total", reason="slow") >= 1
+
+
+def test_a_thousand_idle_connections_cost_little(
+    victim: BrokerProcess, unharmed: Bystander
+) -> None:
+    memory, rounds = rss_bytes(victim.pid), unharmed.rounds
+    with ExitStack() as stack:
+        for _ in range(1000):
+            stack.enter_context(Peer(victim.bootstrap))
+        while metric(victim, "tidemark_connections") < 1000:
+            time.sleep(0.05)
+        assert rss_bytes(victim.pid) < memory + 10 * MIB
+        assert unharmed.rounds > rounds
+
+
+def test_connections_over_the_limit_are_closed_and_the_others_served(
+    victim: BrokerProcess, unharmed: Bystander
+) -> None:
+    reason = {"reason": "too_many"}
+    before = metric(victim, "tidemark_connections_closed_total", **reason)
+    with ExitStack() as stack:
+        peers = [stack.enter_context(Peer(victim.bootstrap)) for _ in range(1300)]
+        assert peers[-1].is_closed()
+        rounds = unharmed.rounds
+        time.sleep(0.1)
+        assert unharmed.rounds > rounds
+    assert metric(victim, "tidemark_connections_closed_total", **reason) >= before + 100
+
+
+def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> None:
+    with open_broker_process(tmp_path / "data") as broker:
+        with bystander(broker.bootstrap, "t"), ExitStack() as stack:
+            open_now = len(list(Path(f"/proc/{broker.pid}/fd").iterdir()))
+            resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (open_now + 20, open_now + 20))
+            peers = [stack.enter_context(Peer(broker.bootstrap)) for _ in range(60)]
+            assert peers[-1].is_closed()
+            time.sleep(0.2)
+        with bystander(broker.bootstrap, "later"):
+            time.sleep(0.2)
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.log
+
+
+def test_a_frozen_broker_goes_on_where_it_was(tmp_path: Path) -> None:
+    with (
+        open_broker_process(tmp_path / "data") as broker,
+        bystander(broker.bootstrap, "t", seconds_max=4),
+    ):
+        broker.pause()
+        time.sleep(1.5)
+        broker.resume()
+        time.sleep(0.3)

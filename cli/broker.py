@@ -74,6 +74,9 @@ def _run(options: Mapping[str, str], config: Path | None) -> None:
         raise SystemExit(1) from error
     settings = loaded.settings
     configure_logs(settings.logging_level, settings.logging_format, sys.stderr)
+    # The loop waits this long for a thread that computes, say a scrape. With Python's 5 ms, a
+    # scrape of 1000 partitions made the loop 7 ms late in the median, with 1 ms 1.5.
+    sys.setswitchinterval(0.001)
     for notice in loaded.notices:
         logger.info("%s", notice)
     trio.run(_serve_until_stopped, settings)

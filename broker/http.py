@@ -11,7 +11,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 1.0
 
 
 class Readiness:
@@ -55,7 +59,14 @@ async def serve_http(
     """Serve HTTP on `bound`, which this closes, until `wait_stop` returns or it is cancelled."""
     with bound:
         await trio.lowlevel.wait_readable(bound)
-        serve = await trio.to_thread.run_sync(_prepare, bound, scrape, readiness)
+        serve = None
+        while serve is None:
+            try:
+                serve = await trio.to_thread.run_sync(_prepare, bound, scrape, readiness)
+            except OSError as error:
+                # Importing takes descriptors, and there may be none just now.
+                logger.warning("HTTP cannot be served yet: %s", error)
+                await trio.sleep(_RETRY_SECONDS)
         await serve(shutdown_trigger=wait_stop)
 
 

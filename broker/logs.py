@@ -55,7 +55,11 @@ class _LazyFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         # No lock: two threads that both make one make the same.
         if self._formatter is None:
-            self._formatter = _make_formatter(for_people=self._for_people, colors=self._colors)
+            try:
+                self._formatter = _make_formatter(for_people=self._for_people, colors=self._colors)
+            except OSError:
+                # Importing takes descriptors. What there is to say may well be that there are none.
+                return super().format(record)
         return self._formatter.format(record)
 
 

@@ -159,16 +159,21 @@ def test_connections_over_the_limit_are_closed_and_the_others_served(
 
 def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> None:
     with open_broker_process(tmp_path / "data") as broker:
-        with bystander(broker.bootstrap, "t"), ExitStack() as stack:
+        with bystander(broker.bootstrap, "t") as there, ExitStack() as stack:
+            while there.rounds < 3:
+                time.sleep(0.01)
             open_now = len(list(Path(f"/proc/{broker.pid}/fd").iterdir()))
             resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (open_now + 20, open_now + 20))
             peers = [stack.enter_context(Peer(broker.bootstrap)) for _ in range(60)]
             assert peers[-1].is_closed()
+            stack.enter_context(Peer(broker.http))  # the first that asks for HTTP
             time.sleep(0.2)
+        assert metric(broker, "tidemark_connections_closed_total", reason="too_many") > 0
         with bystander(broker.bootstrap, "later"):
             time.sleep(0.2)
         assert broker.stop() == 0
         assert "Traceback" not in broker.log
+        assert "Too many open files" in broker.log
 
 
 def test_a_frozen_broker_goes_on_where_it_was(tmp_path: Path) -> None:

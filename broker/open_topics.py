@@ -59,12 +59,20 @@ def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterS
             f"the data directory {directory.path} is of cluster {known}, and cluster.id is "
             f"{settings.cluster_id}: give it another directory, or leave cluster.id out"
         )
-    for deleted in store.deleted.values():
-        if store.state.topic(deleted.name) is None:
-            move_away(directory, deleted)
+    _complete_deletions(store, directory)
     store.fold()
     _report_strangers(store, directory)
     return store
+
+
+def _complete_deletions(store: ClusterStore, directory: DataDirectory) -> None:
+    """Rename what a crash has left of deleted topics, unless the name is another topic's now."""
+    there = {partition.topic for partition in directory.partitions()}
+    for deleted in store.deleted.values():
+        if deleted.name in there and store.state.topic(deleted.name) is None:
+            move_away(directory, deleted)
+    # For renames of the time before, whose own sync the crash may have forestalled.
+    directory.sync()
 
 
 def _report_strangers(store: ClusterStore, directory: DataDirectory) -> None:

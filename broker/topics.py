@@ -296,12 +296,9 @@ class Topics:
 
 
 def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:
-    """Rename the directories of a deleted topic. Blocking. What is not there is passed over."""
-    there = set(directory.partitions())
-    for partition in range(topic.partitions):
-        name = TopicPartition(topic.name, partition)
-        if name in there:
-            directory.mark_deleted(name, topic.id)
+    """Rename the directories of a deleted topic. Blocking."""
+    partitions = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
+    directory.mark_deleted(partitions, topic.id)
 
 
 def _refuse_internal(topic: Topic) -> None:

@@ -10,6 +10,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -76,18 +77,27 @@ class DataDirectory:
         """Block until the directories are on the disk as they are now."""
         self._files.sync_directory(self.path)
 
-    def mark_deleted(self, partition: TopicPartition, unique: UUID) -> str:
-        """Rename a partition's directory, at once and durably, so that its name is free.
+    def mark_deleted(self, partitions: Iterable[TopicPartition], unique: UUID) -> list[str]:
+        """Rename partitions' directories, at once and durably, so that their names are free.
 
-        Returns the path to give to `remove`, which may take its time. After a crash between the
-        two, `deleted` finds it.
+        Returns the paths to give to `remove`, which may take its time. After a crash between the
+        two, `deleted` finds them. What is not there is passed over: so a second attempt goes on
+        where the first one failed.
         """
+        there = set(self._files.subdirectories(self.path))
+        renamed = []
+        for partition in partitions:
+            if str(partition) in there:
+                renamed.append(self._marked_path(partition, unique))
+                self._files.rename(self.partition_path(partition), renamed[-1])
+        if renamed:
+            self.sync()
+        return renamed
+
+    def _marked_path(self, partition: TopicPartition, unique: UUID) -> str:
         # Cut, because a name may have 255 bytes and the longest topic's directory has nearly all.
         name = f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
-        renamed = f"{self.path}/{name}.{unique.hex}{_DELETE_SUFFIX}"
-        self._files.rename(self.partition_path(partition), renamed)
-        self.sync()
-        return renamed
+        return f"{self.path}/{name}.{unique.hex}{_DELETE_SUFFIX}"
 
     def deleted(self) -> list[str]:
         """Directories that are to be removed."""

@@ -75,7 +75,7 @@ def test_a_deleted_partition_frees_its_name_at_once_and_is_removed_later(tmp_pat
     directory = open_directory(tmp_path)
     path = directory.create_partition(EVENTS)
     (Path(path) / "00000000000000000000.log").write_bytes(b"data")
-    marked = directory.mark_deleted(EVENTS, UUID(int=5))
+    (marked,) = directory.mark_deleted([EVENTS], UUID(int=5))
     assert marked == f"{path}.{UUID(int=5).hex}-delete"
     assert directory.partitions() == []
     assert directory.deleted() == [marked]
@@ -94,5 +94,13 @@ def test_the_longest_topic_can_be_marked_too(tmp_path: Path) -> None:
     longest = [TopicPartition("t" * 249, number) for number in (0, 99999)]
     for partition in longest:
         directory.create_partition(partition)
-    marked = [directory.mark_deleted(partition, UUID(int=5)) for partition in longest]
+    marked = directory.mark_deleted(longest, UUID(int=5))
     assert directory.deleted() == sorted(marked)
+
+
+def test_what_is_not_there_is_marked_already(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    directory.create_partition(EVENTS)
+    both = [EVENTS, TopicPartition("events", 1)]
+    assert len(directory.mark_deleted(both, UUID(int=5))) == 1
+    assert directory.mark_deleted(both, UUID(int=5)) == []

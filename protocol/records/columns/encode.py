@@ -15,6 +15,7 @@ from tidemark.protocol.records.columns.pack import (
     Field,
     interleave,
     join_fields,
+    offset_field,
     rows_of,
     varint_field,
 )
@@ -89,7 +90,7 @@ def _encode_rows(columns: pa.RecordBatch, timestamp_deltas: Integers) -> memoryv
     key_lengths, value_lengths = _lengths(keys, count), _lengths(values, count)
     headers, headers_sizes = _headers(columns)
     timestamp = varint_field(timestamp_deltas)
-    offset = varint_field(np.arange(count, dtype=np.int64))
+    offset = offset_field(count)
     key, value = varint_field(key_lengths), varint_field(value_lengths)
     lengths = 1 + timestamp.sizes + offset.sizes + key.sizes + value.sizes + headers_sizes
     for sizes in (key_lengths, value_lengths):
@@ -119,8 +120,12 @@ def _timestamps(columns: pa.RecordBatch, default_ms: int) -> Integers:
         return np.full(columns.num_rows, default_ms, np.int64)
     column = columns["timestamp"]
     if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False)
-    milliseconds: Integers = column.cast(pa.int64()).fill_null(default_ms).to_numpy()
+        if column.type.unit != "ms":
+            column = column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False)
+        column = column.view(pa.int64())
+    if column.null_count:
+        column = column.fill_null(default_ms)
+    milliseconds: Integers = column.cast(pa.int64()).to_numpy()
     return milliseconds
 
 

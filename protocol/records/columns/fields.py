@@ -12,7 +12,7 @@ from tidemark.protocol.records.columns.arrays import (
     timestamps_array,
 )
 from tidemark.protocol.records.columns.cursor import Cursor
-from tidemark.protocol.records.columns.scan import record_starts
+from tidemark.protocol.records.columns.scan import find_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
 from tidemark.protocol.types import BytesLike, Offset
@@ -34,7 +34,7 @@ def read_columns(
     Raises `Unusual`, `IndexError` or `ValueError` if anything about the bytes is wrong or rare.
     """
     reader = VarintReader(np.frombuffer(data, np.uint8))
-    bodies, ends = _find_records(reader, record_starts(data, sections), sections)
+    bodies, ends = _find_records(reader, sections)
     # The fields begin after the attributes, a byte of which no bit is in use.
     cursor = Cursor(reader, bodies + 1, ends)
     numbers = _read_numbers(cursor, sections)
@@ -51,16 +51,17 @@ def read_columns(
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
-def _find_records(
-    reader: VarintReader, starts: Integers, sections: Sequence[Section]
-) -> tuple[Integers, Integers]:
+def _find_records(reader: VarintReader, sections: Sequence[Section]) -> tuple[Integers, Integers]:
     """Where each record goes on after its length, and where it ends."""
-    ends = np.empty_like(starts)
-    ends[:-1] = starts[1:]
+    starts = find_starts(reader.data, sections)
+    ends = np.empty_like(starts.positions)
+    ends[:-1] = starts.positions[1:]
     ends[np.cumsum([section.header.record_count for section in sections]) - 1] = [
         section.end for section in sections
     ]
-    lengths, bodies = reader.read(starts)
+    if starts.is_measured:
+        return starts.bodies, ends
+    lengths, bodies = reader.read(starts.positions)
     if (bodies + lengths != ends).any():
         raise ValueError("a record's length is not the distance to the next")
     return bodies, ends

@@ -6,6 +6,7 @@ lowest, and how many of them count.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ _Lanes: TypeAlias = NDArray[np.uint64]
 _LANE_BYTES: Final = 8
 _VARINT_BITS_MAX: Final = 7 * _LANE_BYTES
 _LANES_MAX: Final = 2
+_OFFSETS_KEPT: Final = 1 << 14
 _ROW_BYTES: Final = _LANES_MAX * _LANE_BYTES
 
 
@@ -34,6 +36,10 @@ class Field:
 
 def varint_field(values: Integers) -> Field:
     """Raises `Unusual` for a value that takes more than eight bytes."""
+    if len(values) > 1 and (values == values[0]).all():
+        one = varint_field(values[:1])
+        shape = values.shape
+        return Field(np.broadcast_to(one.lanes, shape), np.broadcast_to(one.sizes, shape))
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     sizes = np.ones(len(values), np.int64)
     bits = int(zigzag.max(initial=0)).bit_length()
@@ -51,6 +57,19 @@ def varint_field(values: Integers) -> Field:
         lanes = (lanes & _EVEN_14) | ((lanes & _ODD_14) << _2)
     lanes = (lanes & _EVEN_7) | ((lanes & _ODD_7) << _1)
     return Field(lanes | _GOES_ON[sizes], sizes)
+
+
+def offset_field(count: int) -> Field:
+    """The offset deltas of a batch, which are the same in every batch."""
+    if count > _OFFSETS_KEPT:
+        return varint_field(np.arange(count, dtype=np.int64))
+    kept = _kept_offsets()
+    return Field(kept.lanes[:count], kept.sizes[:count])
+
+
+@cache
+def _kept_offsets() -> Field:
+    return varint_field(np.arange(_OFFSETS_KEPT, dtype=np.int64))
 
 
 def join_fields(first: Field, *others: Field) -> list[Field]:

@@ -6,14 +6,14 @@ hops from one to the next.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tidemark.protocol.records.columns.sections import Section
-from tidemark.protocol.records.columns.varints import Integers
+from tidemark.protocol.records.columns.varints import Bytes, Integers
 from tidemark.protocol.records.varints import read_varint
-from tidemark.protocol.types import BytesLike
 
 _RECORD_BYTES_MIN: Final = 7  # length, attributes, two deltas, two nulls, no headers: a byte each
 
@@ -26,74 +26,89 @@ _HOPS_FIRST: Final = 64
 _HOPS_MAX: Final = 4096
 
 
-def record_starts(data: BytesLike, sections: Sequence[Section]) -> Integers:
-    """The positions of the lengths of all records.
+@dataclass(slots=True)
+class Starts:
+    """The positions of the lengths of all records, and what came to light on the way."""
 
-    Raises `IndexError` or `ValueError` if they do not fill their sections exactly. Signs are not
-    looked at: whoever reads the lengths must check that each reaches to the next.
+    positions: Integers
+    bodies: Integers
+    """Where each record goes on after its length, if `is_measured`."""
+    is_measured: bool = True
+
+
+def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
+    """Where all records begin.
+
+    Raises `IndexError` or `ValueError` if they do not fill their sections exactly. Where it hopped,
+    signs are not looked at: whoever reads the lengths must check that each reaches to the next.
     """
     for section in sections:
         if section.header.record_count * _RECORD_BYTES_MIN > section.end - section.begin:
             raise ValueError("more records than there is room for")
-    starts = np.empty(sum(section.header.record_count for section in sections), np.int64)
+    total = sum(section.header.record_count for section in sections)
+    starts = Starts(np.empty(total, np.int64), np.empty(total, np.int64))
     filled = 0
     for section in sections:
-        count = section.header.record_count
-        _fill(starts[filled : filled + count], memoryview(data)[section.begin : section.end])
-        starts[filled : filled + count] += section.begin
-        filled += count
+        upto = filled + section.header.record_count
+        _fill(starts, filled, upto, data, section)
+        filled = upto
     return starts
 
 
-def _fill(starts: Integers, data: memoryview) -> None:
-    section = b""
-    at, filled, hops = 0, 0, _HOPS_FIRST
-    while filled < len(starts):
-        run, stride = _run(data, at, len(starts) - filled)
+def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section) -> None:
+    copy = b""
+    at, hops = section.begin, _HOPS_FIRST
+    while filled < upto:
+        run, size, stride = _run(data[at : section.end], upto - filled)
         if run >= _RUN_MIN:
-            starts[filled : filled + run] = np.arange(at, at + run * stride, stride)
+            positions = np.arange(at, at + run * stride, stride)
+            starts.positions[filled : filled + run] = positions
+            starts.bodies[filled : filled + run] = positions + size
             at += run * stride
             hops = _HOPS_FIRST
         else:
-            # bytes are the quickest to look into, and most sections never come here.
-            section = section or bytes(data)
-            positions = _hop(section, at, min(hops, len(starts) - filled))
-            at = positions.pop()
-            run = len(positions)
-            starts[filled : filled + run] = np.fromiter(positions, np.int64, run)
+            # bytes are the quickest to look into one by one, and most sections never come here.
+            copy = copy or data[section.begin : section.end].tobytes()
+            hopped = _hop(copy, at - section.begin, min(hops, upto - filled))
+            at = section.begin + hopped.pop()
+            run = len(hopped)
+            positions = np.fromiter(hopped, np.int64, run)
+            starts.positions[filled : filled + run] = positions + section.begin
+            starts.is_measured = False
             hops = min(hops * 2, _HOPS_MAX)
         filled += run
-    if at != len(data):
-        raise ValueError(f"records that end {at - len(data):+} bytes from where their batch does")
+    if at != section.end:
+        raise ValueError(f"records that end {at - section.end:+} bytes from where their batch does")
 
 
-def _run(data: memoryview, at: int, count: int) -> tuple[int, int]:
-    """How many records from `at` on, of `count`, have the same length; the distance between them.
+def _run(data: Bytes, count: int) -> tuple[int, int, int]:
+    """How many records, of `count`, begin with the same length; its size; what is between them.
 
     Exact, not a guess: a record of this length is followed by the next at this distance, and if
     that has the same length, so is it.
     """
-    head = bytes(data[at : at + _VARINT_BYTES_MAX])
+    head = data[:_VARINT_BYTES_MAX].tobytes()
     length, size = read_varint(head, 0)
     stride = size + length
     if length < 0:
         raise ValueError(f"a record of {length} bytes")
-    possible = min(count, (len(data) - at) // stride)
+    possible = min(count, len(data) // stride)
     matched, window = 0, _WINDOW_FIRST
     while matched < possible:
-        first = at + matched * stride
         tried = min(window, possible - matched)
+        first = matched * stride
         same = tried
-        for byte in range(size):
-            # One byte of each length in the window; those equal to the first are stripped off.
-            column = data[first + byte : first + byte + (tried - 1) * stride + 1 : stride]
-            others = bytes(column).lstrip(head[byte : byte + 1])
-            same = min(same, tried - len(others))
+        for at in range(size):
+            # One byte of each length in the window.
+            column = data[first + at : first + at + (tried - 1) * stride + 1 : stride].tobytes()
+            wanted = head[at : at + 1]
+            if column != wanted * tried:
+                same = min(same, tried - len(column.lstrip(wanted)))
         matched += same
         if same < tried:
             break
         window *= _WINDOW_GROWTH
-    return matched, stride
+    return matched, size, stride
 
 
 def _hop(data: bytes, at: int, count: int) -> list[int]:

@@ -80,7 +80,7 @@ class Connections:
         self._holding: dict[Connection, tuple[float, int]] = {}
         self._listeners: list[BoundListener] = []
         self._ids = itertools.count(1)
-        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._spare: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -123,6 +123,7 @@ class Connections:
         So one descriptor is kept for this: it makes room to accept a client and hang up.
         """
         self.odd_events.warn("too many connections", "a connection was refused: %s", error)
+        assert self._spare is not None, "it listens, so it is not closed"
         os.close(self._spare)
         try:
             bound.socket.accept()[0].close()
@@ -222,11 +223,13 @@ class Connections:
             await trio.sleep(_DRAIN_POLL_SECONDS)
 
     def close(self) -> None:
-        """Close whatever is open."""
+        """Close whatever is open. Doing it twice is allowed."""
         self.stop_accepting()
         for connection in list(self._open):
             connection.close(ConnectionEnd.STOPPING)
-        os.close(self._spare)
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
 
 
 def bind(listener: Listener) -> BoundListener:

@@ -234,7 +234,7 @@ async def _serve_clients(
     )
     for bound in listeners:
         connections.listen(bound)
-    parts.tasks.start_soon(reactor.run)
+    parts.tasks.start_soon(_run_reactor, reactor, connections)
     parts.tasks.start_soon(connections.sweep)
     try:
         yield connections
@@ -243,6 +243,14 @@ async def _serve_clients(
         with trio.move_on_after(parts.settings.stop_timeout_ms / 1000, shield=True):
             await _drain(parts, node, connections)
         parts.turn.run(connections.close)
+
+
+async def _run_reactor(reactor: Reactor, connections: Connections) -> None:
+    """Where it ends before its time, because something has failed, no client is left waiting."""
+    try:
+        await reactor.run()
+    finally:
+        connections.close()
 
 
 async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:

@@ -1,0 +1,154 @@
+"""Partitions through restarts, and with disks and files that are not as they should be."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
+from tests.broker.nodes import open_node
+from tidemark.broker.replica import Replica
+from tidemark.broker.requests import Pending
+from tidemark.broker.topic import NewTopic
+from tidemark.partitions.storage.files import OsFile
+from tidemark.partitions.storage.state_db import StateDb
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.records import Record, decode_records, encode_batch
+from tidemark.protocol.types import BytesLike, Offset
+
+
+def offsets(replica: Replica) -> list[int]:
+    data = replica.read(replica.log_start, bytes_max=1_000_000, at_least_one=True).read()
+    return [record.offset for record in decode_records(data)]
+
+
+async def test_every_opening_begins_an_epoch_that_batches_carry(tmp_path: Path) -> None:
+    for opening in range(3):
+        async with open_node(tmp_path) as node:
+            if opening == 0:
+                await new_topic(node)
+            replica = node.topics.replica("t", 0)
+            assert replica is not None
+            assert replica.epoch == opening
+            await produce(node, request(batch()))
+            assert [replica.epochs.epoch_at(Offset(n)) for n in range(opening + 1)] == list(
+                range(opening + 1)
+            )
+
+
+async def test_epochs_without_records_leave_no_rows(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+    for _ in range(5):
+        async with open_node(tmp_path):
+            pass
+    state = StateDb.open(f"{tmp_path}/state.db")
+    (rows,) = state.epochs().values()
+    state.close()
+    assert [tuple(row) for row in rows] == [(5, 0)]
+
+
+async def test_a_clean_stop_leaves_nothing_to_recover(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="t", partitions=20))
+        for partition in range(20):
+            await produce(node, request(batch(), partition=partition))
+    async with open_node(tmp_path) as node:
+        topic = node.topics.get("t")
+        assert topic is not None
+        assert all(replica.log.recovery.clean for replica in topic.replicas)
+        assert [offsets(replica) for replica in topic.replicas] == [[0]] * 20
+
+
+async def test_a_damaged_partition_is_not_served_and_the_others_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_node(tmp_path) as node:
+        for name in ("damaged", "sound"):
+            await new_topic(node, name)
+            await produce(node, request(batch(), topic=name))
+    log = tmp_path / "damaged-0" / "00000000000000000000.log"
+    log.write_bytes(b"\xff" * log.stat().st_size)
+    async with open_node(tmp_path) as node:
+        answer = await produce(node, request(batch(), topic="damaged"))
+        assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        replica = node.topics.replica("damaged", 0)
+        assert replica is not None
+        assert replica.failure is not None
+        assert "corrupt" in replica.failure
+        assert not replica.is_available
+        assert (await produce(node, request(batch(), topic="sound"))).error_code == ErrorCode.NONE
+        assert node.metrics.storage_errors.value >= 1
+    assert "damaged-0 is not served" in caplog.text
+
+
+async def test_a_full_disk_refuses_appends_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await produce(node, request(batch()))
+
+        def full(self: OsFile, data: BytesLike, position: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OsFile, "pwrite", full)
+            refused = await produce(node, request(batch()))
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert offsets(replica) == [0]
+        assert node.metrics.storage_errors.value == 1
+        assert (await produce(node, request(batch()))).base_offset == 1
+
+
+async def test_a_coordinators_batches_are_placed_and_awaited(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await produce(node, request(batch()))
+        first = encode_batch([Record(value=b"a"), Record(value=b"b")])
+        second = encode_batch([Record(value=b"c")])
+        end_offset = replica.append(first + second)
+        await replica.wait_committed(end_offset)
+        assert replica.high_watermark == end_offset == 4
+        assert offsets(replica) == [0, 1, 2, 3]
+
+
+async def test_a_closed_replica_refuses_and_answers_whoever_waits(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        answer = begin(node, request(batch()))
+        assert isinstance(answer, Pending)
+        log = replica.retire()
+        assert answer.is_complete
+        with pytest.raises(RequestError, match="NOT_LEADER_OR_FOLLOWER"):
+            replica.read(Offset(0), bytes_max=1, at_least_one=True)
+        refused = await produce(node, request(batch()))
+        assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert log is not None
+        await node.disk.wait_idle()
+        log.abandon()
+
+
+async def test_retention_removes_what_the_config_no_longer_keeps(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, segment_bytes="1024", retention_bytes="1024")
+        for _ in range(10):
+            await produce(node, request(batch(bytes(600))))
+        assert await replica.apply_retention(node.clock.now_ms()) > 0
+        start = replica.log_start
+        assert 0 < start < 10
+    async with open_node(tmp_path) as node:
+        again = node.topics.replica("t", 0)
+        assert again is not None
+        assert again.log_start == start
+        assert offsets(again)[0] == start
+
+
+async def test_recovery_points_are_recorded_for_what_was_synced(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await produce(node, request(batch()))
+        points = replica._services.recovery_points
+        await points.record()
+        assert replica._services.state.recovery_points()[replica.key] == 1
+        await points.record()

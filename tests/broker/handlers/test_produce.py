@@ -177,6 +177,7 @@ async def test_a_batch_that_is_not_as_it_must_be_is_refused(
         (magic(1), BadInput.UNSUPPORTED_BATCH),
         (batch(bytes(3_000)), BadInput.RECORDS_TOO_LARGE),
     ],
+    ids=["wrong CRC", "magic 1", "too large"],
 )
 async def test_bad_batches_are_counted(tmp_path: Path, records: bytes, kind: BadInput) -> None:
     async with open_node(tmp_path) as node:

@@ -30,9 +30,9 @@ RUNS = 5
 Address = tuple[str, int]
 
 # Bytes of a batch, bytes of its records, requests in a run.
-_ONE_RECORD = (1_100, 1_000, 20_000)
-_SMALL = (16_384, 1_000, 20_000)
-_LARGE = (1_000_000, 1_000, 1_500)
+_ONE_RECORD = (1_100, 1_000, 10_000)
+_SMALL = (16_384, 1_000, 10_000)
+_LARGE = (1_000_000, 1_000, 500)
 
 
 def measure(directory: Path) -> list[Row]:

@@ -15,7 +15,9 @@ from kafka.structs import OffsetAndMetadata
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 
-# kafka-python ships no types: what it hands out is `Any`.
+# kafka-python ships no types: what it hands out is `Any`. Some of its sockets it leaves to the
+# garbage collector to close.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException, PythonException, StreamingQueryExc
 from pyspark.sql import DataFrame, SparkSession
 
 from tidemark.client.blocking import BlockingClient, open_client
-from tidemark.client.spark import session
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, TopicPartition
@@ -21,24 +20,6 @@ from tidemark.testing import BlockingCluster
 pytestmark = pytest.mark.timeout(400)
 
 NOW_MS = int(time.time() * 1000)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    started = session(
-        "local[2]",
-        config={
-            "spark.ui.enabled": "false",
-            # It ends before the better compiler would have paid off.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.streaming.pollingDelay": "100ms",
-        },
-    )
-    started.sparkContext.setLogLevel("OFF")
-    # Registered sources are known in one session only: in this one it was found by its name.
-    yield started.newSession()
-    started.stop()
 
 
 @pytest.fixture

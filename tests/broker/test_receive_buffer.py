@@ -26,7 +26,7 @@ def framed(payload: bytes) -> bytes:
 
 def drain(buffer: ReceiveBuffer, server: socket.socket) -> list[bytes]:
     """Receive until nothing is there, and copy every frame."""
-    frames = []
+    frames = list[bytes]()
     while True:
         try:
             received = buffer.receive(server)

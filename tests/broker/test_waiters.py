@@ -44,6 +44,10 @@ class Fetch:
         if self.answered:
             self.waiters.discard(self)
 
+    def answer_now(self) -> None:
+        self.log.append(f"{self.name}, now")
+        self.waiters.discard(self)
+
 
 def test_a_fetch_that_is_answered_leaves_and_one_that_is_not_stays() -> None:
     waiters, log = FetchWaiters(), list[str]()
@@ -53,3 +57,12 @@ def test_a_fetch_that_is_answered_leaves_and_one_that_is_not_stays() -> None:
     waiters.wake()
     waiters.wake()
     assert log == ["satisfied", "wants more", "wants more"]
+
+
+def test_fetches_that_are_released_are_all_answered() -> None:
+    waiters, log = FetchWaiters(), list[str]()
+    waiters.add(Fetch(waiters, log, "one", answered=False))
+    waiters.add(Fetch(waiters, log, "two", answered=False))
+    waiters.release()
+    assert log == ["one, now", "two, now"]
+    assert len(waiters) == 0

@@ -169,6 +169,6 @@ def elements_of(cls: type[Message], version: int) -> tuple[bytes, int]:
 )
 def test_elements_are_counted_over_the_whole_message(cls: type[Message], version: int) -> None:
     data, count = elements_of(cls, version)
-    assert codec.decode(cls, version, data, elements_max=count)
+    codec.decode(cls, version, data, elements_max=count)
     with pytest.raises(MalformedMessage, match="more elements in all"):
         codec.decode(cls, version, data, elements_max=count - 1)

@@ -247,9 +247,8 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
             Offset(offset), bytes_max=bytes_max, end_offset=Offset(end), at_least_one=at_least_one
         )
         got = found.read()
-        wanted = [b.data for b in self.batches if b.end_offset > offset and b.end_offset <= end]
-        if offset >= end:
-            wanted = []
+        batches = [b for b in self.batches if offset < b.end_offset <= end and offset < end]
+        wanted = [b.data for b in batches]
         assert b"".join(wanted).startswith(got)
         if wanted and at_least_one:
             assert got
@@ -259,7 +258,7 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
         whole = [b"".join(wanted[:count]) for count in range(len(wanted) + 1)]
         assert got in whole
         if got:
-            assert found.end_offset in (wanted[whole.index(got) - 1].end_offset, end)
+            assert found.end_offset in (batches[whole.index(got) - 1].end_offset, end)
 
     @rule()
     def read_everything(self) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+
+from tidemark.testing.process import open_broker_process
 
 READY = re.compile(r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)\n")
 FREE_PORTS = ("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
@@ -142,3 +145,13 @@ def test_each_wrong_setting_is_a_line(tmp_path: Path) -> None:
 def test_wrong_usage_has_status_2(tmp_path: Path, arguments: list[str]) -> None:
     status, lines = refused(tmp_path, *arguments)
     assert (status, len(lines)) == (2, 1)
+
+
+def test_it_uses_all_the_descriptors_it_is_allowed(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        with open_broker_process(tmp_path / "data") as broker:
+            assert resource.prlimit(broker.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

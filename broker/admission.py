@@ -10,7 +10,13 @@ from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, UnsupportedMagic
 from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, check_crc, read_header
+from tidemark.protocol.records.header import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    BatchHeader,
+    check_crc,
+    read_header,
+)
 from tidemark.protocol.records.records import decode_records
 from tidemark.protocol.types import BytesLike
 
@@ -48,7 +54,7 @@ def admit(
         raise _invalid("no record batch was sent for this partition")
     try:
         header = read_header(records)
-        size_bytes = header.size_bytes
+        size_bytes = header.batch_length + LOG_OVERHEAD
         if size_bytes > config.max_message_bytes:
             raise _too_large(size_bytes, config.max_message_bytes)
         if size_bytes < len(records):
@@ -59,7 +65,7 @@ def admit(
         raise _invalid(f"only record batches of format 2 are taken: {error}") from None
     except CorruptBatch as error:
         raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    _check_header(header, api_version)
+    _check_header(header, size_bytes, api_version)
     if not config.stamps_append_time:
         _check_timestamps(header, config, now_ms)
     if config.is_compacted:
@@ -67,15 +73,15 @@ def admit(
     return header
 
 
-def _check_header(header: BatchHeader, api_version: int) -> None:
+def _check_header(header: BatchHeader, size_bytes: int, api_version: int) -> None:
     if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
         raise _invalid(
             f"{header.record_count} records cannot have offsets 0 to {header.last_offset_delta}"
         )
     attributes = header.attributes
     if not attributes & 0x37:  # Neither compressed nor of a transaction: the common case.
-        if header.size_bytes - HEADER_BYTES < header.record_count * _RECORD_BYTES_MIN:
-            raise _invalid(f"{header.record_count} records do not fit in {header.size_bytes} bytes")
+        if size_bytes - HEADER_BYTES < header.record_count * _RECORD_BYTES_MIN:
+            raise _invalid(f"{header.record_count} records do not fit in {size_bytes} bytes")
         return
     if header.is_control:
         raise _invalid("a client may not write control records")

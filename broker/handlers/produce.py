@@ -6,13 +6,13 @@ that wants no answer learns of an error by losing its connection, as from Kafka 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.admission import InvalidRecords, check_not_the_brokers_own
 from tidemark.broker.metrics import BadInput
-from tidemark.broker.replica import Appended, Replica
+from tidemark.broker.replica import Replica
 from tidemark.broker.requests import Pending, RequestContext, Unanswerable
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
@@ -21,9 +21,10 @@ from tidemark.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
-from tidemark.protocol.types import NO_OFFSET
+from tidemark.protocol.types import NO_OFFSET, Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
@@ -40,149 +41,135 @@ _COUNTED_AS: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Outcome:
-    """What became of one partition's batch, so far."""
-
-    index: int
-    replica: Replica | None = None
-    appended: Appended | None = None
-    error: RequestError | None = None
-
-
-_Topics = list[tuple[str, list[_Outcome]]]
-
-
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Pending[ProduceResponse] | None:
-    topics = [
-        (
-            topic.name,
-            [
-                _append(node, topic.name, partition, request, context.api_version)
-                for partition in topic.partition_data
-            ],
-        )
-        for topic in request.topic_data
-    ]
+    work = _Work(node, request, context.api_version)
+    response = ProduceResponse(responses=[work.append_to(topic) for topic in request.topic_data])
     if request.acks == ACKS_NONE:
-        _close_on_error(topics)
+        if work.failure is not None:
+            raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
         return None
-    if request.acks == ACKS_ALL:
-        uncommitted = [outcome for outcome in _outcomes(topics) if not _is_settled(outcome)]
-        if uncommitted:
-            return _CommitWait(node, topics, uncommitted, request.timeout_ms).pending
-    return _response(topics)
+    if work.uncommitted:
+        return _CommitWait(node, response, work.uncommitted, request.timeout_ms).pending
+    return response
 
 
-def _append(
-    node: Node, topic: str, data: PartitionProduceData, request: ProduceRequest, api_version: int
-) -> _Outcome:
-    outcome = _Outcome(data.index)
-    try:
-        _check_request(request)
+@dataclass(frozen=True, slots=True)
+class _Uncommitted:
+    """A batch in the log, whose answer is true as it stands once the batch is committed."""
+
+    replica: Replica
+    end_offset: Offset
+    answers: list[PartitionProduceResponse]
+    at: int
+    """Its place among the answers of its topic."""
+
+    @property
+    def is_committed(self) -> bool:
+        return self.end_offset <= self.replica.high_watermark
+
+    def refuse(self, error: RequestError) -> None:
+        self.answers[self.at] = _refusal(self.answers[self.at].index, error)
+
+
+class _Work:
+    """One request's batches, appended in their order. This is the hot path: it makes little."""
+
+    __slots__ = ("_acks", "_api_version", "_node", "_refusal", "failure", "uncommitted")
+
+    def __init__(self, node: Node, request: ProduceRequest, api_version: int) -> None:
+        self._node = node
+        self._acks = request.acks
+        self._api_version = api_version
+        self._refusal = _refusal_of(request)
+        self.failure: RequestError | None = None
+        self.uncommitted: list[_Uncommitted] = []
+
+    def append_to(self, topic: TopicProduceData) -> TopicProduceResponse:
+        answers: list[PartitionProduceResponse] = []
+        for data in topic.partition_data:
+            try:
+                answers.append(self._append(topic.name, data, answers))
+            except RequestError as error:
+                self._count(error)
+                answers.append(_refusal(data.index, error))
+        return TopicProduceResponse(name=topic.name, partition_responses=answers)
+
+    def _append(
+        self, topic: str, data: PartitionProduceData, answers: list[PartitionProduceResponse]
+    ) -> PartitionProduceResponse:
+        if self._refusal is not None:
+            raise self._refusal
         check_not_the_brokers_own(topic)
-        replica = node.topics.replica(topic, data.index)
+        replica = self._node.topics.replica(topic, data.index)
         if replica is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        outcome.replica = replica
-        outcome.appended = replica.produce(data.records, api_version=api_version)
-    except RequestError as error:
-        outcome.error = error
+        base_offset, end_offset, append_time_ms = replica.produce(
+            data.records, api_version=self._api_version
+        )
+        if self._acks == ACKS_ALL and end_offset > replica.high_watermark:
+            self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
+        return PartitionProduceResponse(
+            index=data.index,
+            base_offset=base_offset,
+            log_append_time_ms=append_time_ms,
+            log_start_offset=replica.log_start,
+        )
+
+    def _count(self, error: RequestError) -> None:
+        self.failure = error
         if error.code in _COUNTED_AS:
-            node.metrics.bad_input[_COUNTED_AS[error.code]].inc()
-    return outcome
+            self._node.metrics.bad_input[_COUNTED_AS[error.code]].inc()
 
 
-def _check_request(request: ProduceRequest) -> None:
+def _refusal_of(request: ProduceRequest) -> RequestError | None:
+    """Why nothing of the request is appended; `None` if it is well."""
     if request.acks not in _ACKS:
-        raise RequestError(
+        return RequestError(
             ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, not -1, 0 or 1"
         )
     if request.transactional_id is not None:
-        raise RequestError(
+        return RequestError(
             ErrorCode.INVALID_TXN_STATE,
             f"{request.transactional_id} has no transaction: this broker has none yet",
         )
-
-
-def _outcomes(topics: _Topics) -> Iterable[_Outcome]:
-    return (outcome for _, outcomes in topics for outcome in outcomes)
-
-
-def _is_settled(outcome: _Outcome) -> bool:
-    if outcome.appended is None or outcome.replica is None:
-        return True
-    return outcome.appended.end_offset <= outcome.replica.high_watermark
-
-
-def _close_on_error(topics: _Topics) -> None:
-    for outcome in _outcomes(topics):
-        if outcome.error is not None:
-            raise Unanswerable(f"a request with acks=0 failed: {outcome.error}")
+    return None
 
 
 class _CommitWait:
     """A request with acks=-1 until all its partitions are committed, or its time is over."""
 
     def __init__(
-        self, node: Node, topics: _Topics, uncommitted: list[_Outcome], timeout_ms: int
+        self,
+        node: Node,
+        response: ProduceResponse,
+        uncommitted: list[_Uncommitted],
+        timeout_ms: int,
     ) -> None:
         self.pending: Pending[ProduceResponse] = Pending()
-        self._topics = topics
+        self._response = response
+        self._uncommitted = uncommitted
         self._left = len(uncommitted)
         self._timer: Timer = node.timers.after(max(timeout_ms, 0) / 1000, self._time_out)
-        self._uncommitted = uncommitted
         self.pending.on_abandon(self._timer.cancel)
-        for outcome in uncommitted:
-            assert outcome.replica is not None
-            assert outcome.appended is not None
-            outcome.replica.when_committed(
-                outcome.appended.end_offset,
-                lambda error, outcome=outcome: self._committed(outcome, error),  # type: ignore[misc]  # a default argument binds it
-            )
+        for batch in uncommitted:
+            batch.replica.when_committed(batch.end_offset, partial(self._settled, batch))
 
-    def _committed(self, outcome: _Outcome, error: RequestError | None) -> None:
-        outcome.error = error
+    def _settled(self, batch: _Uncommitted, error: RequestError | None) -> None:
+        if error is not None:
+            batch.refuse(error)
         self._left -= 1
         if self._left == 0 and not self.pending.is_complete:
             self._timer.cancel()
-            self.pending.complete(_response(self._topics))
+            self.pending.complete(self._response)
 
     def _time_out(self) -> None:
         """Answer now. The batches are in the log and may still be committed."""
-        for outcome in self._uncommitted:
-            if not _is_settled(outcome) and outcome.error is None:
-                outcome.error = RequestError(ErrorCode.REQUEST_TIMED_OUT)
-        self.pending.complete(_response(self._topics))
-
-
-def _response(topics: _Topics) -> ProduceResponse:
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=name, partition_responses=[_partition(outcome) for outcome in outcomes]
-            )
-            for name, outcomes in topics
-        ]
-    )
-
-
-def _partition(outcome: _Outcome) -> PartitionProduceResponse:
-    error, appended = outcome.error, outcome.appended
-    if error is not None or appended is None:
-        assert error is not None
-        return _refusal(outcome.index, error)
-    replica = outcome.replica
-    assert replica is not None
-    return PartitionProduceResponse(
-        index=outcome.index,
-        base_offset=appended.base_offset,
-        log_append_time_ms=appended.append_time_ms,
-        # Its topic may have been deleted while the request waited for other partitions.
-        log_start_offset=replica.log_start if replica.is_available else NO_OFFSET,
-    )
+        for batch in self._uncommitted:
+            if not batch.is_committed and batch.replica.is_available:
+                batch.refuse(RequestError(ErrorCode.REQUEST_TIMED_OUT))
+        self.pending.complete(self._response)
 
 
 def _refusal(index: int, error: RequestError) -> PartitionProduceResponse:

@@ -15,16 +15,16 @@ from crc32c import crc32c
 _FRAME = struct.Struct(">i")
 _CORRELATION = slice(8, 12)
 _ANSWER_LENGTH = _FRAME.pack(4)
-_FILE_BYTES_MAX = 1 << 30
 
 
 def serve(listener: socket.socket, path: str) -> None:
-    """Serve one client after the other, for ever."""
+    """Serve one client after the other, for ever; each begins the file anew."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     buffer = memoryview(bytearray(4 << 20))
     while True:
         client, _ = listener.accept()
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        os.ftruncate(descriptor, 0)
         with client:
             _serve_one(client, buffer, descriptor)
 
@@ -40,7 +40,7 @@ def _serve_one(client: socket.socket, buffer: memoryview, descriptor: int) -> No
                 break
             frame = buffer[start:following]
             crc32c(frame)
-            os.pwrite(descriptor, frame, written % _FILE_BYTES_MAX)
+            os.pwrite(descriptor, frame, written)
             written += len(frame)
             answers.append(_ANSWER_LENGTH + bytes(frame[_CORRELATION]))
             start = following

@@ -12,7 +12,7 @@ from tidemark.broker.metrics import ApiMetrics
 from tidemark.broker.odd_events import OddEvents
 from tidemark.broker.requests import Handler, Pending, Unanswerable
 from tidemark.broker.send_queue import Part
-from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import encode_response
 from tidemark.protocol.registry import Api
 from tidemark.protocol.schema import Message
@@ -64,7 +64,8 @@ class Call:
     def answer(self, response: Message) -> None:
         try:
             parts = encode_response(response, self.route.api, self._version, self._correlation_id)
-        except ProtocolError:
+        except Exception:
+            # Our bug, perhaps met in a callback of the disk's or of a timer: it ends here.
             self._report_bug("the response of %s %d cannot be encoded")
             self.is_failed = True
         else:

@@ -169,6 +169,7 @@ class Connection:
         if not self.is_closed:
             self._is_starved = False
             self._guarded(self._receive)
+            self._update_interest()
 
     def _handle_frames(self) -> None:
         """Dispatch the requests that have arrived, as many as may be unanswered."""

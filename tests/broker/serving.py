@@ -69,6 +69,8 @@ class Script:
                 raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS)
             case "hang up":
                 raise Unanswerable("on request")
+            case "nonsense":
+                return HeartbeatResponse(throttle_time_ms=2**40)
             case "bug":
                 raise ZeroDivisionError("our own fault")
         return HeartbeatResponse(throttle_time_ms=number)

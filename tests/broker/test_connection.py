@@ -137,6 +137,15 @@ async def test_a_handler_that_fails_is_answered_and_nobody_else_notices() -> Non
             assert await each.read_number() == 3
 
 
+async def test_an_answer_that_cannot_be_encoded_ends_its_connection_and_no_other() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client, other = await serving.connect(), await serving.connect()
+        await client.ask("nonsense")
+        assert await client.is_closed()
+        await other.ask("echo", 3)
+        assert await other.read_number() == 3
+
+
 async def test_a_handler_that_waits_is_answered_in_its_turn_and_may_fail() -> None:
     async with open_serving(SETTINGS) as serving:
         client = await serving.connect()

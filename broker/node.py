@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tidemark.broker.config import BrokerSettings
-    from tidemark.broker.coordinator import GroupCoordinator
-    from tidemark.broker.disk import DiskWriter
+    from tidemark.broker.groups.coordinator import GroupCoordinator
+    from tidemark.broker.metadata.producer_ids import ProducerIds
+    from tidemark.broker.metadata.topics import Topics
     from tidemark.broker.metrics import Metrics
-    from tidemark.broker.producer_ids import ProducerIds
-    from tidemark.broker.timers import Timers
-    from tidemark.broker.topics import Topics
+    from tidemark.broker.network.timers import Timers
+    from tidemark.broker.replicas.disk import DiskWriter
     from tidemark.protocol.types import NodeId
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
 from tidemark.broker.node import Node
-from tidemark.broker.replica import Replica
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.types import NodeId
 
 

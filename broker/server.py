@@ -18,23 +18,23 @@ import trio
 
 from tidemark.broker.background import open_background
 from tidemark.broker.config import Address, BrokerSettings
-from tidemark.broker.connections import BoundListener, Connections, bind
-from tidemark.broker.coordinator import open_coordinator
-from tidemark.broker.disk import open_disk_writer
-from tidemark.broker.dispatch import Dispatcher
+from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
 from tidemark.broker.http import Readiness, bind_http, serve_http
+from tidemark.broker.metadata.open_topics import open_topics
+from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
+from tidemark.broker.network.connections import BoundListener, Connections, bind
+from tidemark.broker.network.dispatch import Dispatcher
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.reactor import Reactor
+from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock, Node, SystemClock
 from tidemark.broker.node_figures import NodeFigures
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.open_topics import open_topics
-from tidemark.broker.producer_ids import ProducerIds
-from tidemark.broker.reactor import Reactor
-from tidemark.broker.recovery_points import RecoveryPoints
-from tidemark.broker.replica_parts import ReplicaServices
-from tidemark.broker.timers import Timers
-from tidemark.broker.turn import Turn
+from tidemark.broker.replicas.disk import open_disk_writer
+from tidemark.broker.replicas.recovery_points import RecoveryPoints
+from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files, OsFiles

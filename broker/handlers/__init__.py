@@ -39,7 +39,7 @@ from tidemark.broker.handlers import (
     sasl_handshake,
     sync_group,
 )
-from tidemark.broker.requests import Handler
+from tidemark.broker.network.requests import Handler
 
 HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
     {

@@ -3,10 +3,10 @@
 What is not given goes back to its default. `incremental_alter_configs` changes single ones.
 """
 
-from tidemark.broker.config_changes import alter_each
+from tidemark.broker.metadata.config_changes import alter_each
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.topic import Topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_configs import (
     AlterConfigsRequest,

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.api_versions import (
     ApiVersion,

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,

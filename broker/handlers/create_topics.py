@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tidemark.broker.config_resources import ConfigEntry, topic_entries
+from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.topic import NewTopic, Topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_topics import (
     CreatableReplicaAssignment,

@@ -1,7 +1,7 @@
 """DeleteGroups: groups without members go, with their commits."""
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.partitions.state_machines.groups.requests import DeleteAnswer, DeleteGroup
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_groups import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemark.broker.admission import check_not_the_brokers_own
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.replicas.admission import check_not_the_brokers_own
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_records import (
     DeleteRecordsPartition,

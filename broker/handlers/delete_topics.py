@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.topic import Topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_topics import (
     DeletableTopicResult,

@@ -1,8 +1,8 @@
 """DescribeCluster: the brokers, without the topics."""
 
-from tidemark.broker.authorized_operations import ON_CLUSTER
+from tidemark.broker.metadata.authorized_operations import ON_CLUSTER
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -1,13 +1,13 @@
 """DescribeConfigs: all configs of topics and of this broker, with defaults (trap M10)."""
 
-from tidemark.broker.config_resources import (
+from tidemark.broker.metadata.config_resources import (
     ConfigEntry,
     ResourceType,
     broker_entries,
     topic_entries,
 )
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import trio
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

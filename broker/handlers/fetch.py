@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.fetching import FetchPlan, Reading
-from tidemark.broker.requests import Pending, RequestContext
+from tidemark.broker.network.requests import Pending, RequestContext
+from tidemark.broker.replicas.fetching import FetchPlan, Reading
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
 

@@ -1,7 +1,7 @@
 """FindCoordinator: which broker a group belongs to; one key, or several from version 4 (G9)."""
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.find_coordinator import (
     Coordinator,

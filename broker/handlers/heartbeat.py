@@ -1,7 +1,7 @@
 """Heartbeat: a member says that it lives."""
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.partitions.state_machines.groups.requests import Heartbeat
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

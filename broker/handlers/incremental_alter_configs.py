@@ -1,9 +1,9 @@
 """IncrementalAlterConfigs: single configs are set, deleted, appended to or subtracted from."""
 
-from tidemark.broker.config_changes import alter_each
+from tidemark.broker.metadata.config_changes import alter_each
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.topic import Topic
 from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (

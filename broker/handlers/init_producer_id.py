@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,

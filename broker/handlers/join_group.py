@@ -1,7 +1,7 @@
 """JoinGroup: a member enters the group's next generation, and waits until it is formed."""
 
+from tidemark.broker.network.requests import Pending, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Pending, RequestContext
 from tidemark.partitions.state_machines.groups.requests import Join, JoinAnswer
 from tidemark.protocol.messages.join_group import (
     JoinGroupRequest,

@@ -1,7 +1,7 @@
 """LeaveGroup: members go; one up to version 2, several from version 3 (trap G12)."""
 
+from tidemark.broker.network.requests import Pending, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Pending, RequestContext
 from tidemark.partitions.state_machines.groups.requests import Leave, LeaveAnswer, Leaver
 from tidemark.protocol.messages.leave_group import (
     LeaveGroupRequest,

@@ -1,7 +1,7 @@
 """ListGroups: the groups that this broker coordinates."""
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,

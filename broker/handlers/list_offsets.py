@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.list_offsets import (

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from tidemark.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
+from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.topic import NewTopic, Topic
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
     NOT_ASKED,

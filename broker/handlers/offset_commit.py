@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from tidemark.broker.network.requests import Answer, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Answer, RequestContext
 from tidemark.partitions.state_machines.groups.requests import (
     Commit,
     CommitAnswer,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from tidemark.broker.network.requests import Pending, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Pending, RequestContext
 from tidemark.partitions.state_machines.groups.requests import DeleteAnswer, DeleteOffsets
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.offset_delete import (

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_offsets import OffsetCommitValue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.admission import InvalidRecords, check_not_the_brokers_own
 from tidemark.broker.metrics import BadInput
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending, RequestContext, Unanswerable
+from tidemark.broker.network.requests import Pending, RequestContext, Unanswerable
+from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -27,8 +27,8 @@ from tidemark.protocol.messages.produce import (
 from tidemark.protocol.types import NO_OFFSET, Offset
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.timers import Timer
     from tidemark.broker.node import Node
-    from tidemark.broker.timers import Timer
 
 ACKS_NONE: Final = 0
 ACKS_ALL: Final = -1

@@ -5,8 +5,8 @@ from typing import Final
 import trio
 
 from tidemark.broker.metrics import BadInput
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

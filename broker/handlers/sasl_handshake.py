@@ -1,8 +1,8 @@
 """SaslHandshake: the client chooses how it will prove who it is."""
 
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.network.sasl import Credentials
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext
-from tidemark.broker.sasl import Credentials
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.sasl_handshake import (
     SaslHandshakeRequest,

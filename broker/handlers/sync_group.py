@@ -1,7 +1,7 @@
 """SyncGroup: a member waits for its assignment; the leader brings everybody's."""
 
+from tidemark.broker.network.requests import Answer, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Answer, RequestContext
 from tidemark.partitions.state_machines.groups.requests import Sync, SyncAnswer
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse

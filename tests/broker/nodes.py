@@ -10,19 +10,19 @@ import attrs
 import trio
 
 from tidemark.broker.config import Address, BrokerSettings
-from tidemark.broker.coordinator import GroupCoordinator, open_coordinator
-from tidemark.broker.disk import open_disk_writer
+from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
+from tidemark.broker.metadata.open_topics import open_topics
+from tidemark.broker.metadata.producer_ids import ProducerIds
+from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import Metrics
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.requests import RequestContext, Session
+from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node, SystemClock
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.open_topics import open_topics
-from tidemark.broker.producer_ids import ProducerIds
-from tidemark.broker.recovery_points import RecoveryPoints
-from tidemark.broker.replica_parts import ReplicaServices
-from tidemark.broker.requests import RequestContext, Session
-from tidemark.broker.timers import Timers
-from tidemark.broker.topics import Topics
-from tidemark.broker.turn import Turn
+from tidemark.broker.replicas.disk import open_disk_writer
+from tidemark.broker.replicas.recovery_points import RecoveryPoints
+from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import OsFiles

@@ -15,15 +15,15 @@ from typing import cast
 import trio
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.connections import Connections, bind
-from tidemark.broker.dispatch import Dispatcher
 from tidemark.broker.handlers import api_versions
 from tidemark.broker.metrics import Metrics
+from tidemark.broker.network.connections import Connections, bind
+from tidemark.broker.network.dispatch import Dispatcher
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.reactor import Reactor
+from tidemark.broker.network.requests import Handler, Pending, RequestContext, Unanswerable
+from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.reactor import Reactor
-from tidemark.broker.requests import Handler, Pending, RequestContext, Unanswerable
-from tidemark.broker.turn import Turn
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

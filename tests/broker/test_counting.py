@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.broker.nodes import open_node
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
 

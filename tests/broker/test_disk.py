@@ -4,8 +4,8 @@ from collections.abc import Callable
 import trio
 import trio.testing
 
-from tidemark.broker.disk import open_disk_writer
-from tidemark.broker.turn import Turn
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.disk import open_disk_writer
 from tidemark.protocol.types import Offset
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tidemark.broker.epochs import EpochStart, EpochTable
+from tidemark.broker.replicas.epochs import EpochStart, EpochTable
 from tidemark.protocol.types import Epoch, Offset
 
 

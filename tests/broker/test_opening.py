@@ -7,9 +7,9 @@ import pytest
 
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.nodes import open_node
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.topic import NewTopic
+from tidemark.broker.network.requests import Pending
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.files import OsFile
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.broker.receive_buffer import FIRST_BYTES, MemoryBudget, ReceiveBuffer
+from tidemark.broker.network.receive_buffer import FIRST_BYTES, MemoryBudget, ReceiveBuffer
 from tidemark.protocol.errors import FrameTooLarge
 
 MIB = 1024 * 1024

@@ -14,9 +14,9 @@ from tests.broker.nodes import open_node
 from tidemark.broker.config import Address, User
 from tidemark.broker.handlers import sasl_authenticate, sasl_handshake
 from tidemark.broker.metrics import BadInput
+from tidemark.broker.network.requests import RequestContext, Session
+from tidemark.broker.network.sasl import Credentials, Exchange
 from tidemark.broker.node import Node
-from tidemark.broker.requests import RequestContext, Session
-from tidemark.broker.sasl import Credentials, Exchange
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest

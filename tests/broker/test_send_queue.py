@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.broker.send_queue import TURN_BYTES_MAX, SendQueue
+from tidemark.broker.network.send_queue import TURN_BYTES_MAX, SendQueue
 
 
 class Slice:

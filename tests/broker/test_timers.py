@@ -1,7 +1,7 @@
 import trio
 from trio.testing import MockClock
 
-from tidemark.broker.timers import Timers
+from tidemark.broker.network.timers import Timers
 
 
 async def test_timers_fire_in_the_order_of_their_deadlines(

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from tests.broker.nodes import open_node
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
@@ -163,7 +163,7 @@ async def test_a_crash_after_deletion_was_recorded_leaves_no_topic_and_no_files(
 
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=2))
-        monkeypatch.setattr("tidemark.broker.topics.move_away", crash)
+        monkeypatch.setattr("tidemark.broker.metadata.topics.move_away", crash)
         with pytest.raises(RequestError, match="power cut"):
             await node.topics.delete(topic)
     monkeypatch.undo()
@@ -209,7 +209,7 @@ async def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
 async def test_many_commands_become_a_snapshot_at_a_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidemark.broker.cluster_store.COMMANDS_MAX", 3)
+    monkeypatch.setattr("tidemark.broker.metadata.cluster_store.COMMANDS_MAX", 3)
     async with open_node(tmp_path) as node:
         kept = await node.topics.create(NewTopic(name="kept", partitions=1))
         gone = await node.topics.create(NewTopic(name="gone", partitions=1))

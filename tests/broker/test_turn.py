@@ -1,4 +1,4 @@
-from tidemark.broker.turn import Turn
+from tidemark.broker.network.turn import Turn
 
 
 def test_what_is_put_off_runs_once_the_turn_is_over_in_order() -> None:

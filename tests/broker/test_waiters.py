@@ -1,6 +1,6 @@
 from functools import partial
 
-from tidemark.broker.waiters import CommitWaiters, FetchWaiters
+from tidemark.broker.replicas.waiters import CommitWaiters, FetchWaiters
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Offset
 

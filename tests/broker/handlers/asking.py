@@ -8,8 +8,8 @@ import trio
 
 from tests.broker.nodes import context
 from tidemark.broker.config import Address
+from tidemark.broker.network.requests import Answer, Pending, RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Answer, Pending, RequestContext
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.schema import Message

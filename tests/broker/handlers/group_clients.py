@@ -11,8 +11,8 @@ from tidemark.broker.handlers import (
     offset_fetch,
     sync_group,
 )
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
-from tidemark.broker.topic import NewTopic
 from tidemark.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest
 from tidemark.protocol.messages.join_group import (

@@ -7,10 +7,10 @@ from typing import Any
 from tests.broker.handlers.asking import wait
 from tests.broker.nodes import context
 from tidemark.broker.handlers import produce as handler
+from tidemark.broker.metadata.topic import NewTopic
+from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,

@@ -8,8 +8,8 @@ from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
 from tidemark.broker.config import SETTINGS, User
 from tidemark.broker.handlers import alter_configs, describe_configs, incremental_alter_configs
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
-from tidemark.broker.topic import NewTopic
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS, AlterOp
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import alter_configs as replacing

@@ -6,10 +6,10 @@ import pytest
 
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
-from tidemark.broker.authorized_operations import ON_CLUSTER
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import describe_cluster, describe_log_dirs
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.authorized_operations import ON_CLUSTER
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.describe_cluster import DescribeClusterRequest
 from tidemark.protocol.messages.describe_log_dirs import (

@@ -10,11 +10,11 @@ from trio.testing import MockClock
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.nodes import context, open_node
-from tidemark.broker.disk import DiskWriter
 from tidemark.broker.handlers import fetch as handler
+from tidemark.broker.metadata.topic import NewTopic
+from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
-from tidemark.broker.requests import Pending
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_response
 from tidemark.protocol.messages.fetch import (

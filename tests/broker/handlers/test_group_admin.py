@@ -16,7 +16,6 @@ from tests.broker.handlers.group_clients import (
     sync,
 )
 from tests.broker.nodes import open_node
-from tidemark.broker.authorized_operations import ON_GROUP
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import (
     delete_groups,
@@ -26,6 +25,7 @@ from tidemark.broker.handlers import (
     list_groups,
     offset_delete,
 )
+from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode

@@ -7,10 +7,10 @@ import pytest
 
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
-from tidemark.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import metadata
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.metadata import (

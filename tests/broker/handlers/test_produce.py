@@ -8,10 +8,10 @@ from trio.testing import MockClock
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.producing import batch, begin, new_topic, now_ms, produce, request
 from tests.broker.nodes import open_node
-from tidemark.broker.disk import DiskWriter
 from tidemark.broker.metrics import BadInput
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending, Unanswerable
+from tidemark.broker.network.requests import Pending, Unanswerable
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.records.compression import Compression

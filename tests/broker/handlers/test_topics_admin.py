@@ -9,8 +9,8 @@ import pytest
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import create_partitions, create_topics, delete_topics
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
-from tidemark.broker.topic import NewTopic
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 
 import trio
 
-from tidemark.broker.turn import Turn
+from tidemark.broker.network.turn import Turn
 from tidemark.protocol.types import Offset
 
 STOP_SECONDS_MAX = 30.0

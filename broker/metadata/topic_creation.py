@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.topic import NewTopic
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.cluster import TopicMetadata
 from tidemark.partitions.state_machines.cluster_commands import CreateTopic
 from tidemark.partitions.state_machines.topic_names import (

@@ -23,13 +23,13 @@ from uuid import UUID
 
 import trio
 
-from tidemark.broker.cluster_store import ClusterStore
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.opening import open_replicas
-from tidemark.broker.replica import Replica
-from tidemark.broker.replica_parts import ReplicaServices
-from tidemark.broker.topic import NewTopic, Topic
-from tidemark.broker.topic_creation import creation, metadata_of
+from tidemark.broker.metadata.cluster_store import ClusterStore
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.metadata.topic_creation import creation, metadata_of
+from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import TopicMetadata
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,

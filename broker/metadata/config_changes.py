@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from tidemark.broker.config_resources import ResourceType
+from tidemark.broker.metadata.config_resources import ResourceType
+from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.node import Node
-from tidemark.broker.topic import Topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 

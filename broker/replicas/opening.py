@@ -14,9 +14,9 @@ from typing import Final
 
 import trio
 
-from tidemark.broker.epochs import EpochStart, EpochTable
-from tidemark.broker.replica import Replica, ReplicaSpec
-from tidemark.broker.replica_parts import LogState, ReplicaServices, log_settings
+from tidemark.broker.replicas.epochs import EpochStart, EpochTable
+from tidemark.broker.replicas.replica import Replica, ReplicaSpec
+from tidemark.broker.replicas.replica_parts import LogState, ReplicaServices, log_settings
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.log import Log

@@ -13,11 +13,11 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
-from tidemark.broker.calls import Call, Route
 from tidemark.broker.metrics import BadInput
+from tidemark.broker.network.calls import Call, Route
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.requests import Handler, Pending, RequestContext, Session, Unanswerable
 from tidemark.broker.node import Node
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.requests import Handler, Pending, RequestContext, Session, Unanswerable
 from tidemark.protocol.codec import decode
 from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
 from tidemark.protocol.frames import decode_request_header

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tidemark.broker.replica import Replica
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, cast
 
-from tidemark.broker.error_responses import error_response
 from tidemark.broker.metrics import ApiMetrics
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.requests import Handler, Pending, Unanswerable
-from tidemark.broker.send_queue import Part
+from tidemark.broker.network.error_responses import error_response
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.requests import Handler, Pending, Unanswerable
+from tidemark.broker.network.send_queue import Part
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import encode_response
 from tidemark.protocol.registry import Api

@@ -13,8 +13,8 @@ from tidemark.broker.config.addresses import Address
 from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.sasl import Exchange
     from tidemark.broker.node import Node
-    from tidemark.broker.sasl import Exchange
 
 R = TypeVar("R")
 

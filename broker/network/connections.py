@@ -12,14 +12,14 @@ from typing import Final
 import trio
 
 from tidemark.broker.config import Address, BrokerSettings, Listener
-from tidemark.broker.connection import Connection, ConnectionLimits
-from tidemark.broker.dispatch import Dispatcher
 from tidemark.broker.metrics import ConnectionEnd, Metrics
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.reactor import READABLE, Reactor
-from tidemark.broker.receive_buffer import MemoryBudget
-from tidemark.broker.requests import Session
-from tidemark.broker.turn import Turn
+from tidemark.broker.network.connection import Connection, ConnectionLimits
+from tidemark.broker.network.dispatch import Dispatcher
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.broker.network.receive_buffer import MemoryBudget
+from tidemark.broker.network.requests import Session
+from tidemark.broker.network.turn import Turn
 
 BACKLOG: Final = 1024
 SWEEP_SECONDS: Final = 1.0

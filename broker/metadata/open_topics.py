@@ -9,11 +9,11 @@ from typing import Final
 
 import trio
 
-from tidemark.broker.cluster_store import ClusterStore
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.opening import close_replicas
-from tidemark.broker.replica_parts import ReplicaServices
-from tidemark.broker.topics import Topics, move_away
+from tidemark.broker.metadata.cluster_store import ClusterStore
+from tidemark.broker.metadata.topics import Topics, move_away
+from tidemark.broker.replicas.opening import close_replicas
+from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.protocol.errors import CorruptBatch, StorageError

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kinds import as_text
-from tidemark.broker.topic import Topic
+from tidemark.broker.metadata.topic import Topic
 from tidemark.partitions.state_machines.config_table import ConfigType
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 

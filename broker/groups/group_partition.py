@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
+from tidemark.broker.network.requests import Pending
+from tidemark.broker.network.timers import Timer, Timers
 from tidemark.broker.node import Clock
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending
-from tidemark.broker.timers import Timer, Timers
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.groups.effects import Effects, Instant, Write
 from tidemark.partitions.state_machines.groups.records import encode_record
 from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request

@@ -12,10 +12,10 @@ from uuid import UUID
 
 import trio
 
-from tidemark.broker.admission import admit
-from tidemark.broker.epochs import EpochTable
-from tidemark.broker.replica_parts import LogState, ReplicaServices, log_settings
-from tidemark.broker.waiters import Committed, CommitWaiters, FetchWaiter, FetchWaiters
+from tidemark.broker.replicas.admission import admit
+from tidemark.broker.replicas.epochs import EpochTable
+from tidemark.broker.replicas.replica_parts import LogState, ReplicaServices, log_settings
+from tidemark.broker.replicas.waiters import Committed, CommitWaiters, FetchWaiter, FetchWaiters
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.log import Log

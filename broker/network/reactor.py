@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import trio
 
-from tidemark.broker.turn import Turn
+from tidemark.broker.network.turn import Turn
 
 READABLE: Final = select.EPOLLIN
 WRITABLE: Final = select.EPOLLOUT

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import trio
 
-from tidemark.broker.disk import DiskWriter
 from tidemark.broker.metrics import Metrics
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock
-from tidemark.broker.odd_events import OddEvents
-from tidemark.broker.recovery_points import RecoveryPoints
-from tidemark.broker.turn import Turn
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.replicas.recovery_points import RecoveryPoints
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.directory import DataDirectory

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from select import EPOLLERR, EPOLLHUP
 from typing import TYPE_CHECKING, Final
 
-from tidemark.broker.calls import Call
 from tidemark.broker.metrics import BadInput, ConnectionEnd
-from tidemark.broker.reactor import READABLE, WRITABLE
-from tidemark.broker.receive_buffer import ReceiveBuffer
-from tidemark.broker.requests import Session, Unanswerable
-from tidemark.broker.send_queue import SendQueue
+from tidemark.broker.network.calls import Call
+from tidemark.broker.network.reactor import READABLE, WRITABLE
+from tidemark.broker.network.receive_buffer import ReceiveBuffer
+from tidemark.broker.network.requests import Session, Unanswerable
+from tidemark.broker.network.send_queue import SendQueue
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 
 if TYPE_CHECKING:
-    from tidemark.broker.connections import Connections
+    from tidemark.broker.network.connections import Connections
 
 # Slices of files take no memory, but each holds its segment on the disk until it is sent.
 _QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from tidemark.broker.replica import Replica, ReplicaSpec
+from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.partitions.state_machines.cluster import TopicMetadata
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS

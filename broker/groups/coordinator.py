@@ -17,14 +17,14 @@ from uuid import uuid4
 import trio
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.group_loading import read_groups
-from tidemark.broker.group_partition import Asker, GroupPartition, instant
+from tidemark.broker.groups.group_loading import read_groups
+from tidemark.broker.groups.group_partition import Asker, GroupPartition, instant
+from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import GroupFigures
+from tidemark.broker.network.requests import Pending
+from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
-from tidemark.broker.replica import Replica
-from tidemark.broker.requests import Pending
-from tidemark.broker.timers import Timers
-from tidemark.broker.topics import Topics
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.partitions.state_machines.groups.placement import partition_of

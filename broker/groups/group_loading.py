@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from tidemark.broker.replica import Replica
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.groups.records import decode_record
 from tidemark.partitions.state_machines.groups.replay import Replay
 from tidemark.partitions.storage.slices import LogSlice

@@ -1,0 +1,1 @@
+"""Topics and their configs: found, made, changed and deleted."""

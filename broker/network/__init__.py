@@ -1,0 +1,1 @@
+"""Client sockets: one task, connections, requests in order, and who a client is."""

@@ -15,7 +15,7 @@ from benchmarks import against_limits, clients, columns, latency, lifecycle, plo
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
 from benchmarks.limits import sync_latency
 
-WARM_BYTES = 6 << 30
+WARM_BYTES = 2 << 30
 
 Question = Callable[[Path], Iterable[Row]]
 

@@ -6,12 +6,14 @@ Fetching is held to a `sendfile` over loopback. Broker and limit are measured in
 that a noisy neighbour disturbs both.
 """
 
+import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from benchmarks.harness import Row
 from benchmarks.limits import loopback_sendfile
@@ -26,7 +28,7 @@ from benchmarks.raw_client import (
 from tidemark.protocol.records.header import read_header
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
-RUNS = 5
+RUNS = 3
 Address = tuple[str, int]
 
 # Bytes of a batch, bytes of its records, requests in a run.
@@ -35,22 +37,18 @@ _SMALL = (16_384, 1_000, 10_000)
 _LARGE = (1_000_000, 1_000, 500)
 
 
-def measure(directory: Path) -> list[Row]:
-    """The rows for produce and fetch at `flush=os`, and for produce at `flush=commit`."""
-    with (
-        open_broker_process(directory / "broker") as broker,
-        bare_loop(directory / "bare") as bare,
-    ):
-        address = address_of(broker)
-        return [
-            _requests(address, "one 1 KB record", _ONE_RECORD, aim=12_000),
-            _requests(address, "16 KB", _SMALL, aim=15_000),
-            _against_bare_loop(address, bare, "os", "1 MB", _LARGE, aim=0.5),
-            _against_bare_loop(address, bare, "os", "16 KB", _SMALL, aim=None),
-            _against_bare_loop(address, bare, "commit", "1 MB", _LARGE, aim=None),
-            _against_bare_loop(address, bare, "commit", "16 KB", _SMALL, aim=None),
-            _fetch(address, directory),
-        ]
+def measure(directory: Path) -> Iterator[Row]:
+    """The rows for produce and fetch at `flush=os`, and for produce at `flush=commit`.
+
+    Each has a broker of its own, whose data is gone afterwards: dirty pages of one question would
+    be written while the next one is measured.
+    """
+    for number, question in enumerate(_QUESTIONS):
+        folder = directory / f"limits-{number}"
+        folder.mkdir()
+        with open_broker_process(folder / "data") as broker, bare_loop(folder / "bare") as bare:
+            yield question(address_of(broker), bare, folder)
+        shutil.rmtree(folder)
 
 
 def _requests(address: Address, case: str, shape: tuple[int, int, int], *, aim: float) -> Row:
@@ -120,6 +118,21 @@ def _fetch(address: Address, directory: Path) -> Row:
         ratio=ratio,
         aim=0.6,
     )
+
+
+_QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
+    lambda broker, _bare, _folder: _requests(broker, "one 1 KB record", _ONE_RECORD, aim=12_000),
+    lambda broker, _bare, _folder: _requests(broker, "16 KB", _SMALL, aim=15_000),
+    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "1 MB", _LARGE, aim=0.5),
+    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "16 KB", _SMALL, aim=None),
+    lambda broker, bare, _folder: _against_bare_loop(
+        broker, bare, "commit", "1 MB", _LARGE, aim=None
+    ),
+    lambda broker, bare, _folder: _against_bare_loop(
+        broker, bare, "commit", "16 KB", _SMALL, aim=None
+    ),
+    lambda broker, _bare, folder: _fetch(broker, folder),
+)
 
 
 def _producer(

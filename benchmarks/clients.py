@@ -20,7 +20,7 @@ from tidemark.client.load import Acks, Load, consume, make_topic, produce
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
 RUNS = 3
-SIZE_BYTES = 60_000_000
+SIZE_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

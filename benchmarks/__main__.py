@@ -73,7 +73,9 @@ def _measure(questions: list[str], console: Console) -> list[Row]:
             with console.status(f"measuring: {question}"):
                 for row in QUESTIONS[question](directory):
                     rows.append(row)
-                    console.print(f"  {row.question}, {row.case}: {row.value:,.3g} {row.unit}")
+                    ratio = "" if row.ratio is None else f", {row.ratio:.0%} of {row.against}"
+                    figure = f"{row.value:,.3g} {row.unit}{ratio}"
+                    console.print(f"  {row.question}, {row.case}: {figure}", soft_wrap=True)
     return rows
 
 

@@ -21,8 +21,9 @@ _CHUNK_BYTES = 1 << 20
 
 
 def loopback_sendfile(directory: Path, *, size_bytes: int, runs: int) -> float:
-    """Bytes per second, the median of `runs` transfers of one file of `size_bytes`."""
+    """Bytes per second, the median of `runs` transfers of one file of about `size_bytes`."""
     path = directory / "sendfile"
+    size_bytes -= size_bytes % _CHUNK_BYTES
     with path.open("wb", buffering=0) as file:
         for _ in range(size_bytes // _CHUNK_BYTES):
             file.write(bytes(_CHUNK_BYTES))

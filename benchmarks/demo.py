@@ -110,7 +110,8 @@ def count_with_librdkafka(broker: BrokerProcess) -> Counter[str]:
 def count_with_spark(broker: BrokerProcess) -> Counter[str]:
     from tidemark.client.spark import session
 
-    spark = session("local[2]")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    spark = session("local[2]", config=quiet)
     spark.sparkContext.setLogLevel("ERROR")
     frame = (
         spark.read.format("tidemark")

@@ -23,6 +23,7 @@ CLIENTS = {
 
 FEATURES = {
     "test_topics": "create, list, extend, delete topics",
+    "test_list_topics": "list topics and brokers (all that it can)",
     "test_configs": "describe and alter configs",
     "test_produce_and_consume": "keys, values, nulls, headers, timestamps",
     "test_acks": "acks 0, 1, all",
@@ -31,6 +32,7 @@ FEATURES = {
     "test_order_within_each_partition": "order within each partition",
     "test_offsets_by_time": "offsets by time",
     "test_group_shares_partitions": "group shares partitions",
+    "test_group_reads": "a group's only member reads all",
     "test_commits_survive_a_restart": "commits survive `kill -9`",
     "test_static_member": "static membership",
     "test_group_admin": "list, describe groups and their offsets",

@@ -26,7 +26,7 @@ def consume(bootstrap: str, topic: str, *arguments: str) -> bytes:
     return kcat(bootstrap, "-C", "-t", topic, "-e", "-q", "-o", "beginning", *arguments)
 
 
-def test_topics(bootstrap: str, topic: str) -> None:
+def test_list_topics(bootstrap: str, topic: str) -> None:
     kcat(bootstrap, "-P", "-t", topic, stdin=b"x")
     listed = json.loads(kcat(bootstrap, "-L", "-J"))
     assert topic in [found["topic"] for found in listed["topics"]]
@@ -65,7 +65,7 @@ def test_offsets_by_time(bootstrap: str, topic: str) -> None:
     assert kcat(bootstrap, "-Q", "-t", f"{topic}:0:{stamp}").decode() == f"{topic} [0] offset 0\n"
 
 
-def test_group_shares_partitions(bootstrap: str, topic: str, group: str) -> None:
+def test_group_reads(bootstrap: str, topic: str, group: str) -> None:
     kcat(bootstrap, "-P", "-t", topic, stdin=b"a\nb\nc\n")
     got = kcat(bootstrap, "-G", group, "-X", "auto.offset.reset=earliest", "-c", "3", "-q", topic)
     assert sorted(got.split()) == [b"a", b"b", b"c"]

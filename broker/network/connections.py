@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +33,20 @@ _ACCEPTS_PER_TURN: Final = 64
 _DRAIN_POLL_SECONDS: Final = 0.005
 # The process is out of descriptors, or the kernel of memory for another socket.
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+# accept(2): what went wrong with the new connection before it was taken comes out of accept.
+_LOST_ON_THE_WAY: Final = frozenset(
+    {
+        errno.ENETDOWN,
+        errno.EPROTO,
+        errno.ENOPROTOOPT,
+        errno.EHOSTDOWN,
+        errno.ENONET,
+        errno.EHOSTUNREACH,
+        errno.EOPNOTSUPP,
+        errno.ENETUNREACH,
+        errno.EPERM,  # a firewall's word
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +118,8 @@ class Connections:
             except ConnectionError:
                 continue
             except OSError as error:
+                if error.errno in _LOST_ON_THE_WAY:
+                    continue
                 if error.errno not in _EXHAUSTED:
                     raise
                 self._refuse_one(bound, error)
@@ -123,8 +140,9 @@ class Connections:
         So one descriptor is kept for this: it makes room to accept a client and hang up.
         """
         self.odd_events.warn("too many connections", "a connection was refused: %s", error)
-        assert self._spare is not None, "it listens, so it is not closed"
-        os.close(self._spare)
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
         try:
             bound.socket.accept()[0].close()
             self.metrics.connections_opened.inc()
@@ -132,7 +150,9 @@ class Connections:
         except OSError:
             pass
         finally:
-            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            # Another thread may have been quicker; then the next refusal does without a spare.
+            with suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _begin(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
         client.setblocking(False)

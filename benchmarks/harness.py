@@ -48,12 +48,6 @@ def median_of(runs: int, measure: Callable[[], float]) -> float:
     return statistics.median(measure() for _ in range(runs))
 
 
-def percentile(sorted_values: Sequence[float], fraction: float) -> float:
-    """The nearest-rank percentile of values that are sorted already."""
-    assert sorted_values, "no values, no percentile"
-    return sorted_values[min(len(sorted_values) - 1, int(fraction * len(sorted_values)))]
-
-
 def machine() -> dict[str, str]:
     """What the figures were measured on, as far as it can be read."""
     model = next(

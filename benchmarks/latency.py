@@ -9,9 +9,9 @@ from pathlib import Path
 
 import trio
 
-from benchmarks.harness import Row, percentile
+from benchmarks.harness import Row
 from tidemark.client import open_client
-from tidemark.client.load import Latencies, Load, make_topic, steady
+from tidemark.client.load import Latencies, Load, make_topic, percentile, steady
 from tidemark.testing.process import open_broker_process
 
 LOADS = {"low load (100/s)": 100.0, "medium load (1,500/s)": 1_500.0}

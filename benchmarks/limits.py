@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness import percentile
+from tidemark.client.load import percentile
 
 _CHUNK_BYTES = 1 << 20
 

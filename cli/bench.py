@@ -123,8 +123,10 @@ def _throughput(what: str, measured: "Throughput") -> dict[str, Json]:
 
 
 def _latency(what: str, ordered: Sequence[float]) -> dict[str, Json]:
+    from tidemark.client.load import percentile
+
     def at(fraction: float) -> float:
-        return round(ordered[min(len(ordered) - 1, int(fraction * len(ordered)))] * 1e3, 3)
+        return round(percentile(ordered, fraction) * 1e3, 3)
 
     return {
         "what": what,

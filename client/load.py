@@ -162,6 +162,11 @@ def sample_records(load: Load) -> list[Record]:
     return records
 
 
+def percentile(ordered: Sequence[float], fraction: float) -> float:
+    """The nearest-rank percentile of values that are sorted already, and not none."""
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
 async def make_topic(client: Client, load: Load, configs: dict[str, str] | None = None) -> None:
     """Create the topic. Raises `RequestError` TOPIC_ALREADY_EXISTS, to spare what is there."""
     await client.admin.create_topic(load.topic, partitions=load.partitions, configs=configs)

@@ -5,7 +5,7 @@ where an epoch is wanted.
 """
 
 from dataclasses import dataclass
-from typing import Final, NewType, TypeAlias
+from typing import Final, NamedTuple, NewType, TypeAlias
 
 Offset = NewType("Offset", int)
 """The position of a record in its partition, from 0."""
@@ -36,12 +36,20 @@ class TopicPartition:
         return f"{self.topic}-{self.partition}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
-    """Where a log ends: the epoch of its last entry and its end offset (exclusive).
+class Position(NamedTuple):
+    """A place in a log: the epoch of the entry that ends there, and its end offset (exclusive).
 
-    The order is Raft's up-to-dateness (§5.4.1): the last epoch first, then the length.
+    Within an epoch one leader appends, and offsets only grow: so two logs that hold the same
+    position are the same up to it. The order is Raft's up-to-dateness (§5.4.1): the epoch first,
+    then the length.
     """
 
     epoch: Epoch
     offset: Offset
+
+    def __str__(self) -> str:
+        return f"{self.offset}@{self.epoch}"
+
+
+ORIGIN: Final = Position(NO_EPOCH, Offset(0))
+"""Where every log begins, before its first entry."""

@@ -1,0 +1,78 @@
+"""What a group's log is made of: starts of epochs, and runs of record batches.
+
+An `EpochStart` is Raft's no-op and its configuration entry in one. It takes no offset, so
+consumers see no holes; each leader epoch has exactly one, as its first entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sized
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Who votes in a group. It is joint while `outgoing` has voters: then both sides must agree.
+
+    Both are ascending. A node may be in both.
+    """
+
+    voters: tuple[NodeId, ...]
+    outgoing: tuple[NodeId, ...] = ()
+
+    @property
+    def is_joint(self) -> bool:
+        return bool(self.outgoing)
+
+    @property
+    def members(self) -> tuple[NodeId, ...]:
+        """All who vote, on either side, ascending."""
+        return tuple(sorted({*self.voters, *self.outgoing})) if self.outgoing else self.voters
+
+    def agreed(self, says_yes: Callable[[NodeId], bool]) -> bool:
+        """Whether a majority of each side says yes."""
+        return _is_majority(self.voters, says_yes) and (
+            not self.outgoing or _is_majority(self.outgoing, says_yes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EpochStart:
+    """The first entry of a leader epoch, and the configuration in force from there on."""
+
+    epoch: Epoch
+    start_offset: Offset
+    leader: NodeId
+    config: Configuration
+
+    @property
+    def position(self) -> Position:
+        return Position(self.epoch, self.start_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whole record batches of one epoch, back to back, each with its offsets and epoch in place.
+
+    `records` is never looked into here. It may be bytes, or a slice of a log file that stays
+    readable until it is released.
+    """
+
+    epoch: Epoch
+    base_offset: Offset
+    end_offset: Offset
+    records: Sized
+
+    @property
+    def position(self) -> Position:
+        return Position(self.epoch, self.end_offset)
+
+
+Entry: TypeAlias = EpochStart | Run
+
+
+def _is_majority(side: Collection[NodeId], says_yes: Callable[[NodeId], bool]) -> bool:
+    return sum(map(says_yes, side)) > len(side) // 2

@@ -29,7 +29,9 @@ M = TypeVar("M", bound=Message)
 class Codec(Protocol[M]):
     """One version of one message."""
 
-    def decode(self, data: bytes | memoryview, *, elements_max: int) -> M: ...
+    def decode(self, data: memoryview, at: int = 0, elements_max: int = ELEMENTS_UNLIMITED) -> M:
+        """The message that begins at `at`."""
+        ...
 
     def encode(self, message: M) -> list[Chunk]: ...
 
@@ -85,7 +87,7 @@ def decode(
     may have together. Each becomes an object, a hundred times its size if it is empty.
     """
     codec: Codec[M] = _CODECS.get((cls, version)) or codec_of(cls, version)
-    return codec.decode(data, elements_max=elements_max)
+    return codec.decode(memoryview(data), 0, elements_max)
 
 
 def codec_of(cls: type[M], version: int) -> Codec[M]:
@@ -101,10 +103,6 @@ def codec_of(cls: type[M], version: int) -> Codec[M]:
 
 def join_chunks(chunks: list[Chunk]) -> list[bytes | SizedRecords]:
     """Join what is in memory, and leave what is not between it."""
-    try:
-        return [b"".join(chunks)]  # type: ignore[arg-type]  # or else a TypeError
-    except TypeError:
-        pass
     parts: list[bytes | SizedRecords] = []
     run: list[bytes | bytearray | memoryview] = []
     for chunk in chunks:

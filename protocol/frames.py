@@ -15,7 +15,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Final, NamedTuple
 
-from tidemark.protocol.codec import decode, encode_chunks, join_chunks
+from tidemark.protocol.codec import Codec, codec_of, decode, encode_chunks, join_chunks
 from tidemark.protocol.errors import FrameTooLarge, MalformedMessage, UnsupportedVersion
 from tidemark.protocol.primitives import Reader, read_uvarint
 from tidemark.protocol.registry import APIS, Api, api_of
@@ -90,16 +90,7 @@ def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int
     api = APIS.get(key)
     if api is None or not api.speaks(version):
         raise UnsupportedVersion(key, version, correlation_id)
-    at = _REQUEST.size
-    client_id = None
-    if client_id_bytes >= 0:
-        client_id_end = at + client_id_bytes
-        if client_id_end > len(frame):
-            raise MalformedMessage(f"a client id of {client_id_bytes} bytes goes beyond its frame")
-        client_id = _decode_client_id(frame[at:client_id_end])
-        at = client_id_end
-    elif client_id_bytes != -1:
-        raise MalformedMessage(f"a client id of {client_id_bytes} bytes")
+    client_id, at = _decode_client_id(frame, client_id_bytes)
     if api.is_flexible(version):
         at = _skip_tags(frame, at)
     return RequestHeader(key, version, correlation_id, client_id), at
@@ -125,10 +116,47 @@ def encode_response(
     message: Message, api: Api, version: int, correlation_id: int
 ) -> list[bytes | SizedRecords]:
     """A response as one frame, with its length; records that are not in memory stay apart."""
-    tags = _NO_TAGS if api.response_header_is_flexible(version) else b""
-    chunks = encode_chunks(message, version)
-    length = _CORRELATION.size + len(tags) + sum(map(len, chunks))
-    return join_chunks([_RESPONSE_FRAME.pack(length, correlation_id), tags, *chunks])
+    return ApiCodec(api, version).encode_response(message, correlation_id)
+
+
+class ApiCodec:
+    """One version of one API, its codecs looked up once for all of its requests."""
+
+    __slots__ = ("_is_flexible", "_requests", "_response_tags", "_responses", "api", "version")
+
+    def __init__(self, api: Api, version: int) -> None:
+        """Compiles both codecs, if nothing has used them before."""
+        self.api = api
+        self.version = version
+        self._requests: Codec[Message] = codec_of(api.request, version)
+        self._responses: Codec[Message] = codec_of(api.response, version)
+        self._is_flexible = api.is_flexible(version)
+        self._response_tags = _NO_TAGS if api.response_header_is_flexible(version) else b""
+
+    def decode_request(
+        self, frame: memoryview, elements_max: int
+    ) -> tuple[int, str | None, Message]:
+        """The correlation id, the client id and the message of a frame of this API and version."""
+        try:
+            _, _, correlation_id, client_id_bytes = _REQUEST.unpack_from(frame)
+        except StructError:
+            raise MalformedMessage(f"a request of {len(frame)} bytes") from None
+        client_id, at = _decode_client_id(frame, client_id_bytes)
+        if self._is_flexible:
+            at = _skip_tags(frame, at)
+        return correlation_id, client_id, self._requests.decode(frame, at, elements_max)
+
+    def encode_response(self, message: Message, correlation_id: int) -> list[bytes | SizedRecords]:
+        """As the function of this name does."""
+        chunks = self._responses.encode(message)
+        tags = self._response_tags
+        try:
+            body = b"".join(chunks)  # type: ignore[arg-type]  # or else a TypeError
+        except TypeError:
+            length = _CORRELATION.size + len(tags) + sum(map(len, chunks))
+            return join_chunks([_RESPONSE_FRAME.pack(length, correlation_id), tags, *chunks])
+        length = _CORRELATION.size + len(tags) + len(body)
+        return [_RESPONSE_FRAME.pack(length, correlation_id) + tags + body]
 
 
 def decode_response(api: Api, version: int, frame: bytes | memoryview) -> tuple[int, Message]:
@@ -159,11 +187,18 @@ def _decode_short_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]
     raise MalformedMessage(f"a request of {len(frame)} bytes")
 
 
-def _decode_client_id(data: bytes | memoryview) -> str:
-    try:
-        return str(data, "utf-8")
-    except UnicodeDecodeError as error:
-        raise MalformedMessage(f"a client id that is not UTF-8: {error}") from error
+def _decode_client_id(frame: bytes | memoryview, size_bytes: int) -> tuple[str | None, int]:
+    """The client id of a request's header, whose length has been read, and where it ends."""
+    at = _REQUEST.size
+    end = at + size_bytes
+    if at <= end <= len(frame):
+        try:
+            return str(frame[at:end], "utf-8"), end
+        except UnicodeDecodeError as error:
+            raise MalformedMessage(f"a client id that is not UTF-8: {error}") from error
+    if size_bytes == -1:
+        return None, at
+    raise MalformedMessage(f"a client id of {size_bytes} bytes in a frame of {len(frame)}")
 
 
 def _skip_tags(frame: bytes | memoryview, at: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from tidemark.broker.metrics import ApiMetrics
 from tidemark.broker.network.error_responses import error_response
@@ -13,20 +13,24 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import Handler, Pending, Unanswerable
 from tidemark.broker.network.send_queue import Part
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.frames import encode_response
+from tidemark.protocol.frames import ApiCodec
 from tidemark.protocol.registry import Api
 from tidemark.protocol.schema import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One API as this broker serves it."""
+    """One version of one API, as this broker serves it."""
 
-    api: Api
+    codec: ApiCodec
     handle: Handler
     is_async: bool
     metrics: ApiMetrics
     odd_events: OddEvents
+
+    @property
+    def api(self) -> Api:
+        return self.codec.api
 
 
 class Call:
@@ -40,16 +44,14 @@ class Call:
         "_correlation_id",
         "_pending",
         "_started",
-        "_version",
         "is_failed",
         "parts",
         "route",
         "when_settled",
     )
 
-    def __init__(self, route: Route, version: int, correlation_id: int, started: float) -> None:
+    def __init__(self, route: Route, correlation_id: int, started: float) -> None:
         self.route = route
-        self._version = version
         self._correlation_id = correlation_id
         self._started = started
         self._pending: Pending[Any] | None = None  # Any: of whichever API it is
@@ -63,14 +65,13 @@ class Call:
 
     def answer(self, response: Message) -> None:
         try:
-            parts = encode_response(response, self.route.api, self._version, self._correlation_id)
+            parts = self.route.codec.encode_response(response, self._correlation_id)
         except Exception:
             # Our bug, perhaps met in a callback of the disk's or of a timer: it ends here.
             self._report_bug("the response of %s %d cannot be encoded")
             self.is_failed = True
         else:
-            # The broker's records that are not in memory are slices of log files.
-            self.parts = cast("list[Part]", parts)
+            self.parts = parts  # type: ignore[assignment]  # records not in memory are log slices
         self.route.metrics.latency.observe(perf_counter() - self._started)
         if self.when_settled is not None:
             self.when_settled()
@@ -98,8 +99,9 @@ class Call:
             self.when_settled()
 
     def _report_bug(self, message: str) -> None:
+        codec = self.route.codec
         self.route.odd_events.warn(
-            "failed requests", message, self.route.api.name, self._version, error=True
+            "failed requests", message, codec.api.name, codec.version, error=True
         )
 
     def wait_for(self, pending: Pending[Any]) -> None:  # Any: of whichever API it is

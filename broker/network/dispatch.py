@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from struct import Struct
+from struct import error as StructError
 from time import perf_counter
 from typing import Any, Final
 
@@ -18,15 +20,17 @@ from tidemark.broker.network.calls import Call, Route
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import Handler, Pending, RequestContext, Session, Unanswerable
 from tidemark.broker.node import Node
-from tidemark.protocol.codec import decode
 from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
-from tidemark.protocol.frames import decode_request_header
+from tidemark.protocol.frames import ApiCodec, decode_request_header
 from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from tidemark.protocol.registry import API_VERSIONS_KEY, APIS
 from tidemark.protocol.schema import Message
 
 # What a client may send before it has proven who it is: SaslHandshake, SaslAuthenticate.
 _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
+
+# A request begins with them, two bytes each: read as one number.
+_KEY_AND_VERSION: Final = Struct(">I")
 
 # However few partitions the broker is made for.
 _ELEMENTS_MIN: Final = 50_000
@@ -48,16 +52,9 @@ class Dispatcher:
         # frame of 100 MiB holds fifty million empty elements, and each becomes an object.
         self._elements_max = max(_ELEMENTS_MIN, 2 * node.settings.partitions_max)
         self._not_authenticated = node.metrics.bad_input[BadInput.NOT_AUTHENTICATED]
-        self._routes = {
-            key: Route(
-                APIS[key],
-                handle,
-                inspect.iscoroutinefunction(handle),
-                node.metrics.api(key),
-                odd_events,
-            )
-            for key, handle in handlers.items()
-        }
+        self._odd_events = odd_events
+        self._handlers = handlers
+        self._routes: dict[int, Route] = {}  # by API key and version, as a request begins with them
 
     def dispatch(self, frame: memoryview, session: Session) -> Call | None:
         """The request's call, perhaps settled already; `None` where no answer is wanted.
@@ -66,20 +63,20 @@ class Dispatcher:
         """
         started = perf_counter()
         try:
-            header, body = decode_request_header(frame)
-            route = self._routes[header.api_key]
-        except UnsupportedVersion as error:
-            return self._refuse_version(error, started)
-        except KeyError:
-            raise UnsupportedVersion(header.api_key, header.api_version) from None
-        version = header.api_version
+            route = self._routes[_KEY_AND_VERSION.unpack_from(frame)[0]]
+        except (KeyError, StructError):
+            try:
+                route = self._new_route(frame)
+            except UnsupportedVersion as error:
+                return self._refuse_version(error, started)
         route.metrics.requests.inc()
-        if header.api_key not in _BEFORE_SASL and not session.is_admitted:
+        if not session.is_admitted and route.api.key not in _BEFORE_SASL:
             self._not_authenticated.inc()
             raise Unanswerable(f"{route.api.name} came before authentication")
-        request = decode(route.api.request, version, frame[body:], elements_max=self._elements_max)
-        call = Call(route, version, header.correlation_id, started)
-        context = RequestContext(version, header.client_id, session)
+        codec = route.codec
+        correlation_id, client_id, request = codec.decode_request(frame, self._elements_max)
+        call = Call(route, correlation_id, started)
+        context = RequestContext(codec.version, client_id, session)
         if route.is_async:
             self._spawn(partial(self._run, call, request, context))
             return call
@@ -97,18 +94,41 @@ class Dispatcher:
             call.answer(answer)  # type: ignore[arg-type]  # handlers of the third kind are async
         return call
 
+    def _new_route(self, frame: memoryview) -> Route:
+        """The route of a version that is asked for the first time."""
+        header, _ = decode_request_header(frame)
+        if header.api_key not in self._handlers:
+            raise UnsupportedVersion(header.api_key, header.api_version)
+        return self.route(header.api_key, header.api_version)
+
+    def route(self, api_key: int, version: int) -> Route:
+        """The route of a version that is spoken, made and its codecs compiled on first use."""
+        key_and_version = api_key << 16 | version
+        route = self._routes.get(key_and_version)
+        if route is None:
+            handle = self._handlers[api_key]
+            route = self._routes[key_and_version] = Route(
+                ApiCodec(APIS[api_key], version),
+                handle,
+                inspect.iscoroutinefunction(handle),
+                self._node.metrics.api(api_key),
+                self._odd_events,
+            )
+        return route
+
     def _refuse_version(self, error: UnsupportedVersion, started: float) -> Call:
         """Trap A3: only ApiVersions is answered, in version 0, which every client can read."""
-        route = self._routes.get(error.api_key)
-        if error.api_key != API_VERSIONS_KEY or error.correlation_id is None or route is None:
+        is_answered = error.api_key == API_VERSIONS_KEY and error.api_key in self._handlers
+        if not is_answered or error.correlation_id is None:
             raise error
+        route = self.route(API_VERSIONS_KEY, 0)
         route.metrics.requests.inc()
         route.metrics.errors.inc()
         api = route.api
         own_range = ApiVersion(
             api_key=api.key, min_version=api.min_version, max_version=api.max_version
         )
-        call = Call(route, 0, error.correlation_id, started)
+        call = Call(route, error.correlation_id, started)
         call.answer(
             ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(own_range,))
         )

@@ -22,9 +22,10 @@ class ConstructCodec(Generic[M]):
             cls, version, flexible=cls.is_flexible(version)
         ).compile()
 
-    def decode(self, data: bytes | memoryview, *, elements_max: int = ELEMENTS_UNLIMITED) -> M:
+    def decode(self, data: memoryview, at: int = 0, elements_max: int = ELEMENTS_UNLIMITED) -> M:
+        reader = Reader(data[at:], elements_max=elements_max)
         try:
-            message: M = self._construct.parse_stream(Reader(data, elements_max=elements_max))
+            message: M = self._construct.parse_stream(reader)
         except (ConstructError, struct.error, UnicodeError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:

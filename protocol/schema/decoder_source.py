@@ -8,15 +8,14 @@ object they belong to; and that object is filled as its unfrozen *twin* (see `in
 For `HeartbeatRequest` 0 (group id, generation id, member id) it writes:
 
 ```python
-def decode(data, end, left):
-    at = 0
+def decode(data, at, end, left):
     o1 = twin2()
     n4, = unpack3(data, at)
     at += 2
     stop5 = at + n4
     if n4 < 0 or stop5 > end:
         refuse(n4, end - at)
-    o1.group_id = data[at:stop5].tobytes().decode()
+    o1.group_id = str(data[at:stop5], 'utf-8')
     at = stop5
     o1.generation_id, n6, = unpack7(data, at)
     ...
@@ -51,10 +50,9 @@ from tidemark.protocol.schema.wire_types import (
 
 
 def decoder_source(cls: type[Message], version: int) -> Source:
-    """The source of `decode(data, end, left)`: a memoryview, its length, and how many elements
-    of arrays and tagged sections it may have in all."""
+    """The source of `decode(data, at, end, left)`: a memoryview, where the message begins in it,
+    its length, and how many elements of arrays and tagged sections it may have in all."""
     writer = _DecoderWriter(version, flexible=cls.is_flexible(version))
-    writer.source.line("at = 0")
     decoded = writer.write_struct(cls)
     writer.source.line(f"return {decoded}")
     return writer.source
@@ -65,7 +63,7 @@ class _DecoderWriter:
     moves `at`, or a block, is written."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
-        self.source = Source("decode", "data", "end", "left")
+        self.source = Source("decode", "data", "at", "end", "left")
         self._version = version
         self._flexible = flexible
         self._run: list[tuple[str, str]] = []
@@ -128,7 +126,7 @@ class _DecoderWriter:
         length = self._write_length("h" if wire_type == STRING else "l")
         stop = source.fresh("stop")
         content = {
-            STRING: f"data[at:{stop}].tobytes().decode()",
+            STRING: f"str(data[at:{stop}], 'utf-8')",
             BYTES: f"data[at:{stop}].tobytes()",
             RECORDS: f"data[at:{stop}]",
         }[wire_type]

@@ -6,7 +6,7 @@ request, or would be spent on thousands of entries; tagged fields, which are rar
 
 import struct
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from construct import ConstructError
 
@@ -18,18 +18,20 @@ from tidemark.protocol.schema.encoder_source import encoder_source
 
 M = TypeVar("M", bound=Message)
 
+_Decode: TypeAlias = Callable[[memoryview, int, int, int], M]
+
 
 class StraightLineCodec(Generic[M]):
     """One version of one message, by generated source."""
 
     def __init__(self, cls: type[M], version: int) -> None:
         self._what = f"{cls.__name__} {version}"
-        self._decode: Callable[[memoryview, int, int], M] = decoder_source(cls, version).function()
+        self._decode: _Decode[M] = decoder_source(cls, version).function()
         self._encode: Callable[[M], list[Chunk]] = encoder_source(cls, version).function()
 
-    def decode(self, data: bytes | memoryview, *, elements_max: int = ELEMENTS_UNLIMITED) -> M:
+    def decode(self, data: memoryview, at: int = 0, elements_max: int = ELEMENTS_UNLIMITED) -> M:
         try:
-            return self._decode(memoryview(data), len(data), elements_max)
+            return self._decode(data, at, len(data), elements_max)
         except (struct.error, IndexError, UnicodeError, ConstructError) as error:
             raise MalformedMessage(f"{self._what}: {error}") from error
         except MalformedMessage as error:

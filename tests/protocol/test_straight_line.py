@@ -36,7 +36,7 @@ def _decode(
     codec: ConstructCodec[Message] | StraightLineCodec[Message], data: bytes
 ) -> Message | None:
     try:
-        return codec.decode(data)
+        return codec.decode(memoryview(data))
     except MalformedMessage:
         return None
 

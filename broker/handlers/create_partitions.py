@@ -11,6 +11,7 @@ from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from tidemark.protocol.types import NodeId
 
 
 async def handle(
@@ -40,13 +41,9 @@ async def _grow(node: Node, asked: CreatePartitionsTopic, *, validate_only: bool
     topic = node.topics.get(asked.name)
     if topic is None:
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assignments = None
     if asked.assignments is not None:
-        added = asked.count - topic.partition_count
-        if added > 0 and len(asked.assignments) != added:
-            raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{len(asked.assignments)} assignments for {added} new partitions",
-            )
-        for assignment in asked.assignments:
-            node.topics.check_brokers(assignment.broker_ids)
-    await node.topics.create_partitions(topic, asked.count, validate_only=validate_only)
+        assignments = [tuple(map(NodeId, each.broker_ids)) for each in asked.assignments]
+    await node.topics.create_partitions(
+        topic, asked.count, assignments, validate_only=validate_only
+    )

@@ -7,6 +7,7 @@ from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -16,6 +17,7 @@ from tidemark.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from tidemark.protocol.types import NodeId
 
 _NOT_GIVEN = -1
 
@@ -35,7 +37,7 @@ async def handle(
                     ErrorCode.INVALID_REQUEST, f"{topic.name} is named more than once"
                 )
             created = await node.topics.create(
-                _new_topic(node, topic), validate_only=request.validate_only
+                _new_topic(topic), validate_only=request.validate_only
             )
             results.append(_success(created))
         except RequestError as error:
@@ -47,7 +49,7 @@ async def handle(
     return CreateTopicsResponse(topics=results)
 
 
-def _new_topic(node: Node, topic: CreatableTopic) -> NewTopic:
+def _new_topic(topic: CreatableTopic) -> NewTopic:
     configs = {}
     for config in topic.configs:
         if config.value is None:
@@ -57,28 +59,28 @@ def _new_topic(node: Node, topic: CreatableTopic) -> NewTopic:
             )
         configs[config.name] = config.value
     partitions, replicas = topic.num_partitions, topic.replication_factor
-    if topic.assignments:
-        if (partitions, replicas) != (_NOT_GIVEN, _NOT_GIVEN):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "with assignments, the numbers of partitions and replicas are left at -1",
-            )
-        check_assignments(node, topic.assignments)
-        partitions = len(topic.assignments)
+    if topic.assignments and (partitions, replicas) != (_NOT_GIVEN, _NOT_GIVEN):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "with assignments, the numbers of partitions and replicas are left at -1",
+        )
     return NewTopic(
-        name=topic.name, partitions=partitions, replication_factor=replicas, configs=configs
+        name=topic.name,
+        partitions=partitions,
+        replication_factor=replicas,
+        assignments=_in_order(topic.assignments) if topic.assignments else None,
+        configs=configs,
     )
 
 
-def check_assignments(node: Node, assignments: Sequence[CreatableReplicaAssignment]) -> None:
-    """Raises `RequestError` unless they number all partitions and put each on this broker."""
-    indexes = sorted(assignment.partition_index for assignment in assignments)
-    if indexes != list(range(len(assignments))):
+def _in_order(assignments: Sequence[CreatableReplicaAssignment]) -> tuple[Assignment, ...]:
+    """By partition. Raises `RequestError` unless they number all partitions, each once."""
+    by_index = {each.partition_index: each.broker_ids for each in assignments}
+    if sorted(by_index) != list(range(len(assignments))):
         raise RequestError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "assign each partition from 0 on, once"
         )
-    for assignment in assignments:
-        node.topics.check_brokers(assignment.broker_ids)
+    return tuple(tuple(map(NodeId, by_index[index])) for index in range(len(assignments)))
 
 
 def _success(topic: Topic) -> CreatableTopicResult:
@@ -86,7 +88,7 @@ def _success(topic: Topic) -> CreatableTopicResult:
         name=topic.name,
         topic_id=topic.id,
         num_partitions=topic.partition_count,
-        replication_factor=1,
+        replication_factor=topic.replication_factor,
         configs=[_config(entry) for entry in topic_entries(topic)],
     )
 

@@ -10,13 +10,14 @@ from uuid import UUID
 
 import trio
 
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState, TopicMetadata
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     DeleteTopic,
     decode_command,
     encode_command,
 )
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import Command as StoredCommand
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import RequestError, StorageError

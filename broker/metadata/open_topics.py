@@ -6,17 +6,22 @@ from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
+from uuid import UUID, uuid4
 
 import trio
 
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.cluster_store import ClusterStore
+from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics, move_away
 from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.cluster_commands import FoundCluster
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress
 from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import CorruptBatch, StorageError
+from tidemark.protocol.types import NodeId
 
 FIRST_SWEEP_SECONDS_MAX: Final = 30.0
 
@@ -35,7 +40,10 @@ async def open_topics(settings: BrokerSettings, services: ReplicaServices) -> As
         await store.commit(
             FoundCluster(at_version=store.state.version, cluster_id=_cluster_id(settings))
         )
-    topics = Topics(settings, services, store)
+    await store.commit(_registration(settings, services.state, store.state.version))
+    # One broker is alive, for it is this one.
+    placing = Placing(is_alive=lambda _: True, draw=secrets.SystemRandom().random)
+    topics = Topics(settings, services, store, placing)
     await topics.load()
     try:
         async with trio.open_nursery() as nursery:
@@ -63,6 +71,29 @@ def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterS
     store.fold()
     _report_strangers(store, directory)
     return store
+
+
+def _registration(settings: BrokerSettings, state: StateDb, version: int) -> RegisterBroker:
+    """This start of this broker."""
+    directory_id = state.meta("directory_id") or str(uuid4())
+    incarnation = int(state.meta("incarnation") or 0) + 1
+    with state.transaction():
+        state.set_meta("directory_id", directory_id)
+        state.set_meta("incarnation", str(incarnation))
+    return RegisterBroker(
+        at_version=version,
+        node_id=NodeId(settings.node_id),
+        directory_id=UUID(directory_id),
+        incarnation=incarnation,
+        listeners={
+            each.name: BrokerAddress(address.host, address.port)
+            for each in settings.client_listeners()
+            for address in [each.advertised or each.address]
+        },
+        # Nobody else is there yet to connect to it.
+        peer=BrokerAddress("", 0),
+        rack=settings.broker_rack,
+    )
 
 
 def _complete_deletions(store: ClusterStore, directory: DataDirectory) -> None:

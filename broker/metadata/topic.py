@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
-from tidemark.partitions.state_machines.cluster import TopicMetadata
+from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 
@@ -15,11 +15,15 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to be made; -1 is what the broker has as default."""
+    """A topic to be made; -1 is what the broker has as default.
+
+    With `assignments`, one for each partition, the two numbers are not looked at.
+    """
 
     name: str
     partitions: int = BROKER_DEFAULT
     replication_factor: int = BROKER_DEFAULT
+    assignments: tuple[Assignment, ...] | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,6 +59,10 @@ class Topic:
     @property
     def partition_count(self) -> int:
         return self.metadata.partitions
+
+    @property
+    def replication_factor(self) -> int:
+        return self.metadata.replication_factor
 
     @property
     def overrides(self) -> Mapping[str, str]:

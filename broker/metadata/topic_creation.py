@@ -1,35 +1,88 @@
-"""From what a client asked for to the command that makes it; the broker fills in what is open."""
+"""From what a client asked for to the command that does it; the broker fills in what is open."""
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.state_machines.cluster import TopicMetadata
-from tidemark.partitions.state_machines.cluster_commands import CreateTopic
+from tidemark.broker.metadata.topic import BROKER_DEFAULT, NewTopic
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import CreatePartitions, CreateTopic
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerMetadata,
+    TopicMetadata,
+)
+from tidemark.partitions.state_machines.placement import Candidate, Draw, Load, place
 from tidemark.partitions.state_machines.topic_names import (
     CONSUMER_OFFSETS,
     resolve_partitions,
     resolve_replication_factor,
 )
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """What decides where new partitions go, beside the state of the cluster."""
+
+    is_alive: Callable[[NodeId], bool]
+    draw: Draw
 
 
 def creation(
-    wanted: NewTopic, settings: BrokerSettings, *, at_version: int, now_ms: int
+    wanted: NewTopic,
+    settings: BrokerSettings,
+    state: ClusterState,
+    placing: Placing,
+    *,
+    now_ms: int,
 ) -> CreateTopic:
     """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9)."""
     if wanted.name == CONSUMER_OFFSETS:
         wanted = _consumer_offsets(wanted, settings)
-    resolve_replication_factor(
-        wanted.replication_factor, default=settings.default_replication_factor, brokers=1
-    )
     return CreateTopic(
-        at_version=at_version,
+        at_version=state.version,
         name=wanted.name,
         id=uuid4(),
-        partitions=resolve_partitions(wanted.partitions, default=settings.num_partitions),
+        assignments=wanted.assignments or _placed(wanted, settings, state, placing),
         configs=dict(wanted.configs),
         created_ms=now_ms,
+    )
+
+
+def growth(
+    topic: TopicMetadata,
+    count: int,
+    assignments: Sequence[Assignment] | None,
+    state: ClusterState,
+    placing: Placing,
+) -> CreatePartitions:
+    """Partitions to be added until there are `count`. Raises `RequestError` if that cannot be."""
+    added = count - topic.partitions
+    if added < 1:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{topic.name} has {topic.partitions} partitions: the number can only grow",
+        )
+    state.check_partition_count(count)
+    if assignments is None:
+        assignments = place(
+            _candidates(state.brokers, placing),
+            partitions=added,
+            replicas=topic.replication_factor,
+            load=Load.of_topics(state.topics.values()),
+            existing=topic.assignments,
+            draw=placing.draw,
+        )
+    elif len(assignments) != added:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{len(assignments)} assignments for {added} new partitions",
+        )
+    return CreatePartitions(
+        at_version=state.version, id=topic.id, assignments=tuple(map(tuple, assignments))
     )
 
 
@@ -38,10 +91,36 @@ def metadata_of(command: CreateTopic) -> TopicMetadata:
     return TopicMetadata(
         name=command.name,
         id=command.id,
-        partitions=command.partitions,
+        assignments=command.assignments,
         configs=command.configs,
         created_ms=command.created_ms,
     )
+
+
+def _placed(
+    wanted: NewTopic, settings: BrokerSettings, state: ClusterState, placing: Placing
+) -> tuple[Assignment, ...]:
+    replicas = resolve_replication_factor(
+        wanted.replication_factor,
+        default=settings.default_replication_factor,
+        brokers=len(state.brokers),
+    )
+    partitions = resolve_partitions(wanted.partitions, default=settings.num_partitions)
+    state.check_partition_count(partitions)
+    return place(
+        _candidates(state.brokers, placing),
+        partitions=partitions,
+        replicas=replicas,
+        load=Load.of_topics(state.topics.values()),
+        draw=placing.draw,
+    )
+
+
+def _candidates(brokers: Mapping[NodeId, BrokerMetadata], placing: Placing) -> list[Candidate]:
+    return [
+        Candidate(node_id=node_id, rack=broker.rack, is_alive=placing.is_alive(node_id))
+        for node_id, broker in brokers.items()
+    ]
 
 
 def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings) -> NewTopic:
@@ -49,6 +128,8 @@ def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings) -> NewTopic:
     return replace(
         wanted,
         partitions=settings.offsets_topic_num_partitions,
+        replication_factor=BROKER_DEFAULT,
+        assignments=None,
         configs={
             "cleanup.policy": "compact",
             "segment.bytes": str(settings.offsets_topic_segment_bytes),

@@ -26,18 +26,17 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.cluster_store import ClusterStore
 from tidemark.broker.metadata.topic import NewTopic, Topic
-from tidemark.broker.metadata.topic_creation import creation, metadata_of
+from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
 from tidemark.broker.replicas.opening import open_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.cluster import TopicMetadata
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
-    CreatePartitions,
     DeleteTopic,
     ProducerIdBlock,
     SetTopicConfigs,
 )
+from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.topic_configs import ConfigChange, altered
 from tidemark.partitions.state_machines.topic_names import (
     CONSUMER_OFFSETS,
@@ -60,10 +59,12 @@ class Topics:
         settings: BrokerSettings,
         services: ReplicaServices,
         store: ClusterStore,
+        placing: Placing,
     ) -> None:
         self._settings = settings
         self._services = services
         self._store = store
+        self._placing = placing
         self._topics: dict[str, Topic] = {}
         self._changing = trio.Lock()
         self.has_leftovers = trio.Event()
@@ -103,14 +104,6 @@ class Topics:
         """Raises `RequestError` INVALID_TOPIC_EXCEPTION for a name no topic can have (trap M3)."""
         check_topic_name(name)
 
-    def check_brokers(self, broker_ids: Sequence[int]) -> None:
-        """Raises `RequestError` unless this broker alone is to have the replica."""
-        if list(broker_ids) != [self._settings.node_id]:
-            raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"replicas on {list(broker_ids)}: the only broker is {self._settings.node_id}",
-            )
-
     # Changing
 
     async def create(self, wanted: NewTopic, *, validate_only: bool = False) -> Topic:
@@ -119,7 +112,8 @@ class Topics:
             command = creation(
                 wanted,
                 self._settings,
-                at_version=self._store.state.version,
+                self._store.state,
+                self._placing,
                 now_ms=self._services.clock.now_ms(),
             )
             self._store.state.check(command)
@@ -177,15 +171,18 @@ class Topics:
             await self._set_configs(topic, configs, validate_only)
 
     async def create_partitions(
-        self, topic: Topic, count: int, *, validate_only: bool = False
+        self,
+        topic: Topic,
+        count: int,
+        assignments: Sequence[Assignment] | None = None,
+        *,
+        validate_only: bool = False,
     ) -> None:
-        """Give a topic more partitions, `count` in all."""
+        """Give a topic more partitions, `count` in all; `assignments` say where the new ones go."""
         _refuse_internal(topic)
         async with self._changing:
             topic = self._current(topic)
-            command = CreatePartitions(
-                at_version=self._store.state.version, id=topic.id, partitions=count
-            )
+            command = growth(topic.metadata, count, assignments, self._store.state, self._placing)
             self._store.state.check(command)
             self._check_room(count - topic.partition_count)
             if validate_only:

@@ -1,4 +1,4 @@
-"""What the cluster knows of itself: its id, its topics, and which producer ids are given away.
+"""What the cluster knows of itself: its id, its brokers, its topics, which producer ids are given.
 
 The state is a function of the commands applied to it, in order; every node that applies the same
 commands holds the same state. What a partition's leader is, and where its log ends, is not here:
@@ -6,11 +6,12 @@ that changes without anybody deciding it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, assert_never
 from uuid import UUID
 
+from tidemark.partitions.state_machines.cluster_brokers import check_registration, check_removal
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     Command,
@@ -19,32 +20,32 @@ from tidemark.partitions.state_machines.cluster_commands import (
     DeleteTopic,
     FoundCluster,
     ProducerIdBlock,
+    RegisterBroker,
     SetTopicConfigs,
+    UnregisterBroker,
 )
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerMetadata,
+    TopicMetadata,
+    broker_body,
+    from_plain,
+    topic_body,
+)
+from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import check_topic_name, collision_key
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.types import ProducerId
+from tidemark.protocol.types import NodeId, ProducerId
 
 PARTITIONS_MAX: Final = 100_000
 """Of one topic. A typing error in a partition count must not fill the disk with directories."""
 
-_SNAPSHOT_FORMAT: Final = 1
+_SNAPSHOT_FORMAT: Final = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicMetadata:
-    """One topic. `configs` are its overrides alone, as text."""
-
-    name: str
-    id: UUID
-    partitions: int
-    configs: Mapping[str, str]
-    created_ms: int
-
-
-Applied = TopicMetadata | ProducerIdBlock | None
-"""What a command came to: the topic as it is now (or was, once deleted), or the ids given."""
+Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
+"""What a command came to: the topic or broker as it is now, or was once gone; or the ids given."""
 
 
 class VersionConflict(RequestError):
@@ -63,11 +64,17 @@ class ClusterState:
     def __init__(self) -> None:
         self.version = 0
         self.cluster_id: str | None = None
+        self._brokers: dict[NodeId, BrokerMetadata] = {}
         self._by_name: dict[str, TopicMetadata] = {}
         self._by_id: dict[UUID, TopicMetadata] = {}
         # collision_key -> name, so that a name is compared with all others at once.
         self._taken: dict[str, str] = {}
         self._next_producer_id = 0
+
+    @property
+    def brokers(self) -> Mapping[NodeId, BrokerMetadata]:
+        """All that have registered, alive or not, by number, in the order of their coming."""
+        return self._brokers
 
     @property
     def topics(self) -> Mapping[str, TopicMetadata]:
@@ -104,6 +111,13 @@ class ClusterState:
         match command:
             case FoundCluster():
                 return self._found(command)
+            case RegisterBroker():
+                broker = command.broker
+                check_registration(self._brokers, broker)
+                return lambda: self._put_broker(broker)
+            case UnregisterBroker():
+                check_removal(self._brokers, self._by_name.values(), command.node_id)
+                return lambda: self._brokers.pop(command.node_id)
             case CreateTopic():
                 return self._create_topic(command)
             case DeleteTopic():
@@ -143,12 +157,12 @@ class ClusterState:
             )
         if command.id in self._by_id or command.id.int == 0:
             raise RequestError(ErrorCode.INVALID_REQUEST, f"the topic id {command.id} is in use")
-        _check_partitions(command.partitions)
+        self._check_assignments(command.assignments, before=0)
         TopicConfig.from_overrides(command.configs)
         topic = TopicMetadata(
             name=name,
             id=command.id,
-            partitions=command.partitions,
+            assignments=command.assignments,
             configs=dict(command.configs),
             created_ms=command.created_ms,
         )
@@ -161,13 +175,27 @@ class ClusterState:
 
     def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
         topic = self._existing(command.id)
-        if command.partitions <= topic.partitions:
+        self._check_assignments(command.assignments, before=topic.partitions)
+        check_same_factor((topic.assignments[0], *command.assignments))
+        grown = (*topic.assignments, *command.assignments)
+        return lambda: self._put(replace(topic, assignments=grown))
+
+    @staticmethod
+    def check_partition_count(partitions: int) -> None:
+        """Raises `RequestError` for a number that no topic can have, before anything is placed."""
+        if not 1 <= partitions <= PARTITIONS_MAX:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"{topic.name} has {topic.partitions} partitions: the number can only grow",
+                f"{partitions} partitions: a topic has 1 to {PARTITIONS_MAX}",
             )
-        _check_partitions(command.partitions)
-        return lambda: self._put(replace(topic, partitions=command.partitions))
+
+    def _check_assignments(self, added: Sequence[Assignment], *, before: int) -> None:
+        self.check_partition_count(before + len(added))
+        if not added:
+            raise RequestError(ErrorCode.INVALID_PARTITIONS, "no partitions are to be added")
+        for assignment in added:
+            check_assignment(assignment, self._brokers)
+        check_same_factor(added)
 
     def _allocate_producer_ids(self, command: AllocateProducerIds) -> Callable[[], Applied]:
         if command.count < 1:
@@ -186,6 +214,10 @@ class ClusterState:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
         return topic
 
+    def _put_broker(self, broker: BrokerMetadata) -> BrokerMetadata:
+        self._brokers[broker.node_id] = broker
+        return broker
+
     def _put(self, topic: TopicMetadata) -> TopicMetadata:
         self._by_name[topic.name] = self._by_id[topic.id] = topic
         self._taken[collision_key(topic.name)] = topic.name
@@ -203,7 +235,8 @@ class ClusterState:
             "version": self.version,
             "cluster_id": self.cluster_id,
             "next_producer_id": self._next_producer_id,
-            "topics": [_topic_body(topic) for topic in self._by_name.values()],
+            "brokers": [broker_body(broker) for broker in self._brokers.values()],
+            "topics": [topic_body(topic) for topic in self._by_name.values()],
         }
         return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
@@ -214,13 +247,17 @@ class ClusterState:
         try:
             body = json.loads(data)
             if body["format"] != _SNAPSHOT_FORMAT:
-                raise StorageError(f"a metadata snapshot of format {body['format']}, not 1")
+                raise StorageError(
+                    f"a metadata snapshot of format {body['format']}, not {_SNAPSHOT_FORMAT}"
+                )
             state.version = int(body["version"])
             state.cluster_id = body["cluster_id"]
             state._next_producer_id = int(body["next_producer_id"])
+            for broker in body["brokers"]:
+                state._put_broker(BrokerMetadata(**from_plain(broker)))
             for topic in body["topics"]:
-                state._put(TopicMetadata(**{**topic, "id": UUID(topic["id"])}))
-        except (ValueError, KeyError, TypeError) as error:
+                state._put(TopicMetadata(**from_plain(topic)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StorageError(f"a metadata snapshot that cannot be read: {error!r}") from error
         return state
 
@@ -234,22 +271,3 @@ class ClusterState:
             except RequestError:
                 continue
         return state
-
-
-# Any: JSON's own values.
-def _topic_body(topic: TopicMetadata) -> dict[str, Any]:
-    return {
-        "name": topic.name,
-        "id": str(topic.id),
-        "partitions": topic.partitions,
-        "configs": dict(topic.configs),
-        "created_ms": topic.created_ms,
-    }
-
-
-def _check_partitions(partitions: int) -> None:
-    if not 1 <= partitions <= PARTITIONS_MAX:
-        raise RequestError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"{partitions} partitions: a topic has 1 to {PARTITIONS_MAX}",
-        )

@@ -11,6 +11,13 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, get_args
 from uuid import UUID
 
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerAddress,
+    BrokerMetadata,
+    from_plain,
+    plain,
+)
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId, ProducerId
 
@@ -24,11 +31,44 @@ class FoundCluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBroker:
+    """Makes a broker known, or known again after a start; the fields are `BrokerMetadata`'s."""
+
+    at_version: int
+    node_id: NodeId
+    directory_id: UUID
+    incarnation: int
+    listeners: Mapping[str, BrokerAddress]
+    peer: BrokerAddress
+    rack: str | None
+
+    @property
+    def broker(self) -> BrokerMetadata:
+        return BrokerMetadata(
+            node_id=self.node_id,
+            directory_id=self.directory_id,
+            incarnation=self.incarnation,
+            listeners=self.listeners,
+            peer=self.peer,
+            rack=self.rack,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnregisterBroker:
+    """Forgets a broker that will not come back. It must hold no replicas."""
+
+    at_version: int
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
     at_version: int
     name: str
     id: UUID
-    partitions: int
+    assignments: tuple[Assignment, ...]
+    """One for each partition."""
     configs: Mapping[str, str]
     created_ms: int
 
@@ -50,11 +90,11 @@ class SetTopicConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Raises the number of the topic's partitions to `partitions`."""
+    """Adds partitions to a topic, one for each of `assignments`."""
 
     at_version: int
     id: UUID
-    partitions: int
+    assignments: tuple[Assignment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +108,8 @@ class AllocateProducerIds:
 
 Command = (
     FoundCluster
+    | RegisterBroker
+    | UnregisterBroker
     | CreateTopic
     | DeleteTopic
     | SetTopicConfigs
@@ -91,8 +133,7 @@ def encode_command(command: Command) -> bytes:
     # Any: JSON's own values.
     body: dict[str, Any] = {"do": type(command).__name__}
     for field in fields(command):
-        value = getattr(command, field.name)
-        body[field.name] = _plain(value)
+        body[field.name] = plain(getattr(command, field.name))
     return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
 
@@ -101,21 +142,7 @@ def decode_command(data: bytes) -> Command:
     try:
         body = json.loads(data)
         command = _BY_NAME[body.pop("do")]
-        if "id" in body:
-            body["id"] = UUID(body["id"])
-        if "configs" in body:
-            body["configs"] = dict(body["configs"])
-        decoded: Command = command(**body)
+        decoded: Command = command(**from_plain(body))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"a metadata command that cannot be read: {error!r}") from error
     return decoded
-
-
-# Any: JSON's own values.
-def _plain(value: object) -> Any:
-    match value:
-        case UUID():
-            return str(value)
-        case Mapping():
-            return dict(value)
-    return value

@@ -1,12 +1,14 @@
 """The cluster's metadata: names, versions, and that it is a function of its commands."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
+from tidemark.partitions.state_machines.cluster import PARTITIONS_MAX, ClusterState, VersionConflict
+from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     Command,
@@ -15,10 +17,13 @@ from tidemark.partitions.state_machines.cluster_commands import (
     DeleteTopic,
     FoundCluster,
     ProducerIdBlock,
+    RegisterBroker,
     SetTopicConfigs,
+    UnregisterBroker,
     decode_command,
     encode_command,
 )
+from tidemark.partitions.state_machines.cluster_values import Assignment, BrokerAddress
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
@@ -27,19 +32,45 @@ from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, ProducerId
 
 
+def on(*nodes: int) -> Assignment:
+    return tuple(map(NodeId, nodes))
+
+
+def register(
+    state: ClusterState, node: int, *, directory: int | None = None, incarnation: int = 1
+) -> RegisterBroker:
+    return RegisterBroker(
+        at_version=state.version,
+        node_id=NodeId(node),
+        directory_id=UUID(int=directory or node),
+        incarnation=incarnation,
+        listeners={"PLAINTEXT": BrokerAddress(f"broker-{node}", 9092)},
+        peer=BrokerAddress(f"broker-{node}", 9093),
+        rack="r1",
+    )
+
+
+def with_brokers(*nodes: int) -> ClusterState:
+    state = ClusterState()
+    for node in nodes:
+        state.apply(register(state, node))
+    return state
+
+
 def create(
     state: ClusterState,
     name: str,
     *,
     number: int = 1,
     partitions: int = 1,
+    assignments: tuple[Assignment, ...] | None = None,
     configs: dict[str, str] | None = None,
 ) -> CreateTopic:
     return CreateTopic(
         at_version=state.version,
         name=name,
         id=UUID(int=number),
-        partitions=partitions,
+        assignments=(on(1),) * partitions if assignments is None else assignments,
         configs=configs or {},
         created_ms=5,
     )
@@ -54,23 +85,23 @@ def refusal(state: ClusterState, command: Command) -> ErrorCode:
 
 
 def test_a_created_topic_is_found_by_name_and_by_id() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.apply(create(state, "orders", partitions=3, configs={"flush": "os"}))
     topic = state.topic("orders")
     assert topic is not None
     assert topic is state.topic_by_id(UUID(int=1))
     assert (topic.partitions, topic.configs, topic.created_ms) == (3, {"flush": "os"}, 5)
-    assert state.version == 1
+    assert state.version == 2
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a/b", "a b", "naïve", "a\n"])
 def test_trap_m3_an_invalid_name_creates_nothing(name: str) -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     assert refusal(state, create(state, name)) is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def test_trap_m3_names_that_differ_only_in_dot_and_underscore_collide() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.apply(create(state, "a.b_c"))
     collision = create(state, "a_b.c", number=2)
     assert refusal(state, collision) is ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -79,19 +110,19 @@ def test_trap_m3_names_that_differ_only_in_dot_and_underscore_collide() -> None:
 
 
 def test_trap_m9_an_existing_topic_is_not_created_again() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.apply(create(state, "orders"))
     assert refusal(state, create(state, "orders", number=2)) is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
 def test_trap_m9_an_unknown_config_is_refused() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     command = create(state, "orders", configs={"colour": "blue"})
     assert refusal(state, command) is ErrorCode.INVALID_CONFIG
 
 
 def test_trap_m9_validating_creates_nothing_and_refuses_the_same() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.check(create(state, "orders"))
     assert not state.topics
     with pytest.raises(RequestError):
@@ -120,20 +151,119 @@ def test_trap_m9_more_replicas_than_brokers_are_refused(replicas: int) -> None:
 
 
 def test_the_number_of_partitions_only_grows() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.apply(create(state, "orders", partitions=2))
 
-    def to(partitions: int) -> CreatePartitions:
-        return CreatePartitions(at_version=state.version, id=UUID(int=1), partitions=partitions)
+    def add(partitions: int) -> CreatePartitions:
+        added = (on(1),) * partitions
+        return CreatePartitions(at_version=state.version, id=UUID(int=1), assignments=added)
 
-    assert refusal(state, to(2)) is ErrorCode.INVALID_PARTITIONS
-    assert refusal(state, to(10**9)) is ErrorCode.INVALID_PARTITIONS
-    state.apply(to(3))
+    assert refusal(state, add(0)) is ErrorCode.INVALID_PARTITIONS
+    assert refusal(state, add(PARTITIONS_MAX)) is ErrorCode.INVALID_PARTITIONS
+    state.apply(add(1))
     assert state.topics["orders"].partitions == 3
 
 
-def test_configs_are_replaced_as_a_whole() -> None:
+@pytest.mark.parametrize(
+    "assignments", [(on(),), (on(1, 1),), (on(1, 3),), (on(1, 2), on(1))], ids=str
+)
+def test_assignments_name_known_brokers_once_and_equally_many(
+    assignments: tuple[Assignment, ...],
+) -> None:
+    state = with_brokers(1, 2)
+    bad = create(state, "bad", assignments=assignments)
+    assert refusal(state, bad) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    state.apply(create(state, "orders", assignments=(on(1, 2),)))
+    add = CreatePartitions(at_version=state.version, id=UUID(int=1), assignments=assignments)
+    assert refusal(state, add) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_partitions_that_are_added_have_as_many_replicas_as_the_others() -> None:
+    state = with_brokers(1, 2)
+    state.apply(create(state, "orders", assignments=(on(2, 1), on(1, 2))))
+    one = CreatePartitions(at_version=state.version, id=UUID(int=1), assignments=(on(1),))
+    assert refusal(state, one) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    state.apply(replace(one, assignments=(on(2, 1),)))
+    topic = state.topics["orders"]
+    assert topic.assignments == (on(2, 1), on(1, 2), on(2, 1))
+    assert (topic.partitions, topic.replication_factor) == (3, 2)
+
+
+def test_a_later_start_of_a_broker_replaces_the_one_before() -> None:
+    state = with_brokers(1, 2)
+    again = replace(register(state, 1, incarnation=5), rack=None)
+    state.apply(again)
+    assert state.brokers[NodeId(1)] == again.broker
+    assert list(state.brokers) == [1, 2], "the order of their coming stays"
+    state.apply(replace(again, at_version=state.version))
+
+
+@pytest.mark.parametrize(
+    ("node", "directory", "incarnation", "code", "words"),
+    [
+        (1, 1, 4, ErrorCode.STALE_BROKER_EPOCH, "this is its start 4, and start 5 has registered"),
+        (1, 1, 5, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "must have been copied"),
+        (1, 9, 6, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "a broker 1 already"),
+        (3, 1, 6, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "is that of broker 1"),
+    ],
+)
+def test_a_broker_that_is_not_who_it_says_it_is_is_refused(
+    node: int, directory: int, incarnation: int, code: ErrorCode, words: str
+) -> None:
     state = ClusterState()
+    state.apply(register(state, 1, incarnation=5))
+    other = replace(
+        register(state, node, directory=directory, incarnation=incarnation), rack="elsewhere"
+    )
+    assert refusal(state, other) is code
+    with pytest.raises(RequestError, match=words):
+        state.check(other)
+
+
+def test_a_broker_without_replicas_can_be_forgotten() -> None:
+    state = with_brokers(1, 2)
+    state.apply(create(state, "orders", assignments=(on(1),)))
+
+    def forget(node: int) -> UnregisterBroker:
+        return UnregisterBroker(at_version=state.version, node_id=NodeId(node))
+
+    assert refusal(state, forget(1)) is ErrorCode.INVALID_REQUEST
+    assert refusal(state, forget(3)) is ErrorCode.BROKER_ID_NOT_REGISTERED
+    state.apply(forget(2))
+    assert list(state.brokers) == [1]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "current", "wanted"),
+    [
+        ((1,), (1,), (1,)),
+        ((1, 2), (1,), (1,)),
+        ((5, 1, 2), (5,), (1, 2, 5)),
+        ((5, 1, 2, 4), (1, 2, 5), (1, 2, 5)),
+        ((5, 1, 2, 4, 3), (1, 2, 5), (1, 2, 3, 4, 5)),
+        ((5, 1, 2, 4, 3, 6), (1, 2, 3, 4, 5), (1, 2, 3, 4, 5)),
+        ((1, 2, 4), (1, 2, 5), (1, 2, 4)),
+        ((2, 1), (1, 2, 5), (2,)),
+        ((5, 1, 2, 4), (1, 2, 3, 4, 5), (1, 2, 5)),
+    ],
+)
+def test_voters_grow_in_whole_steps_in_the_order_of_registration(
+    brokers: tuple[int, ...], current: tuple[int, ...], wanted: tuple[int, ...]
+) -> None:
+    assert voters_wanted(on(*brokers), on(*current), lambda _: True) == on(*wanted)
+
+
+def test_only_the_living_become_voters_and_nothing_is_done_by_halves() -> None:
+    def wanted(*dead: int) -> Assignment:
+        return voters_wanted(on(1, 2, 3, 4), on(1), lambda node: node not in dead)
+
+    assert wanted(2) == on(1, 3, 4)
+    assert wanted(2, 3) == on(1)
+    assert wanted(1) == on(1, 2, 3), "who votes already is not asked"
+
+
+def test_configs_are_replaced_as_a_whole() -> None:
+    state = with_brokers(1)
     state.apply(create(state, "orders", configs={"flush": "os"}))
     state.apply(
         SetTopicConfigs(at_version=state.version, id=UUID(int=1), configs={"retention.ms": "5"})
@@ -142,7 +272,7 @@ def test_configs_are_replaced_as_a_whole() -> None:
 
 
 def test_a_topic_created_again_under_its_name_is_another_topic() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     state.apply(create(state, "orders"))
     state.apply(DeleteTopic(at_version=state.version, id=UUID(int=1)))
     assert refusal(state, DeleteTopic(at_version=1, id=UUID(int=1))) is not ErrorCode.NONE
@@ -152,7 +282,7 @@ def test_a_topic_created_again_under_its_name_is_another_topic() -> None:
 
 
 def test_a_command_decided_at_another_version_is_refused() -> None:
-    state = ClusterState()
+    state = with_brokers(1)
     late = create(state, "late", number=2)
     state.apply(create(state, "orders"))
     with pytest.raises(VersionConflict):
@@ -188,6 +318,11 @@ CONFIGS = st.dictionaries(
     st.sampled_from(["1", "os"]),
     max_size=2,
 )
+ASSIGNMENTS = st.lists(st.lists(st.integers(0, 2), max_size=2), max_size=3).map(
+    lambda lists: tuple(on(*each) for each in lists)
+)
+ADDRESSES = st.builds(BrokerAddress, st.sampled_from(["a", "::1"]), st.integers(0, 9))
+NODES = st.integers(0, 2).map(NodeId)
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
     st.builds(
@@ -195,13 +330,24 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         at_version=VERSIONS,
         name=st.sampled_from(["a", "a.b", "a_b", "a-b", "/"]),
         id=IDS,
-        partitions=st.integers(0, 3),
+        assignments=ASSIGNMENTS,
         configs=CONFIGS,
         created_ms=st.integers(0, 9),
     ),
     st.builds(DeleteTopic, at_version=VERSIONS, id=IDS),
     st.builds(SetTopicConfigs, at_version=VERSIONS, id=IDS, configs=CONFIGS),
-    st.builds(CreatePartitions, at_version=VERSIONS, id=IDS, partitions=st.integers(0, 5)),
+    st.builds(CreatePartitions, at_version=VERSIONS, id=IDS, assignments=ASSIGNMENTS),
+    st.builds(
+        RegisterBroker,
+        at_version=VERSIONS,
+        node_id=NODES,
+        directory_id=IDS,
+        incarnation=st.integers(1, 2),
+        listeners=st.dictionaries(st.sampled_from("AB"), ADDRESSES, max_size=2),
+        peer=ADDRESSES,
+        rack=st.sampled_from([None, "r"]),
+    ),
+    st.builds(UnregisterBroker, at_version=VERSIONS, node_id=NODES),
     st.builds(
         AllocateProducerIds,
         at_version=VERSIONS,

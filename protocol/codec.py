@@ -16,6 +16,9 @@ from tidemark.protocol.messages.list_offsets import ListOffsetsRequest, ListOffs
 from tidemark.protocol.messages.metadata import MetadataResponse
 from tidemark.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from tidemark.protocol.messages.offset_fetch import OffsetFetchResponse
+from tidemark.protocol.messages.peer.appends import AppendRequests, AppendResponses
+from tidemark.protocol.messages.peer.heartbeat import PeerHeartbeat
+from tidemark.protocol.messages.peer.votes import VoteRequests, VoteResponses
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
 from tidemark.protocol.schema.construct_codec import ConstructCodec
@@ -48,6 +51,11 @@ _STRAIGHT_LINE: Final[frozenset[type[Message]]] = frozenset(
         OffsetCommitRequest,
         OffsetCommitResponse,
         OffsetFetchResponse,
+        AppendRequests,
+        AppendResponses,
+        PeerHeartbeat,
+        VoteRequests,
+        VoteResponses,
     }
 )
 _CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the key's message

@@ -53,7 +53,7 @@ def _page() -> Iterator[str]:
         since = "never" if api.flexible_since is None else api.flexible_since
         yield (
             f"| {api.key} | {link} | {_range(api.min_version, api.max_version)} | {since} "
-            f"| {_sentences(api.request)} |"
+            f"| {sentences(api.request)} |"
         )
     yield f"\n{READING}"
     for api in APIS.values():
@@ -65,7 +65,7 @@ def _page() -> Iterator[str]:
         consumer_offsets.GroupMetadataKey,
         consumer_offsets.GroupMetadataValue,
     ):
-        yield from _message(
+        yield from message_tables(
             cls, f"{cls.__name__}, versions {_range(cls.first_version, cls.last_version)}"
         )
 
@@ -79,13 +79,14 @@ def _api(api: Api) -> Iterator[str]:
             " refused."
         )
     yield f"{versions}\n"
-    yield from _message(api.request, "Request")
-    yield from _message(api.response, "Response")
+    yield from message_tables(api.request, "Request")
+    yield from message_tables(api.response, "Response")
 
 
-def _message(cls: type[Message], title: str) -> Iterator[str]:
+def message_tables(cls: type[Message], title: str) -> Iterator[str]:
+    """A heading, and a row for each field, nested ones too."""
     yield f"### {title}\n"
-    yield f"{_sentences(cls)}\n"
+    yield f"{sentences(cls)}\n"
     rows = list(_rows(cls, cls, ""))
     if rows:
         yield "| field | type | versions | default | |"
@@ -159,7 +160,7 @@ def _default(field: WireField) -> str:
             return f"`{field.default}`"
 
 
-def _sentences(cls: type[Struct]) -> str:
+def sentences(cls: type[Struct]) -> str:
     """What a declaration says of itself, on one line."""
     return " ".join(inspect.cleandoc(cls.__doc__ or "").split())
 

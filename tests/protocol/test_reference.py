@@ -3,16 +3,23 @@
 from pathlib import Path
 
 from tests.protocol.values import MESSAGES
+from tidemark.protocol import peer_reference
 from tidemark.protocol.reference import reference
 from tidemark.protocol.schema.declaration import Struct
 from tidemark.protocol.schema.wire_types import Array, Nested
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == reference(), (
+    assert (DOCS / "protocol.md").read_text() == reference(), (
         "run: python -m tidemark.protocol.reference > docs/protocol.md"
+    )
+
+
+def test_the_page_of_the_brokers_own_messages_is_up_to_date() -> None:
+    assert (DOCS / "peer-protocol.md").read_text() == peer_reference.reference(), (
+        "run: python -m tidemark.protocol.peer_reference > docs/peer-protocol.md"
     )
 
 

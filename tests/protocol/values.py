@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import consumer_offsets
+from tidemark.protocol.peer_registry import PEER_APIS
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import (
@@ -44,7 +45,10 @@ STORED_MESSAGES: Final[list[type[Message]]] = [
     consumer_offsets.GroupMetadataKey,
     consumer_offsets.GroupMetadataValue,
 ]
-MESSAGES: Final = API_MESSAGES + STORED_MESSAGES
+PEER_MESSAGES: Final[list[type[Message]]] = [
+    cls for api in PEER_APIS.values() for cls in (api.request, api.response) if cls is not None
+]
+MESSAGES: Final = API_MESSAGES + STORED_MESSAGES + PEER_MESSAGES
 
 _INTEGER_BITS: Final = {"b": 8, "h": 16, "l": 32, "q": 64}
 

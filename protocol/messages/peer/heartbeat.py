@@ -1,0 +1,44 @@
+"""Heartbeat: a broker is alive, and what has changed in the groups it knows of."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from tidemark.protocol.schema import (
+    BOOL,
+    INT32,
+    INT64,
+    UUID16,
+    Message,
+    Struct,
+    array,
+    message,
+    struct,
+    wire,
+)
+
+
+@struct
+class GroupBeatData(Struct):
+    """One group that the sender leads, or has ceased to lead."""
+
+    topic_id: UUID = wire(UUID16, "The topic.")
+    partition: int = wire(INT32, "The partition.")
+    epoch: int = wire(INT32, "The leader epoch.")
+    leads: bool = wire(BOOL, "Whether the sender leads the group in that epoch.")
+    committed_epoch: int = wire(INT32, "The epoch of the last committed entry.")
+    committed_offset: int = wire(INT64, "Where that entry ends.")
+
+
+@message(versions=(1, 1))
+class PeerHeartbeat(Message):
+    """Says that the sender lives, and which of its groups have changed. It has no response."""
+
+    incarnation: int = wire(INT64, "How many times the sender's directory has been opened.")
+    sequence: int = wire(INT64, "Grows with each heartbeat to the same broker.")
+    acknowledges: int = wire(
+        INT64, "The last `sequence` received from the other side, -1 for none."
+    )
+    groups: Sequence[GroupBeatData] = wire(
+        array(GroupBeatData),
+        "The groups that have changed since what the other side has acknowledged.",
+    )

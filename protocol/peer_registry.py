@@ -1,0 +1,74 @@
+"""The messages that brokers exchange, and their keys, which no client API will ever have.
+
+They are on the listener for brokers only, and nothing else is: a client's request there is an
+unknown key, like one of these on a client's listener. All of them have one version, that of the
+protocol between brokers; Hello settles which one two brokers speak.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from tidemark.protocol.messages.peer import (
+    appends,
+    forward,
+    heartbeat,
+    hello,
+    join,
+    pulls,
+    resets,
+    votes,
+)
+from tidemark.protocol.schema.declaration import Message
+
+FIRST_VERSION: Final = 1
+LAST_VERSION: Final = 1
+"""The versions of the protocol between brokers that are spoken, inclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerApi:
+    """One kind of frame between brokers. Without a response it is one-way."""
+
+    key: int
+    name: str
+    request: type[Message]
+    response: type[Message] | None
+
+
+def _call(key: int, request: type[Message], response: type[Message]) -> PeerApi:
+    return PeerApi(key, request.__name__.removesuffix("Request"), request, response)
+
+
+def _one_way(key: int, cls: type[Message]) -> PeerApi:
+    return PeerApi(key, cls.__name__, cls, None)
+
+
+PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
+    {
+        api.key: api
+        for api in (
+            _call(10_000, hello.HelloRequest, hello.HelloResponse),
+            _call(10_001, join.JoinRequest, join.JoinResponse),
+            _call(10_002, forward.ForwardRequest, forward.ForwardResponse),
+            _one_way(10_010, heartbeat.PeerHeartbeat),
+            _one_way(10_011, votes.VoteRequests),
+            _one_way(10_012, votes.VoteResponses),
+            _one_way(10_013, votes.HandOvers),
+            _one_way(10_014, appends.AppendRequests),
+            _one_way(10_015, appends.AppendResponses),
+            _one_way(10_016, resets.ResetRequests),
+            _one_way(10_017, pulls.PullRequests),
+            _one_way(10_018, pulls.PullResponses),
+        )
+    }
+)
+"""By key."""
+
+_BY_REQUEST: Final = {api.request: api for api in PEER_APIS.values()}
+
+
+def peer_api_of(request_type: type[Message]) -> PeerApi:
+    """The API that a request, or a one-way message, belongs to."""
+    return _BY_REQUEST[request_type]

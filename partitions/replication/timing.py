@@ -1,0 +1,38 @@
+"""How long things take before a broker does something about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """All in seconds but `campaigns_at_once`.
+
+    A broker that is killed is noticed by its connection. The failure timeout is for one that
+    hangs, or is cut off: it has to be longer than any pause of a process that is well.
+    """
+
+    heartbeat_s: float = 0.1
+    failure_timeout_s: float = 0.8
+    news_gap_s: float = 0.01
+    """News that should not wait for the next heartbeat go no more often than this."""
+    election_jitter_s: float = 0.05
+    election_rank_s: float = 0.25
+    """A voter waits this long for each living voter that comes before it."""
+    campaigns_at_once: int = 64
+    """Groups with several voters that campaign at the same time."""
+    campaign_timeout_s: float = 0.5
+    """After this long without a leader, a candidate tries again, with new jitter."""
+    retry_s: float = 1.0
+    """Replication that makes no progress for so long is begun again, at first; then doubled."""
+    retry_max_s: float = 8.0
+    pull_s: float = 0.5
+    """How often an observer asks when it has heard nothing."""
+    pull_timeout_s: float = 1.5
+    """An observer that got no answer for so long asks another."""
+
+    def __post_init__(self) -> None:
+        assert 0 < self.heartbeat_s < self.failure_timeout_s
+        assert 0 < self.retry_s <= self.retry_max_s
+        assert self.campaigns_at_once > 0

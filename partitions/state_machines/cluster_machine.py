@@ -1,0 +1,97 @@
+"""The cluster's metadata as its group's log gives them: committed batches in, outcomes out.
+
+Each command is a record batch with one record, whose value is the command's bytes. What is in the
+log before `applied` is in the state, on every broker alike; a snapshot of the state stands for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster_commands import (
+    Command,
+    decode_command,
+    encode_command,
+)
+from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.records.records import Record, decode_batch, encode_batch
+from tidemark.protocol.types import BytesLike, Offset, Position
+
+CLUSTER_TOPIC: Final = "__cluster"
+"""The name of the group's log. No topic that clients see has it."""
+CLUSTER_ID: Final = UUID(int=1)
+"""What stands for a topic id in the group's key; ids of topics are drawn and not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the command that ends at `position` in the log."""
+
+    position: Position
+    command: Command
+    result: Applied | RequestError
+
+
+Listener: TypeAlias = Callable[[Outcome], None]
+
+
+class ClusterMachine:
+    """The state, and how far into the log it goes."""
+
+    def __init__(self) -> None:
+        self.state = ClusterState()
+        self.applied = Offset(0)
+        """All commands below it are in the state."""
+        self.on_applied: Listener = _ignore
+        """Called with each command that was applied, or refused."""
+        self.on_restored: Callable[[], None] = _nothing
+        """Called when the state has been replaced by another as a whole."""
+
+    def apply(self, header: BatchHeader, batch: BytesLike) -> None:
+        """Take the next committed batch in. Raises `StorageError` if this broker cannot read it.
+
+        One that is in the state already is passed over: a log is read again from its start.
+        """
+        if header.next_offset <= self.applied:
+            return
+        assert header.base_offset == self.applied, "commands are applied in order, none left out"
+        try:
+            records = decode_batch(batch, header)
+        except CorruptBatch as error:
+            raise StorageError(f"the metadata at offset {header.base_offset}: {error}") from error
+        for record in records:
+            command = decode_command(record.value or b"")
+            result: Applied | RequestError
+            try:
+                result = self.state.apply(command)
+            except RequestError as error:
+                result = error
+            self.applied = Offset(record.offset + 1)
+            position = Position(header.partition_leader_epoch, self.applied)
+            self.on_applied(Outcome(position, command, result))
+
+    def restore(self, snapshot: bytes, applied: Offset) -> None:
+        """Go on from a snapshot; an empty one is the state before any command.
+
+        Raises `StorageError` if it cannot be read, and then nothing has changed.
+        """
+        self.state = ClusterState.decode(snapshot) if snapshot else ClusterState()
+        self.applied = applied
+        self.on_restored()
+
+
+def command_batch(command: Command, *, now_ms: int) -> bytearray:
+    """The batch to be appended for a command; its offset and epoch are written into it there."""
+    record = Record(timestamp_ms=now_ms, value=encode_command(command))
+    return bytearray(encode_batch([record]))
+
+
+def _ignore(_outcome: Outcome) -> None:
+    pass
+
+
+def _nothing() -> None:
+    pass

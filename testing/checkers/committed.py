@@ -1,0 +1,150 @@
+"""The log that all replicas of a group must agree on: what any of them ever called committed."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers.lineage import Lineage
+from tidemark.testing.checkers.violation import require
+
+
+class Committed(NamedTuple):
+    """One committed batch: what two replicas must have the same."""
+
+    base_offset: Offset
+    end_offset: Offset
+    epoch: Epoch
+    crc: int
+
+
+class CommittedLog:
+    """What is committed in one group. It is appended to, and nothing in it ever changes."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._batches: list[Committed] = []
+        self._bases: list[Offset] = []
+        self._producers: dict[tuple[int, int, int], Offset] = {}
+        self._told: dict[NodeId, Position] = {}
+        # How far was first called committed in which epoch; the positions ascend.
+        self._first_in: list[tuple[Epoch, Position]] = []
+        self.lineage = Lineage()
+
+    @property
+    def last(self) -> Position:
+        return self.lineage.last
+
+    @property
+    def end_offset(self) -> Offset:
+        return self.lineage.end_offset
+
+    def told(self, node: NodeId) -> Position:
+        """What a node has called committed since it started."""
+        return self._told.get(node, ORIGIN)
+
+    def advances(
+        self,
+        node: NodeId,
+        *,
+        in_epoch: Epoch,
+        committed: Position,
+        starts: Sequence[Position],
+        batches: Iterable[BatchHeader],
+    ) -> None:
+        """A node at epoch `in_epoch` calls its log committed up to `committed`.
+
+        `starts` are the epochs of its log, `batches` what lies in it from what it last called
+        committed up to now.
+        """
+        before = self.told(node)
+        what = f"{node} calls {committed} committed after {before}"
+        require(committed >= before, "committed never goes back", self._group, what)
+        self._told[node] = committed
+        news = [start for start in starts if before < start <= committed]
+        for header in batches:
+            while news and news[0].epoch <= header.partition_leader_epoch:
+                self._take_start(node, news.pop(0))
+            self._take_batch(node, _of(header))
+            self._take_producer(header)
+        for start in news:
+            self._take_start(node, start)
+        what = f"{node} calls {committed} committed, and {self.lineage} is all it has shown"
+        is_known = self.lineage.contains(committed)
+        require(is_known, "what is committed is in the log", self._group, what)
+        if not self._first_in or committed > self._first_in[-1][1]:
+            self._first_in.append((in_epoch, committed))
+
+    def restarts(self, node: NodeId) -> None:
+        """A node has forgotten what it called committed; it may begin lower."""
+        self._told.pop(node, None)
+
+    def batch_at(self, offset: Offset) -> Committed | None:
+        """The committed batch that holds an offset."""
+        at = bisect_right(self._bases, offset) - 1
+        if at < 0 or offset >= self._batches[at].end_offset:
+            return None
+        return self._batches[at]
+
+    def is_read(self, headers: Iterable[BatchHeader]) -> None:
+        """Someone was given these batches: they must be committed, and the same."""
+        for header in headers:
+            what = f"batch {header.base_offset}@{header.partition_leader_epoch} was read"
+            there = self.batch_at(header.base_offset)
+            require(there == _of(header), "only what is committed is read", self._group, what)
+
+    def is_held_by_leader(self, node: NodeId, epoch: Epoch, log: Lineage) -> None:
+        """A node begins to lead `epoch`: what was committed before that epoch must be in its log.
+
+        Only what was committed in lower epochs: one that wakes up late and leads an old epoch,
+        which it had won long ago, has a right not to know what came after.
+        """
+        before = max((p for e, p in self._first_in if e < epoch), default=ORIGIN)
+        what = f"{node} leads epoch {epoch} without {before}: {log}"
+        require(log.contains(before), "a leader holds what is committed", self._group, what)
+
+    def is_kept(self, node: NodeId, log: Lineage, to: Position) -> None:
+        """A node cuts its log: no committed entry that it held may go."""
+        shared = log.shared(self.lineage)
+        what = f"{node} cuts to {to}, and held {shared}"
+        require(shared <= to, "no committed entry is cut off", self._group, what)
+
+    def _take_batch(self, node: NodeId, batch: Committed) -> None:
+        if batch.base_offset < self.end_offset:
+            there = self.batch_at(batch.base_offset)
+            what = f"{node} has {batch}, and {there} is committed"
+            require(there == batch, "committed entries never change", self._group, what)
+            return
+        last = self.last
+        what = f"{node} has {batch}, and {last} is the last that is committed"
+        is_next = batch.base_offset == last.offset and batch.epoch == last.epoch
+        require(is_next, "committed entries follow each other", self._group, what)
+        self._batches.append(batch)
+        self._bases.append(batch.base_offset)
+        self.lineage.extend(Position(batch.epoch, batch.end_offset))
+
+    def _take_producer(self, header: BatchHeader) -> None:
+        if header.producer_id < 0:
+            return
+        key = (header.producer_id, header.producer_epoch, header.base_sequence)
+        offset = self._producers.setdefault(key, header.base_offset)
+        what = f"producer, epoch, sequence {key} at {offset} and {header.base_offset}"
+        require(offset == header.base_offset, "a batch is in once", self._group, what)
+
+    def _take_start(self, node: NodeId, start: Position) -> None:
+        if start > self.last:
+            what = f"{node} has epoch {start}, and {self.last} is the last that is committed"
+            is_next = start.offset == self.end_offset
+            require(is_next, "committed entries follow each other", self._group, what)
+            self.lineage.begin(start)
+            return
+        there = self.lineage.start_of(start.epoch)
+        what = f"{node} has epoch {start}, which starts at {there} in {self.lineage}"
+        require(there == start.offset, "committed entries never change", self._group, what)
+
+
+def _of(header: BatchHeader) -> Committed:
+    return Committed(
+        header.base_offset, header.next_offset, header.partition_leader_epoch, header.crc
+    )

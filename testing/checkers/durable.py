@@ -1,0 +1,37 @@
+"""What each replica of a group has on its disk, and what may be said because of it."""
+
+from tidemark.partitions.raft.entries import Configuration
+from tidemark.protocol.types import NodeId, Position
+from tidemark.testing.checkers.lineage import Lineage
+from tidemark.testing.checkers.violation import require
+
+
+class DurableLogs:
+    """The logs of one group as the disks have them."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._logs: dict[NodeId, Lineage] = {}
+
+    def of(self, node: NodeId) -> Lineage:
+        return self._logs.setdefault(node, Lineage())
+
+    def is_committed(self, node: NodeId, config: Configuration, position: Position) -> None:
+        """A leader calls a position committed: a majority must have it on their disks."""
+        holders = [n for n in config.members if self.of(n).contains(position)]
+        what = f"{node} commits {position} for {config}; on disk at {holders}"
+        is_held = config.agreed(lambda member: member in holders)
+        require(is_held, "a majority has on disk what is committed", self._group, what)
+
+    def says_match(self, node: NodeId, match: Position) -> None:
+        """A follower acknowledges a position: it must have it on its disk."""
+        what = f"{node} acknowledged {match}; its disk has {self.of(node)}"
+        is_held = self.of(node).contains(match)
+        require(is_held, "an entry is durable before it is acknowledged", self._group, what)
+
+    def restarts(self, node: NodeId, log: Lineage) -> None:
+        """A node comes back with this log: all that its disk had must be in it."""
+        had = self.of(node).last
+        what = f"{node} came back with {log}; its disk had {self.of(node)}"
+        require(log.contains(had), "what was durable survives", self._group, what)
+        self._logs[node] = log.copy()

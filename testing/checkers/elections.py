@@ -1,0 +1,71 @@
+"""One leader an epoch, one vote an epoch, and epochs that never go back."""
+
+from tidemark.partitions.raft.messages import HardState
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
+from tidemark.testing.checkers.violation import require
+
+
+class Elections:
+    """What one group's nodes have said and written about epochs.
+
+    `durable` is told of each hard state that has reached a disk, and knows for each node and
+    epoch whom it voted for; a vote that is said must be one of these.
+    """
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._leaders: dict[Epoch, NodeId] = {}
+        self._votes: dict[tuple[NodeId, Epoch], NodeId] = {}
+        self._durable: dict[NodeId, Epoch] = {}
+        self._current: dict[NodeId, Epoch] = {}
+
+    @property
+    def epoch_max(self) -> Epoch:
+        return max(self._leaders, default=NO_EPOCH)
+
+    def leads(self, node: NodeId, epoch: Epoch) -> None:
+        """The node acts as the epoch's leader."""
+        leader = self._leaders.setdefault(epoch, node)
+        what = f"{leader} and {node} both lead epoch {epoch}"
+        require(leader == node, "one leader an epoch", self._group, what)
+
+    def is_at(self, node: NodeId, epoch: Epoch) -> None:
+        """The node's own epoch, at any time while it runs."""
+        before = self._current.get(node, NO_EPOCH)
+        what = f"{node} went from epoch {before} to {epoch}"
+        require(epoch >= before, "epochs never go back", self._group, what)
+        self._current[node] = epoch
+
+    def durable(self, node: NodeId, state: HardState) -> None:
+        """The node's disk holds this from now on."""
+        before = self._durable.get(node, NO_EPOCH)
+        what = f"{node} wrote epoch {state.epoch} after {before}"
+        require(state.epoch >= before, "durable epochs never go back", self._group, what)
+        self._durable[node] = state.epoch
+        if state.voted_for is not None:
+            vote = self._votes.setdefault((node, state.epoch), state.voted_for)
+            what = f"{node} voted for {vote} and {state.voted_for} in epoch {state.epoch}"
+            require(vote == state.voted_for, "one vote an epoch", self._group, what)
+
+    def says_vote(self, node: NodeId, epoch: Epoch, candidate: NodeId) -> None:
+        """The node grants a vote that binds it: it must have it on its disk."""
+        vote = self._votes.get((node, epoch))
+        what = f"{node} told {candidate} of a vote in epoch {epoch}; its disk has {vote}"
+        require(vote == candidate, "a vote is durable before it is said", self._group, what)
+
+    def says_epoch(self, node: NodeId, epoch: Epoch) -> None:
+        """The node acknowledges entries in an epoch: it must have the epoch on its disk."""
+        before = self._durable.get(node, NO_EPOCH)
+        what = f"{node} acknowledged in epoch {epoch}; its disk has {before}"
+        require(before >= epoch, "an epoch is durable before it is said", self._group, what)
+
+    def restarts(self, node: NodeId, state: HardState) -> None:
+        """The node comes back with this hard state."""
+        before = self._durable.get(node, NO_EPOCH)
+        what = f"{node} came back with epoch {state.epoch}; its disk had {before}"
+        require(state.epoch >= before, "durable epochs never go back", self._group, what)
+        self._current[node] = NO_EPOCH
+        self.durable(node, state)
+        vote = self._votes.get((node, state.epoch))
+        what = f"{node} came back with a vote for {state.voted_for}; its disk had {vote}"
+        require(vote == state.voted_for, "a vote survives", self._group, what)

@@ -1,0 +1,24 @@
+"""What a replica may answer to clients, and when."""
+
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers.violation import require
+
+
+def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> None:
+    """A leader serves only once something of its own epoch is committed.
+
+    Until then it does not know how far its predecessors had committed.
+    """
+    what = f"{node} serves in epoch {epoch} with {committed} committed"
+    require(committed.epoch == epoch, "serves after its own epoch's commit", group, what)
+
+
+def watermark_is_in_log(group: str, node: NodeId, watermark: Offset, end: Offset) -> None:
+    what = f"{node} has a high watermark of {watermark} and a log end of {end}"
+    require(watermark <= end, "the high watermark is in the log", group, what)
+
+
+def is_prefix(group: str, node: NodeId, log: Position, committed: Position) -> None:
+    """What an observer has is committed."""
+    what = f"{node} observes {log}, and {committed} is committed"
+    require(log <= committed, "an observer holds only what is committed", group, what)

@@ -24,11 +24,17 @@ from tidemark.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from tidemark.protocol.schema import maker_of
 from tidemark.protocol.types import NO_OFFSET, Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.network.timers import Timer
     from tidemark.broker.node import Node
+
+# Made at every request.
+_response: Final = maker_of(ProduceResponse)
+_topic_response: Final = maker_of(TopicProduceResponse)
+_partition_response: Final = maker_of(PartitionProduceResponse)
 
 ACKS_NONE: Final = 0
 ACKS_ALL: Final = -1
@@ -45,7 +51,7 @@ def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Pending[ProduceResponse] | None:
     work = _Work(node, request, context.api_version)
-    response = ProduceResponse(responses=[work.append_to(topic) for topic in request.topic_data])
+    response = _response(responses=list(map(work.append_to, request.topic_data)))
     if request.acks == ACKS_NONE:
         if work.failure is not None:
             raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
@@ -87,14 +93,15 @@ class _Work:
         self.uncommitted: list[_Uncommitted] = []
 
     def append_to(self, topic: TopicProduceData) -> TopicProduceResponse:
+        name = topic.name
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
             try:
-                answers.append(self._append(topic.name, data, answers))
+                answers.append(self._append(name, data, answers))
             except RequestError as error:
                 self._count(error)
                 answers.append(_refusal(data.index, error))
-        return TopicProduceResponse(name=topic.name, partition_responses=answers)
+        return _topic_response(name=name, partition_responses=answers)
 
     def _append(
         self, topic: str, data: PartitionProduceData, answers: list[PartitionProduceResponse]
@@ -110,7 +117,7 @@ class _Work:
         )
         if self._acks == ACKS_ALL and end_offset > replica.high_watermark:
             self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
-        return PartitionProduceResponse(
+        return _partition_response(
             index=data.index,
             base_offset=base_offset,
             log_append_time_ms=append_time_ms,

@@ -8,6 +8,7 @@ from tidemark.protocol.schema.declaration import (
     struct,
     wire,
 )
+from tidemark.protocol.schema.instances import maker_of
 from tidemark.protocol.schema.wire_types import (
     BOOL,
     BYTES,
@@ -46,6 +47,7 @@ __all__ = [
     "Struct",
     "WireField",
     "array",
+    "maker_of",
     "message",
     "nested",
     "struct",

@@ -12,9 +12,12 @@ the same layout. The generated decoders do the same.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar, cast
 
 from tidemark.protocol.schema.source import Source
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _become: Final = object.__dict__["__class__"].__set__  # because the class's own way is frozen
 
@@ -34,6 +37,28 @@ def compile_init(struct: type[Any]) -> Callable[..., None]:  # Any: as above
     source = Source("__init__", "self")
     become, twin = source.constant("become", _become), source.constant("twin", twin_of(struct))
     source.line(f"{become}(self, {twin})")
+    _write_fields(source, struct)
+    init: Callable[..., None] = source.function()
+    init.__qualname__ = f"{struct.__qualname__}.__init__"  # for the TypeErrors it raises
+    return init
+
+
+def maker_of(struct: Callable[P, T]) -> Callable[P, T]:
+    """A function that does what calling `struct` does, in half the time.
+
+    A class gets its keywords in a dict, and hands them on to `__init__`; a function's are bound at
+    once. For the few structs that are made at every request.
+    """
+    source = Source("make")
+    source.line(f"self = {source.constant('twin', twin_of(cast('type[Any]', struct)))}()")
+    _write_fields(source, struct)
+    source.line("return self")
+    make: Callable[P, T] = source.function()
+    return make
+
+
+def _write_fields(source: Source, struct: Any) -> None:  # Any: as above
+    """Take the fields as keywords, and complete the twin in `self` with them."""
     fields = dataclasses.fields(struct)
     if fields:
         source.parameters.append("*")
@@ -43,9 +68,6 @@ def compile_init(struct: type[Any]) -> Callable[..., None]:  # Any: as above
         source.parameters.append(f"{field.name}{default}")
         source.line(f"self.{field.name} = {field.name}")
     source.line(f"self.__class__ = {source.constant(struct.__name__, struct)}")
-    init: Callable[..., None] = source.function()
-    init.__qualname__ = f"{struct.__qualname__}.__init__"  # for the TypeErrors it raises
-    return init
 
 
 def refuse_assignment(self: object, name: str, value: object = None) -> NoReturn:

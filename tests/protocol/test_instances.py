@@ -9,6 +9,7 @@ import pytest
 from tidemark.protocol import codec
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tidemark.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+from tidemark.protocol.schema import maker_of
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 DECODED = codec.decode(HeartbeatRequest, 4, codec.encode(BEAT, 4))
@@ -67,3 +68,12 @@ def test_fields_are_given_by_name_and_none_is_forgotten_or_invented() -> None:
 def test_a_field_that_is_not_given_has_its_default() -> None:
     request = ListOffsetsRequest(replica_id=-1, topics=[])
     assert request.isolation_level == 0
+
+
+def test_a_maker_makes_what_its_class_does() -> None:
+    make = maker_of(HeartbeatRequest)
+    made = make(group_id="g", generation_id=1, member_id="m")
+    assert type(made) is HeartbeatRequest
+    assert made == BEAT
+    with pytest.raises(TypeError, match="member_id"):
+        make(group_id="g", generation_id=1)  # type: ignore[call-arg]  # which mypy says, too

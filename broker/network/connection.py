@@ -49,10 +49,10 @@ class Connection:
         "_interest",
         "_is_blocked",
         "_is_starved",
-        "_is_stopping",
-        "_limits",
         "_out",
         "_received",
+        "_requests_max",
+        "_response_bytes_max",
         "_shared",
         "_socket",
         "active_at",
@@ -69,7 +69,8 @@ class Connection:
         self.received_bytes = 0
         """In all, since it came."""
         self._shared = shared
-        self._limits = shared.limits
+        self._requests_max = shared.limits.requests_max  # 0 once no more may be taken
+        self._response_bytes_max = shared.limits.response_bytes_max
         self._socket = client
         self._descriptor = client.fileno()
         self._received = ReceiveBuffer(
@@ -80,7 +81,6 @@ class Connection:
         self._flush_is_due = False
         self._is_blocked = False  # the socket takes no more for now
         self._is_starved = False  # there is no memory for what would be received
-        self._is_stopping = False
         self._interest = READABLE
         shared.reactor.add(self._descriptor, READABLE, self._on_ready)
 
@@ -101,12 +101,11 @@ class Connection:
     @property
     def _has_room(self) -> bool:
         """Whether another request may be taken."""
+        out = self._out
         return (
-            len(self._calls) < self._limits.requests_max
-            and self._out.memory_bytes < self._limits.response_bytes_max
-            and self._out.size_bytes < _QUEUED_BYTES_MAX
-            and not self._is_stopping
-            and not self.is_closed
+            len(self._calls) < self._requests_max
+            and out.memory_bytes < self._response_bytes_max
+            and out.size_bytes < _QUEUED_BYTES_MAX
         )
 
     def _on_ready(self, events: int) -> None:
@@ -181,15 +180,15 @@ class Connection:
         self._update_interest()
 
     def _take(self, call: Call) -> None:
-        if call.is_settled:
-            if not self._calls and call.parts is not None:
-                self._out.add(call.parts)
-            else:
-                self._calls.append(call)
-            self._flush_later()
+        if call.parts is not None and not self._calls:
+            self._out.add(call.parts)
         else:
             self._calls.append(call)
-            call.when_settled = self._flush_later
+            if not call.is_settled:
+                call.when_settled = self._flush_later
+                return
+        if not self._flush_is_due:
+            self._flush_later()
 
     def _flush_later(self) -> None:
         """Send once the turn is over, all that it brought together."""
@@ -234,7 +233,7 @@ class Connection:
 
     def stop_reading(self) -> None:
         """Take no more requests; answer those that came."""
-        self._is_stopping = True
+        self._requests_max = 0
         self._update_interest()
 
     def shrink(self) -> None:
@@ -247,6 +246,7 @@ class Connection:
         if self.is_closed:
             return
         self.is_closed = True
+        self._requests_max = 0
         self._shared.reactor.remove(self._descriptor)
         self._socket.close()
         self._received.release()

@@ -97,6 +97,11 @@ class SendQueue:
         return sent
 
     def _advance(self, sent: int) -> None:
+        if sent == self.size_bytes == self.memory_bytes:
+            # All of it, in memory and at once: the common case.
+            self._parts.clear()
+            self.size_bytes = self.memory_bytes = 0
+            return
         self.size_bytes -= sent
         self._at += sent
         while self._parts and self._at >= len(self._parts[0]):

@@ -52,6 +52,7 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _call(10_000, hello.HelloRequest, hello.HelloResponse),
             _call(10_001, join.JoinRequest, join.JoinResponse),
             _call(10_002, forward.ForwardRequest, forward.ForwardResponse),
+            _call(10_003, forward.ProposeRequest, forward.ProposeResponse),
             _one_way(10_010, heartbeat.PeerHeartbeat),
             _one_way(10_011, votes.VoteRequests),
             _one_way(10_012, votes.VoteResponses),

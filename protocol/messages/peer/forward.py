@@ -1,4 +1,4 @@
-"""Forward: a client's request, passed on to the broker that can answer it."""
+"""Forward and Propose: to the broker that leads the cluster's metadata, for a client or itself."""
 
 from tidemark.protocol.schema import (
     BYTES,
@@ -25,6 +25,7 @@ class ForwardRequest(Message):
         STRING, "Who the client has proven to be, null if nobody asked.", null_since=0, default=None
     )
     client_host: str = wire(STRING, "The address that the client came from.", default="")
+    listener_name: str = wire(STRING, "The listener that the client came by.", default="")
     timeout_ms: int = wire(
         INT32, "How long somebody waits for the answer, in milliseconds.", default=30_000
     )
@@ -44,3 +45,22 @@ class ForwardResponse(Message):
         default=-1,
     )
     body: bytes = wire(BYTES, "The response without its header.", default=b"")
+
+
+@message(versions=(1, 1), flexible_since=1)
+class ProposeRequest(Message):
+    """A change of the cluster's metadata that a broker wants for itself."""
+
+    command: bytes = wire(BYTES, "The change, as it is in the metadata's log.")
+
+
+@message(versions=(1, 1), flexible_since=1)
+class ProposeResponse(Message):
+    """What became of the change."""
+
+    error_code: int = wire(INT16, "Why it was not made; 0 is nothing.", default=0)
+    error_message: str | None = wire(STRING, "The same in a sentence.", null_since=0, default=None)
+    metadata_version: int = wire(
+        INT64, "The version of the cluster's metadata that has the change.", default=-1
+    )
+    result: bytes = wire(BYTES, "What the change has given to who asked for it.", default=b"")

@@ -27,6 +27,7 @@ class GroupBeatData(Struct):
     leads: bool = wire(BOOL, "Whether the sender leads the group in that epoch.")
     committed_epoch: int = wire(INT32, "The epoch of the last committed entry.")
     committed_offset: int = wire(INT64, "Where that entry ends.")
+    log_start_offset: int = wire(INT64, "The first offset that the sender's log still has.")
 
 
 @message(versions=(1, 1))
@@ -34,9 +35,9 @@ class PeerHeartbeat(Message):
     """Says that the sender lives, and which of its groups have changed. It has no response."""
 
     incarnation: int = wire(INT64, "How many times the sender's directory has been opened.")
-    sequence: int = wire(INT64, "Grows with each heartbeat to the same broker.")
+    sequence: int = wire(INT64, "Grows with each heartbeat to the same broker, from 1.")
     acknowledges: int = wire(
-        INT64, "The last `sequence` received from the other side, -1 for none."
+        INT64, "The newest `sequence` taken in from the other side; 0 asks for everything anew."
     )
     groups: Sequence[GroupBeatData] = wire(
         array(GroupBeatData),

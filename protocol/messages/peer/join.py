@@ -61,6 +61,9 @@ class JoinResponse(Message):
     cluster_id: str | None = wire(
         STRING, "The cluster, null where there is none yet.", null_since=0, default=None
     )
+    metadata_version: int = wire(
+        INT64, "The version of the cluster's metadata that has the new broker.", default=-1
+    )
     node_id: int = wire(INT32, "Who answers.")
     directory_id: UUID = wire(UUID16, "The id of its data directory.")
     brokers: Sequence[PeerBroker] = wire(

@@ -1,0 +1,183 @@
+"""What groups and brokers say goes over the wire and comes out the same."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.broker.peers.values import append, heartbeat, key, peer_messages, records_of
+from tidemark.broker.peers.decoding import decode
+from tidemark.broker.peers.encoding import FRAME_BYTES, Frame, encode, release
+from tidemark.partitions.raft.messages import AppendResponse, HandOver
+from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.peer.entries import EntryData, EpochStartData
+from tidemark.protocol.messages.peer.pulls import PullResponseData, PullResponses
+from tidemark.protocol.messages.peer.votes import VoteRequestData, VoteRequests
+from tidemark.protocol.peer_frames import decode_peer_header
+from tidemark.protocol.schema import ZERO_UUID, Message
+from tidemark.protocol.types import Epoch, Offset, Position
+
+
+class Slice:
+    """Records in a file, as far as anybody looks."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.position = 0
+        self.is_released = False
+
+    def __len__(self) -> int:
+        return self.size
+
+    def fileno(self) -> int:
+        return -1
+
+    def release(self) -> None:
+        self.is_released = True
+
+
+def decoded(frame: Frame) -> list[PeerMessage]:
+    data = b"".join(part for part in frame.parts if isinstance(part, bytes))
+    assert len(data) == frame.size_bytes
+    assert int.from_bytes(data[:4]) == len(data) - 4
+    return decode(*decode_peer_header(memoryview(data)[4:]))
+
+
+def decoded_message(message: Message) -> list[PeerMessage]:
+    return decoded(Frame.of(message, 1))
+
+
+@given(st.lists(peer_messages, max_size=8))
+def test_messages_come_out_as_they_went_in(messages: Sequence[PeerMessage]) -> None:
+    found = [message for frame in encode(messages, 1) for message in decoded(frame)]
+    for message in messages:
+        found.remove(message)
+    assert not found
+
+
+@given(st.lists(peer_messages, min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_damage_is_a_message_or_a_refusal(messages: Sequence[PeerMessage], seed: int) -> None:
+    random = Random(seed)
+    for frame in encode(messages, 1):
+        data = bytearray(b"".join(part for part in frame.parts if isinstance(part, bytes))[12:])
+        header, _ = decode_peer_header(memoryview(frame.parts[0])[4:])  # type: ignore[arg-type]  # bytes
+        for _ in range(3):
+            if data:
+                data[random.randrange(len(data))] = random.choice([0, 1, 0x7F, 0x80, 0xFF])
+        del data[random.randrange(len(data) + 1) :]
+        with suppress(MalformedMessage):
+            decode(header, memoryview(data))
+
+
+def test_messages_of_one_kind_share_a_frame_and_keep_their_order() -> None:
+    messages = [append(bytes([n + 1]), partition=n) for n in range(100)]
+    (frame,) = encode(messages, 1)
+    assert [message.key.partition for message in decoded(frame)] == list(range(100))  # type: ignore[union-attr]  # groups'
+
+
+def test_heartbeats_and_answers_go_before_records_and_a_hand_over_after_them() -> None:
+    at = Position(Epoch(1), Offset(1))
+    answer = GroupMessage(key(), AppendResponse(Epoch(1), at, at))
+    hand_over = GroupMessage(key(), HandOver(Epoch(1)))
+    frames = encode([hand_over, append(b"x"), answer, heartbeat()], 1)
+    assert [frame.is_urgent for frame in frames] == [True, True, False, False]
+    assert decoded(frames[0]) == [heartbeat()]
+    assert decoded(frames[-1]) == [hand_over]
+
+
+def test_frames_are_about_a_megabyte_unless_one_batch_is_larger() -> None:
+    sizes = [300_000] * 10 + [3_000_000] + [300_000] * 2
+    frames = encode([append(bytes(size), partition=n) for n, size in enumerate(sizes)], 1)
+    assert [len(decoded(frame)) for frame in frames] == [3, 3, 3, 1, 1, 2]
+    assert all(frame.size_bytes <= FRAME_BYTES for frame in frames if len(decoded(frame)) > 1)
+
+
+def test_decoded_records_do_not_change_with_the_buffer_they_came_in() -> None:
+    (frame,) = encode([append(b"abc")], 1)
+    buffer = bytearray(b"".join(frame.parts))  # type: ignore[arg-type]  # all of it is in memory
+    (message,) = decode(*decode_peer_header(memoryview(buffer)[4:]))
+    buffer[:] = bytes(len(buffer))
+    assert records_of(message) == b"abc"
+
+
+def test_slices_stay_apart_and_are_let_go_of_when_nothing_is_sent() -> None:
+    sent, not_sent = Slice(50), Slice(60)
+    (frame,) = encode([append(sent)], 1)
+    assert sent in frame.parts
+    frame.release()
+    release([append(not_sent), append(b"x"), heartbeat()])
+    assert sent.is_released
+    assert not_sent.is_released
+
+
+BEGINS = EpochStartData(leader=1, voters=(1, 2), outgoing=())
+
+
+def pull(*entries: EntryData) -> PullResponses:
+    data = PullResponseData(
+        topic_id=ZERO_UUID,
+        partition=0,
+        epoch=1,
+        prev_epoch=1,
+        prev_offset=10,
+        entries=entries,
+        committed_epoch=1,
+        committed_offset=10,
+        reset=None,
+    )
+    return PullResponses(responses=[data])
+
+
+def entry(
+    base: int,
+    end: int,
+    *,
+    epoch: int = 1,
+    begins: EpochStartData | None = None,
+    records: bytes | None = b"x",
+) -> EntryData:
+    return EntryData(epoch=epoch, base_offset=base, end_offset=end, begins=begins, records=records)
+
+
+def test_an_entry_that_fits_is_taken() -> None:
+    assert decoded_message(pull(entry(10, 12), entry(12, 12, begins=BEGINS, records=None)))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pull(entry(9, 12)),
+        pull(entry(10, 12), entry(11, 13)),
+        pull(entry(10, 10)),
+        pull(entry(12, 10)),
+        pull(entry(10, 11, epoch=0)),
+        pull(entry(10, 11, records=b"")),
+        pull(entry(10, 11, records=None)),
+        pull(entry(10, 11, begins=BEGINS)),
+        pull(entry(10, 11, begins=BEGINS, records=None)),
+        pull(entry(10, 10, begins=EpochStartData(leader=1, voters=(), outgoing=()), records=None)),
+        pull(
+            entry(10, 10, begins=EpochStartData(leader=1, voters=(2, 1), outgoing=()), records=None)
+        ),
+        pull(
+            entry(10, 10, begins=EpochStartData(leader=-1, voters=(1,), outgoing=()), records=None)
+        ),
+    ],
+    ids=repr,
+)
+def test_entries_that_no_log_can_have_are_refused(message: PullResponses) -> None:
+    with pytest.raises(MalformedMessage):
+        decoded_message(message)
+
+
+@pytest.mark.parametrize(("ballot", "offset"), [(3, 0), (-1, 0), (0, -1)])
+def test_votes_that_make_no_sense_are_refused(ballot: int, offset: int) -> None:
+    data = VoteRequestData(
+        topic_id=ZERO_UUID, partition=0, epoch=1, ballot=ballot, last_epoch=0, last_offset=offset
+    )
+    with pytest.raises(MalformedMessage):
+        decoded_message(VoteRequests(requests=[data]))

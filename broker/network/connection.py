@@ -172,11 +172,17 @@ class Connection:
 
     def _handle_frames(self) -> None:
         """Dispatch the requests that have arrived, as many as may be unanswered."""
-        dispatch, session = self._shared.dispatcher.dispatch, self.session
-        while self._has_room and (frame := self._received.next_frame()) is not None:
+        dispatch, session, received = self._shared.dispatcher.dispatch, self.session, self._received
+        is_first = True
+        while self._has_room and (frame := received.next_frame()) is not None:
             call = dispatch(frame, session)
             if call is not None:
                 self._take(call)
+                if is_first and self._out and not received.is_empty:
+                    # A client with several requests in flight sends the next one for it, while
+                    # the others are worked on; else it and the broker would wait by turns.
+                    self._send()
+                is_first = False
         self._update_interest()
 
     def _take(self, call: Call) -> None:
@@ -203,11 +209,7 @@ class Connection:
 
     def _flush(self) -> None:
         self._queue_answers()
-        before = self._out.size_bytes
-        self._is_blocked = not self._out.send(self._socket)
-        if sent := before - self._out.size_bytes:
-            self.active_at = self._shared.now
-            self._shared.metrics.sent_bytes.inc(sent)
+        self._send()
         if self._calls and self._calls[0].is_failed:
             self.close(ConnectionEnd.BAD_INPUT)
         elif self._received.is_empty or not self._has_room:
@@ -215,6 +217,13 @@ class Connection:
         else:
             # It may have been stopped by its limits with requests left in the buffer.
             self._handle_frames()
+
+    def _send(self) -> None:
+        before = self._out.size_bytes
+        self._is_blocked = not self._out.send(self._socket)
+        if sent := before - self._out.size_bytes:
+            self.active_at = self._shared.now
+            self._shared.metrics.sent_bytes.inc(sent)
 
     def _queue_answers(self) -> None:
         """Move the answers that are next in order to the send queue."""

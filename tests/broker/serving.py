@@ -42,6 +42,7 @@ class Script:
         self.seen = list[int]()
         self.parked = list[tuple[int, Pending[HeartbeatResponse]]]()
         self.abandoned = list[int]()
+        self.sent_bytes = list[int]()  # how much had been sent, at each "look"
 
     def answer(self, number: int) -> None:
         """Complete the parked request of that number."""
@@ -67,6 +68,8 @@ class Script:
                 return None
             case "refuse":
                 raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS)
+            case "look":
+                self.sent_bytes.append(node.metrics.sent_bytes.value)
             case "hang up":
                 raise Unanswerable("on request")
             case "nonsense":

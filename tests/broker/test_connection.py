@@ -55,6 +55,15 @@ async def test_requests_sent_together_are_all_answered() -> None:
         assert [await client.read_number() for _ in range(5_000)] == list(range(5_000))
 
 
+async def test_the_first_answer_of_several_leaves_while_the_others_are_worked_on() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client = await serving.connect()
+        await client.send(request("echo", 0) + request("look", 1) + request("look", 2))
+        answer_bytes = 4 + len(await client.read_frame())
+        assert [await client.read_number() for _ in range(2)] == [1, 2]
+        assert serving.script.sent_bytes == [answer_bytes, answer_bytes]
+
+
 async def test_a_request_may_come_byte_by_byte() -> None:
     async with open_serving(SETTINGS) as serving:
         client = await serving.connect()

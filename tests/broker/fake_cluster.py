@@ -1,0 +1,52 @@
+"""The group of the cluster's metadata, without replication: a test says when it commits."""
+
+from dataclasses import dataclass, field
+
+import trio
+
+from tidemark.broker.metadata.cluster_log import ClusterLog
+from tidemark.broker.network.turn import Turn
+from tidemark.partitions.state_machines.cluster_machine import ClusterMachine
+from tidemark.protocol.records.header import place, read_header
+from tidemark.protocol.types import Epoch, NodeId, Offset
+
+
+@dataclass(frozen=True)
+class Appended:
+    end_offset: Offset
+    epoch: Epoch
+
+
+@dataclass
+class FakeGroup:
+    """One replica's log. `commit` is what the other replicas would do."""
+
+    machine: ClusterMachine = field(default_factory=ClusterMachine)
+    is_serving: bool = True
+    epoch: Epoch = field(default=Epoch(1))
+    leader: NodeId | None = field(default=NodeId(1))
+    commits_at_once: bool = False
+    log: list[bytearray] = field(default_factory=list)
+
+    def append_own(self, batches: bytes) -> Appended:
+        assert self.is_serving
+        batch = bytearray(batches)
+        place(batch, 0, base_offset=Offset(len(self.log)), epoch=self.epoch)
+        self.log.append(batch)
+        if self.commits_at_once:
+            trio.lowlevel.current_trio_token().run_sync_soon(self.commit)
+        return Appended(Offset(len(self.log)), self.epoch)
+
+    def commit(self) -> None:
+        """All that is in the log."""
+        for batch in self.log[self.machine.applied :]:
+            self.machine.apply(read_header(batch), batch)
+
+
+class FixedClock:
+    def now_ms(self) -> int:
+        return 7
+
+
+def cluster_log(group: FakeGroup) -> ClusterLog:
+    return ClusterLog(group, group.machine, turn=Turn(), clock=FixedClock())

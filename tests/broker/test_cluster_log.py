@@ -1,0 +1,140 @@
+"""Changing the cluster's metadata: one command at a time, answered once it is applied."""
+
+from collections.abc import Callable
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from tests.broker.fake_cluster import FakeGroup, cluster_log
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import (
+    AllocateProducerIds,
+    Command,
+    FoundCluster,
+    ProducerIdBlock,
+)
+from tidemark.partitions.state_machines.cluster_machine import Outcome, command_batch
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.header import place
+from tidemark.protocol.types import Epoch, NodeId, Offset
+
+
+def ids(count: int) -> Callable[[ClusterState], Command]:
+    return lambda state: AllocateProducerIds(
+        at_version=state.version, node_id=NodeId(1), count=count
+    )
+
+
+async def test_a_command_is_answered_when_it_is_committed_and_applied() -> None:
+    group = FakeGroup()
+    cluster, told = cluster_log(group), list[Outcome]()
+    cluster.listen(told.append)
+    results = []
+
+    async def propose() -> None:
+        results.append(await cluster.propose(ids(10)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        assert (len(group.log), results) == (1, [])
+        group.commit()
+    assert isinstance(results[0], ProducerIdBlock)
+    assert [outcome.result for outcome in told] == results
+
+
+async def test_each_command_is_decided_on_the_state_after_the_one_before() -> None:
+    group = FakeGroup(commits_at_once=True)
+    cluster = cluster_log(group)
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(cluster.propose, ids(10))
+    assert cluster.state.version == 5
+
+
+async def test_what_is_refused_is_not_appended() -> None:
+    group = FakeGroup(commits_at_once=True)
+    cluster = cluster_log(group)
+    with pytest.raises(RequestError, match="a block of 0 ids"):
+        await cluster.propose(ids(0))
+    assert not group.log
+
+
+async def test_only_the_leader_takes_commands_and_says_who_it_is() -> None:
+    cluster = cluster_log(FakeGroup(is_serving=False, leader=NodeId(3)))
+    assert (cluster.leads, cluster.leader) == (False, 3)
+    with pytest.raises(RequestError, match="broker 3 leads") as raised:
+        await cluster.propose(ids(1))
+    assert raised.value.code is ErrorCode.NOT_CONTROLLER
+    with pytest.raises(RequestError, match="a majority of its voters is needed"):
+        await cluster_log(FakeGroup(is_serving=False, leader=None)).propose(ids(1))
+
+
+async def test_who_waits_is_answered_when_leadership_is_lost() -> None:
+    group = FakeGroup()
+    cluster = cluster_log(group)
+    async with trio.open_nursery() as nursery:
+
+        async def propose() -> None:
+            with pytest.raises(RequestError, match="only looking will tell") as raised:
+                await cluster.propose(ids(1))
+            assert raised.value.code is ErrorCode.NOT_CONTROLLER
+
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        cluster.leadership_changed()
+        await wait_all_tasks_blocked()
+        assert len(nursery.child_tasks) == 1, "nothing was lost yet"
+        group.is_serving, group.leader = False, None
+        cluster.leadership_changed()
+    group.commit()
+
+
+async def test_another_leaders_command_at_the_same_offset_is_no_answer() -> None:
+    group = FakeGroup()
+    cluster = cluster_log(group)
+    async with trio.open_nursery() as nursery:
+
+        async def propose() -> None:
+            with pytest.raises(RequestError, match="NOT_CONTROLLER"):
+                await cluster.propose(ids(1))
+
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        other = command_batch(FoundCluster(at_version=0, cluster_id="x"), now_ms=1)
+        place(other, 0, base_offset=Offset(0), epoch=Epoch(2))
+        group.log[0] = other
+        group.commit()
+
+
+async def test_a_command_that_was_given_up_and_applied_later_only_delays_the_next() -> None:
+    group = FakeGroup()
+    cluster = cluster_log(group)
+    with trio.move_on_after(0.01):
+        await cluster.propose(ids(10))
+    async with trio.open_nursery() as nursery:
+
+        async def propose() -> None:
+            block = await cluster.propose(ids(10))
+            assert isinstance(block, ProducerIdBlock)
+            assert block.first == 10
+
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        group.commit()
+        await wait_all_tasks_blocked()
+        group.commit()
+    assert len(group.log) == 3, "the second was decided too early, and then again"
+
+
+async def test_a_version_can_be_waited_for() -> None:
+    group = FakeGroup(commits_at_once=True)
+    cluster = cluster_log(group)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(cluster.wait_version, 2)
+        await cluster.propose(ids(1))
+        await wait_all_tasks_blocked()
+        assert len(nursery.child_tasks) == 1
+        await cluster.propose(ids(1))
+    await cluster.wait_version(1)

@@ -9,6 +9,7 @@ Threads: everything is called on one thread, the loop's, but for `SyncCapture.sy
 
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
@@ -29,7 +30,7 @@ from tidemark.partitions.storage.syncing import (
     SyncState,
 )
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
-from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError, TidemarkError
 from tidemark.protocol.records.header import (
     LOG_OVERHEAD,
     BatchHeader,
@@ -412,6 +413,29 @@ class Log:
         self._use_cut(self._segments[-1])
         self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
         self._snapshots = []
+
+    def observe(
+        self, *, load_snapshot: Callable[[bytes], None], on_batch: Callable[[BatchHeader], None]
+    ) -> None:
+        """Tell once more what opening tells: for state that a truncation has made wrong.
+
+        `load_snapshot` is called at most once, then `on_batch` with every header behind it.
+        """
+        observed_to = self._load_snapshot(load_snapshot)
+        for segment in self._segments:
+            if segment.end_offset > observed_to:
+                for _, header in segment.batches_from(segment.position_of(observed_to)):
+                    on_batch(header)
+
+    def _load_snapshot(self, load: Callable[[bytes], None]) -> Offset:
+        snapshots = self._home.snapshots
+        for offset in reversed(snapshots.offsets()):
+            payload = snapshots.load(offset) if offset <= self.end_offset else None
+            if payload is not None:
+                with suppress(TidemarkError):
+                    load(payload)
+                    return offset
+        return _ZERO
 
     def _use_cut(self, active: Segment) -> None:
         """Append to a segment that was cut."""

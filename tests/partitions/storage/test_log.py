@@ -109,3 +109,26 @@ def test_a_closed_log_opens_without_a_check(tmp_path: Path) -> None:
     assert (again.start_offset, again.end_offset) == (0, 20)
     again.append(batch(20))
     assert read_all(again)[-len(batch(20)) :] == batch(20)
+
+
+def test_a_truncated_log_tells_once_more_what_is_in_it(tmp_path: Path) -> None:
+    seen: list[int] = []
+    log = Log.open(
+        OsFiles(),
+        str(tmp_path),
+        LogSettings(segment_bytes=200),
+        take_snapshot=lambda: b"%d" % len(seen),
+    )
+    for base_offset in range(9):
+        log.append(batch(base_offset))
+        seen.append(base_offset)
+    log.sync()
+    log.truncate(Offset(7))
+    seen.clear()
+    snapshots: list[bytes] = []
+    log.observe(
+        load_snapshot=snapshots.append, on_batch=lambda header: seen.append(header.base_offset)
+    )
+    assert len(snapshots) == 1
+    assert seen == list(range(int(snapshots[0]), 7))
+    assert 0 < len(seen) < 7

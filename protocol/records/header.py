@@ -162,7 +162,8 @@ def read_header(data: BytesLike, at: int = 0) -> BatchHeader:
     """
     if len(data) - at < HEADER_BYTES:
         raise _short_header(data, at)
-    header = BatchHeader._make(_LAYOUT.unpack_from(data, at))
+    # Not by `_make`, which is a call in Python, and checks the length of what has that length.
+    header = tuple.__new__(BatchHeader, _LAYOUT.unpack_from(data, at))
     if (
         header.magic != MAGIC
         or header.batch_length < HEADER_BYTES - LOG_OVERHEAD
@@ -196,7 +197,7 @@ def _bad_header(header: BatchHeader, at: int) -> CorruptBatch:
 
 def check_crc(data: BytesLike, header: BatchHeader, at: int = 0) -> None:
     """Raise `CorruptBatch` unless the whole batch is there and is what its CRC was taken of."""
-    end = at + header.size_bytes
+    end = at + header.batch_length + LOG_OVERHEAD
     if end > len(data):
         raise CorruptBatch(at, f"{header.size_bytes} bytes, of which {len(data) - at} are there")
     crc = crc32c(memoryview(data)[at + _ATTRIBUTES_AT : end])

@@ -2,7 +2,8 @@
 
 Writes and names are seen at once by everyone. What a crash leaves of them is decided by
 `after_crash`: all that was synced, and of the rest anything: nothing, all, the first few, some out
-of order, one of them torn, or zeros where data should be.
+of order, torn anywhere. Where a write was lost, there is what was there before, or zeros where the
+file has grown.
 """
 
 import errno
@@ -11,6 +12,7 @@ import os
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Final, TypeVar
 
@@ -65,7 +67,8 @@ class _Inode:
 
     def crash(self, rng: Random) -> None:
         for change in _survivors(rng, self.unsynced):
-            _torn(rng, change).apply(self.synced)
+            for part in _torn(rng, change):
+                part.apply(self.synced)
         self.unsynced.clear()
         self.content = bytearray(self.synced)
 
@@ -125,22 +128,22 @@ def _survivors(rng: Random, changes: Sequence[_T]) -> Sequence[_T]:
             return [change for change in changes if rng.random() < 0.5]
 
 
-def _torn(rng: Random, change: _Change) -> _Change:
+def _torn(rng: Random, change: _Change) -> Sequence[_Change]:
     """The change, or what became of it: half of a write, some sectors, or its length alone."""
     if isinstance(change, _Truncate) or rng.random() < 0.5:
-        return change
-    data = bytearray(change.data)
+        return [change]
+    position, data = change.position, change.data
+    grown = _Write(position + len(data), b"")
     match rng.randrange(3):
         case 0:
-            del data[rng.randint(0, len(data)) :]
+            return [_Write(position, data[: rng.randint(0, len(data))])]
         case 1:
-            data[:] = bytes(len(data))
+            return [grown]
         case _:
-            for start in range(0, len(data), _SECTOR_BYTES):
-                if rng.random() < 0.5:
-                    end = min(start + _SECTOR_BYTES, len(data))
-                    data[start:end] = bytes(end - start)
-    return _Write(change.position, bytes(data))
+            first = -position % _SECTOR_BYTES
+            cuts = [0, *range(first or _SECTOR_BYTES, len(data), _SECTOR_BYTES), len(data)]
+            sectors = [_Write(position + at, data[at:end]) for at, end in pairwise(cuts)]
+            return [grown, *(sector for sector in sectors if rng.random() < 0.5)]
 
 
 class MemoryFile:
@@ -166,6 +169,9 @@ class MemoryFile:
             self._inode.modified_ms = self._files.now_ms
         if fitting < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
+
+    def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
+        self.pwrite(b"".join(parts), position)
 
     def truncate(self, size_bytes: int) -> None:
         self._inode.change(_Truncate(size_bytes))

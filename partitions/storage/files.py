@@ -15,7 +15,7 @@ hold on to a file that has meanwhile been evicted from a cache, or removed.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from tidemark.protocol.errors import StorageError
@@ -23,6 +23,8 @@ from tidemark.protocol.types import BytesLike
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 """Ends the name of a file that is being written and will be renamed; a leftover is removed."""
+_PARTS_MAX: Final = 1024
+"""As many as one call takes (`IOV_MAX`)."""
 
 
 class File(Protocol):
@@ -38,6 +40,10 @@ class File(Protocol):
 
     def pwrite(self, data: BytesLike, position: int) -> None:
         """Write all of `data`. When it raises `OSError`, any part of it may have been written."""
+        ...
+
+    def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
+        """Write all of `parts`, one behind the other, without joining them; else like `pwrite`."""
         ...
 
     def truncate(self, size_bytes: int) -> None: ...
@@ -134,6 +140,15 @@ class OsFile:
             # Short: the disk is about to be full, and the next call says so.
             rest = memoryview(data)[written:]
             written += os.pwrite(self._descriptor, rest, position + written)
+
+    def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
+        for first in range(0, len(parts), _PARTS_MAX):
+            some = parts[first : first + _PARTS_MAX]
+            length = sum(map(len, some))
+            written = os.pwritev(self._descriptor, some, position)
+            if written != length:
+                self.pwrite(memoryview(b"".join(some))[written:], position + written)
+            position += length
 
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self._descriptor, size_bytes)

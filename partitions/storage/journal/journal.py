@@ -1,0 +1,291 @@
+"""Writing the journal: blocks over files that are used again and again.
+
+`write` and `sync` are for one thread, the writer's. The files are few and of one size; one that is
+written over for the second time costs half of what a growing one does to sync, and the first is
+there before the first record comes. When half of them are full, somebody else has to bring
+`state.db` and the segments up to a mark (`needs_checkpoint`); then those before the mark are free.
+If that takes its time there are more files for a while: the writer does not wait.
+"""
+
+import contextlib
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from tidemark.partitions.storage.files import File, Files
+from tidemark.partitions.storage.journal.blocks import (
+    FIRST_LSN,
+    PAGE_BYTES,
+    Lsn,
+    block_bytes,
+    encode,
+    pages_of,
+)
+from tidemark.partitions.storage.journal.names import journal_files, journal_name
+from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.protocol.errors import StorageError
+
+FILE_BYTES: Final = 16 * 1024 * 1024
+FILES_MAX: Final = 8
+_PREWRITE_BYTES: Final = 1024 * 1024
+_ZERO_PAGE: Final = bytes(PAGE_BYTES)
+
+
+class JournalStart(NamedTuple):
+    """Where a journal goes on after a redo."""
+
+    owner: UUID
+    lsn: Lsn
+
+
+@dataclass(slots=True, eq=False)
+class _JournalFile:
+    path: str
+    file: File
+    page: int = 0
+    """Where the next block would be."""
+    end: Lsn = FIRST_LSN
+    """All blocks in it are before this."""
+    is_new: bool = False
+    """Its name may not be on the disk."""
+
+
+class Journal:
+    """The journal of one data directory, being written.
+
+    After a failure nothing is written any more: nothing is known about the disk.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        path: str,
+        start: JournalStart,
+        there: Sequence[_JournalFile],
+        *,
+        file_bytes: int,
+        files_max: int,
+    ) -> None:
+        """For `open`. None of the files that are there is needed any more; at least one is."""
+        self._files = files
+        self._path = path
+        self._owner = start.owner
+        self._file_pages = file_bytes // PAGE_BYTES
+        self._files_max = files_max
+        self._next = start.lsn
+        self._synced = start.lsn
+        self._lock = Lock()
+        """Of the two lists; the rest is the writer thread's."""
+        self._free = list(there)
+        self._full: list[_JournalFile] = []
+        self._unsynced: list[_JournalFile] = []
+        self._active = self._take_file()
+        self._failure: OSError | None = None
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        path: str,
+        start: JournalStart,
+        *,
+        file_bytes: int = FILE_BYTES,
+        files_max: int = FILES_MAX,
+    ) -> "Journal":
+        """Begin anew behind all that a `redo` has taken care of. Blocking.
+
+        Files that are there are written over; if there is none, the first is written once, so
+        that it has its size. Raises `StorageError` if there is no room for it.
+        """
+        assert file_bytes % PAGE_BYTES == 0
+        assert file_bytes >= 2 * PAGE_BYTES
+        try:
+            if not files.exists(path):
+                files.make_directory(path)
+                files.sync_directory(path.rpartition("/")[0])
+            names = journal_files(files, path)
+            for surplus in names[files_max:]:
+                files.remove(f"{path}/{surplus}")
+            there = [
+                _JournalFile(f"{path}/{name}", files.open(f"{path}/{name}"))
+                for name in names[:files_max]
+            ]
+            first = there[0] if there else _create(files, f"{path}/{journal_name(0)}")
+            if first.file.size() < file_bytes:
+                _prewrite(first.file, file_bytes)
+                first.file.sync()
+            # Also for names that a process made which did not live to sync them.
+            files.sync_directory(path)
+            first.is_new = False
+        except OSError as error:
+            raise StorageError(
+                f"{path}: the journal needs {file_bytes} bytes to begin with: "
+                f"{error.strerror or error}"
+            ) from error
+        return cls(files, path, start, there or [first], file_bytes=file_bytes, files_max=files_max)
+
+    @property
+    def needs_checkpoint(self) -> bool:
+        """Whether half of the files wait to be free again. Any thread may ask."""
+        return len(self._full) >= max(1, self._files_max // 2)
+
+    @property
+    def next_lsn(self) -> Lsn:
+        """Where the next block will be. Any thread may ask."""
+        return self._next
+
+    def write(self, records: Sequence[JournalRecord]) -> Lsn:
+        """Write records in one block, or a few if they are more than a file holds. Blocking.
+
+        Returns where the next block will be. They are durable after a `sync`. When the disk is
+        full it raises `OSError` (`ENOSPC`), nothing was written, and it may be tried again; any
+        other `OSError` is final.
+        """
+        self._refuse_after_failure()
+        for some in _split(records, self._file_pages * PAGE_BYTES):
+            self._write_block(some)
+        return self._next
+
+    def _write_block(self, records: Sequence[JournalRecord]) -> None:
+        pages = pages_of(block_bytes(records))
+        try:
+            if self._active.page and self._active.page + pages > self._file_pages:
+                self._roll()
+            active = self._active
+            parts = encode(self._owner, self._next, self._synced, records)
+            try:
+                active.file.pwritev(parts, active.page * PAGE_BYTES)
+            except OSError as error:
+                if error.errno == errno.ENOSPC and active.page * PAGE_BYTES < active.file.size():
+                    # A header whose payload is missing must not be met where the next try,
+                    # which may go to another file, will have put its own.
+                    active.file.pwrite(_ZERO_PAGE, active.page * PAGE_BYTES)
+                raise
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                self._failure = error
+            raise
+        active.page += pages
+        active.end = self._next = Lsn(self._next + pages)
+        if active not in self._unsynced:
+            self._unsynced.append(active)
+
+    def _roll(self) -> None:
+        """Go on in another file."""
+        active = self._take_file()
+        with self._lock:
+            self._full.append(self._active)
+        self._active = active
+
+    def _take_file(self) -> _JournalFile:
+        """A file that is not needed, or a new one, which grows as it is written."""
+        with self._lock:
+            if self._free:
+                taken = self._free.pop(0)
+            else:
+                taken = _create(self._files, self._unused_path())
+        taken.page = 0
+        return taken
+
+    def _unused_path(self) -> str:
+        used = {file.path for file in (*self._full, self._active)}
+        numbers = range(len(used) + 1)
+        return next(p for n in numbers if (p := f"{self._path}/{journal_name(n)}") not in used)
+
+    def sync(self) -> None:
+        """Block until all that was written is on the disk. An `OSError` is final."""
+        self._refuse_after_failure()
+        if not self._unsynced:
+            return
+        try:
+            for file in self._unsynced:
+                file.file.sync()
+            if any(file.is_new for file in self._unsynced):
+                self._files.sync_directory(self._path)
+                for file in self._unsynced:
+                    file.is_new = False
+        except OSError as error:
+            self._failure = error
+            raise
+        self._unsynced = []
+        self._synced = self._next
+        self._note_synced()
+
+    def _note_synced(self) -> None:
+        """Say on the next page that all before is durable; the next block, which says it too,
+        is written over it.
+
+        It is not synced. But where it is found, a bad block before it is no torn tail, though no
+        block may ever have followed.
+        """
+        active = self._active
+        if active.page < self._file_pages:
+            note = encode(self._owner, self._next, self._synced, [])
+            # Nothing depends on it. What is wrong with the disk, the next block will tell.
+            with contextlib.suppress(OSError):
+                active.file.pwritev(note, active.page * PAGE_BYTES)
+
+    def begin_checkpoint(self) -> Lsn:
+        """The mark: all records written so far are before it. Any thread may call it.
+
+        What they changed is to be captured after this call, and is to be durable, in the segments
+        and in `state.db`, before the mark is given to `checkpointed`.
+        """
+        return self._next
+
+    def checkpointed(self, mark: Lsn) -> None:
+        """Nothing before `mark` is needed any more. Any thread may call it."""
+        with self._lock:
+            done = [file for file in self._full if file.end <= mark]
+            self._full = [file for file in self._full if file.end > mark]
+            room = max(0, self._files_max - len(self._full) - len(self._free) - 1)
+            kept, surplus = done[:room], done[room:]
+            for file in kept:
+                if file.file.size() > self._file_pages * PAGE_BYTES:
+                    file.file.truncate(self._file_pages * PAGE_BYTES)
+            self._free += kept
+            for file in surplus:
+                self._files.remove(file.path)
+
+    def close(self) -> None:
+        """Nothing is written: what counts is synced."""
+        self._free, self._full, self._unsynced = [], [], []
+
+    def _refuse_after_failure(self) -> None:
+        if self._failure is not None:
+            raise StorageError(
+                f"{self._path}: the journal could not be written ({self._failure}); nothing is "
+                "known about the disk since. Start the broker again"
+            )
+
+
+def _split(records: Sequence[JournalRecord], bytes_max: int) -> Iterator[Sequence[JournalRecord]]:
+    """In order, and each no longer than a file; but a record is never parted."""
+    if block_bytes(records) <= bytes_max:
+        if records:
+            yield records
+        return
+    some: list[JournalRecord] = []
+    size_bytes = 0
+    for record in records:
+        length = block_bytes([record])
+        if some and size_bytes + length > bytes_max:
+            yield some
+            some, size_bytes = [], 0
+        some.append(record)
+        size_bytes += length
+    yield some
+
+
+def _create(files: Files, path: str) -> _JournalFile:
+    return _JournalFile(path, files.create(path), is_new=True)
+
+
+def _prewrite(file: File, size_bytes: int) -> None:
+    """Give a file its blocks on the disk: to write over them later changes no metadata."""
+    zeros = bytes(min(_PREWRITE_BYTES, size_bytes))
+    for position in range(file.size(), size_bytes, len(zeros)):
+        file.pwrite(zeros[: size_bytes - position], position)

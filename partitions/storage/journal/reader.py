@@ -1,0 +1,171 @@
+"""Reading the journal back: the chain of blocks, where it ends, and whether it should have.
+
+A crash may leave anything behind the last sync: blocks torn, missing, or there though one before
+them is not. All of that is a *torn tail*, and is not part of the journal. Each block says up to
+where the journal was on the disk when it was written. So a bad block that some other block
+vouches for is no torn tail but *damage*, and records that were promised to be durable may be gone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from crc32c import crc32c
+
+from tidemark.partitions.storage.files import File, Files
+from tidemark.partitions.storage.journal.blocks import (
+    MAGIC,
+    PAGE_BYTES,
+    Header,
+    Lsn,
+    decode_header,
+    decode_table,
+    is_sound,
+    table_end,
+)
+from tidemark.partitions.storage.journal.names import journal_files
+from tidemark.partitions.storage.journal.records import RecordKind
+from tidemark.partitions.storage.state_db import PartitionKey
+
+_CHUNK_BYTES: Final = 1024 * 1024
+
+
+class StoredRecord(NamedTuple):
+    """A record of the journal, whose payload is read when it is wanted."""
+
+    key: PartitionKey
+    kind: RecordKind
+    file: File
+    position: int
+    length: int
+    is_sound: bool
+    """Whether the payload is what was written. Where not, it was damaged after it was durable."""
+
+    def read(self) -> bytes:
+        return self.file.pread(self.length, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block whose header and table are sound."""
+
+    path: str
+    file: File
+    position: int
+    header: Header
+    head: bytes
+    """Header and table."""
+
+    @property
+    def end(self) -> Lsn:
+        return Lsn(self.header.lsn + self.header.pages)
+
+    def records(self) -> list[StoredRecord]:
+        data = self.file.pread(self.header.size_bytes, self.position)
+        view = memoryview(data)
+        return [
+            StoredRecord(
+                key,
+                kind,
+                self.file,
+                self.position + at,
+                length,
+                at + length <= len(data) and crc32c(view[at : at + length]) == crc,
+            )
+            for key, kind, at, length, crc in decode_table(self.header, self.head)
+        ]
+
+
+class ReadJournal:
+    """A journal as the last process left it. `records` gives what there is from `start` on."""
+
+    def __init__(self, files: Files, path: str, owner: UUID, start: Lsn) -> None:
+        """Find the blocks of all files. Blocking: every page is looked at."""
+        self._start = start
+        names = journal_files(files, path)
+        blocks = [
+            block
+            for name in names
+            for block in _blocks(f"{path}/{name}", files.open_reader(f"{path}/{name}"), owner)
+        ]
+        self.paths = [f"{path}/{name}" for name in names]
+        self.is_empty = not blocks
+        """Nothing of this directory's was ever found in it."""
+        self.synced_lsn = max((block.header.synced_lsn for block in blocks), default=start)
+        """All before was once on the disk."""
+        self.next_lsn = max((block.end for block in blocks), default=start)
+        """No block, whole or torn or of old, reaches up to here."""
+        self._by_lsn: dict[Lsn, list[_Block]] = {}
+        for block in blocks:
+            if block.header.record_count and block.header.lsn >= start:
+                self._by_lsn.setdefault(block.header.lsn, []).append(block)
+        self.block_count = 0
+        """Blocks read, when `records` is through; also the following."""
+        self.cut_bytes = 0
+        self.damage: list[str] = []
+        """A sentence for each place where something durable is not as it was."""
+        self.is_torn_apart = False
+        """A block is missing, and nobody knows whose records were in it."""
+
+    def records(self) -> Iterator[StoredRecord]:
+        """All records in order, those that are damaged too; not those of a torn tail."""
+        lsn = self._start
+        while True:
+            block, records = self._read(lsn)
+            is_whole = block is not None and all(record.is_sound for record in records)
+            if not is_whole and lsn >= self.synced_lsn:
+                break
+            if not is_whole:
+                self._note_damage(lsn, block, records)
+            if block is None:
+                lsn = min(found for found in (*self._by_lsn, self.synced_lsn) if found > lsn)
+                continue
+            self.block_count += 1
+            yield from records
+            lsn = block.end
+        tail = [blocks[0] for found, blocks in self._by_lsn.items() if found >= lsn]
+        self.cut_bytes = sum(block.header.size_bytes for block in tail)
+
+    def _read(self, lsn: Lsn) -> tuple[_Block | None, Sequence[StoredRecord]]:
+        """The block at `lsn`: the whole one, if a write that failed was repeated elsewhere."""
+        found: tuple[_Block | None, Sequence[StoredRecord]] = (None, ())
+        for block in self._by_lsn.get(lsn, ()):
+            found = block, block.records()
+            if all(record.is_sound for record in found[1]):
+                break
+        return found
+
+    def _note_damage(self, lsn: Lsn, block: _Block | None, records: Sequence[StoredRecord]) -> None:
+        if block is None:
+            self.is_torn_apart = True
+            self.damage.append(
+                f"block {lsn} is not there, though it was synced: the journal was, up to block "
+                f"{self.synced_lsn}"
+            )
+            return
+        for record in records:
+            if not record.is_sound:
+                self.damage.append(f"{block.path} is corrupt at byte {record.position}")
+
+
+def _blocks(path: str, file: File, owner: UUID) -> Iterator[_Block]:
+    """All blocks in a file, of whatever age, whose header and table are sound."""
+    for chunk_position in range(0, file.size(), _CHUNK_BYTES):
+        chunk = file.pread(_CHUNK_BYTES, chunk_position)
+        for at in range(0, len(chunk), PAGE_BYTES):
+            if chunk[at : at + len(MAGIC)] == MAGIC:
+                block = _block_at(path, file, chunk_position + at, owner)
+                if block is not None:
+                    yield block
+
+
+def _block_at(path: str, file: File, position: int, owner: UUID) -> _Block | None:
+    found = decode_header(owner, file.pread(PAGE_BYTES, position))
+    if found is None:
+        return None
+    header, crc = found
+    if position + table_end(header) > file.size():
+        return None
+    head = file.pread(table_end(header), position)
+    return _Block(path, file, position, header, head) if is_sound(crc, head) else None

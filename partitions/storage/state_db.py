@@ -1,13 +1,18 @@
-"""What is small and must be exact: identity, leader epochs, log starts, recovery points, metadata.
+"""What is small and must be exact: identity, votes, leader epochs, log starts, recovery points.
 
 One SQLite file for the whole data directory, in WAL mode with `synchronous=FULL`: what a method has
 returned from is on the disk. A thousand partitions are one transaction, not a thousand syncs.
 
+It is the journal's checkpoint: as of `journal_start`, it holds what the journal says about each
+partition, and it is written only once the journal that says so is durable.
+
 | table       | holds |
 |-------------|-------|
-| `meta`      | cluster id, node id, incarnation, by name |
-| `epoch`     | per partition: each leader epoch and the offset at which it began |
-| `partition` | per partition: log start, recovery point |
+| `meta`      | by name: ids of cluster, node and directory, incarnation, boot id, clean stop, |
+|             | journal start |
+| `partition` | per partition: its directory, log start, recovery point, vote, condition |
+| `epoch`     | per partition: each leader epoch, where it began, its leader and voters |
+| `group_snapshot` | per partition that is a state machine's log: its state at one position |
 | `command`   | the cluster's metadata commands behind the snapshot, by version |
 | `snapshot`  | the cluster's metadata at one version |
 
@@ -17,31 +22,26 @@ The schema's version is SQLite's `user_version`; `application_id` says that the 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
 from threading import RLock
 from typing import Final, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.storage.state_schema import prepare
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
 
-SCHEMA_VERSION: Final = 1
-APPLICATION_ID: Final = 0x74_69_64_65  # "tide"
-
-_SCHEMA: Final = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE epoch (
-    topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
-    start_offset INTEGER NOT NULL,
-    PRIMARY KEY (topic_id, partition, epoch)
-) WITHOUT ROWID;
-CREATE TABLE partition (
-    topic_id BLOB NOT NULL, partition INTEGER NOT NULL,
-    log_start INTEGER NOT NULL DEFAULT 0, recovery_point INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (topic_id, partition)
-) WITHOUT ROWID;
-CREATE TABLE command (version INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE snapshot (version INTEGER NOT NULL, data BLOB NOT NULL);
-"""
+_DIRECTORY_ID: Final = "directory_id"
+_INCARNATION: Final = "incarnation"
+_BOOT_ID: Final = "boot_id"
+_CLEAN_STOP: Final = "clean_stop"
+_JOURNAL_START: Final = "journal_start"
+_ZERO: Final = Offset(0)
+NO_VOTE: Final = HardState(NO_EPOCH, None)
+"""Of a replica that has heard of no epoch yet."""
 
 
 class PartitionKey(NamedTuple):
@@ -58,6 +58,51 @@ class EpochRow(NamedTuple):
     start_offset: Offset
 
 
+class Condition(IntEnum):
+    """Whether a replica holds all that it has promised to hold. One that does not neither votes
+    nor counts until it holds what its leader had committed."""
+
+    CLEAN = 0
+    UNCLEAN = 1
+    """The end of its log may be gone: it was in the page cache only when the power failed."""
+    DAMAGED = 2
+    """Something that was on the disk is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """All that is recorded of one partition."""
+
+    key: PartitionKey
+    name: str
+    """Of its directory; empty if an older release has recorded it."""
+    log_start: Offset = _ZERO
+    recovery_point: Offset = _ZERO
+    hard_state: HardState = NO_VOTE
+    epochs: tuple[EpochStart, ...] = ()
+    """Ascending."""
+    condition: Condition = Condition.CLEAN
+    is_journaled: bool = True
+    """Whether its batches are in the journal (`flush=commit`), and not in the page cache alone."""
+
+
+class GroupSnapshot(NamedTuple):
+    """A state machine's state after all entries of its log up to a position."""
+
+    position: Position
+    data: bytes
+
+
+class Run(NamedTuple):
+    """What is known at the beginning of one run of a broker."""
+
+    directory_id: UUID
+    incarnation: int
+    """Counts the runs of this data directory, from 1."""
+    is_cache_lost: bool
+    """Whether what was not synced may be gone: another boot, and no clean stop before it."""
+
+
 class Command(NamedTuple):
     """A change of the cluster's metadata; `version` is the state's after it."""
 
@@ -72,22 +117,28 @@ class StateDb:
     `StorageError` when the file cannot be read or written; nothing was changed then.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str, new_id: UUID | None) -> None:
         """For `open`."""
         self._connection = connection
         self._path = path
         self._lock = RLock()
+        if self.meta(_DIRECTORY_ID) is None:
+            self.set_meta(_DIRECTORY_ID, str(new_id or uuid4()))
 
     @classmethod
-    def open(cls, path: str) -> "StateDb":
-        """Open the file, or make it. Raises `StorageError` for a file that is not a sound one."""
+    def open(cls, path: str, *, new_id: UUID | None = None) -> "StateDb":
+        """Open the file, or make it. Raises `StorageError` for a file that is not a sound one.
+
+        `new_id` is given to a directory that has none yet; a random one by default.
+        """
         try:
             # No implicit transactions: they are begun and ended in one place, below.
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise StorageError(f"{path}: {error}") from error
         try:
-            _prepare(connection, path)
+            prepare(connection, path)
+            return cls(connection, path, new_id)
         except sqlite3.Error as error:
             connection.close()
             raise StorageError(
@@ -97,7 +148,6 @@ class StateDb:
         except StorageError:
             connection.close()
             raise
-        return cls(connection, path)
 
     def close(self) -> None:
         with self._lock:
@@ -132,6 +182,119 @@ class StateDb:
         with self.transaction() as connection:
             connection.execute("REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    @property
+    def directory_id(self) -> UUID:
+        """Made with the file: whoever has lost it is another replica."""
+        stored = self.meta(_DIRECTORY_ID)
+        assert stored is not None
+        return UUID(stored)
+
+    def begin_run(self, boot_id: str) -> Run:
+        """To be called once, before anything else. `boot_id` is the machine's since it booted.
+
+        If the page cache may have been lost since the last run, partitions that rely on it are
+        unclean from now on.
+        """
+        with self.transaction() as connection:
+            last_boot, was_clean = self.meta(_BOOT_ID), self.meta(_CLEAN_STOP) == "1"
+            is_cache_lost = last_boot not in (None, boot_id) and not was_clean
+            incarnation = int(self.meta(_INCARNATION) or 0) + 1
+            self.set_meta(_INCARNATION, str(incarnation))
+            self.set_meta(_BOOT_ID, boot_id)
+            self.set_meta(_CLEAN_STOP, "0")
+            if is_cache_lost:
+                connection.execute(
+                    "UPDATE partition SET condition = ? WHERE condition = ? AND NOT is_journaled",
+                    (Condition.UNCLEAN, Condition.CLEAN),
+                )
+            return Run(self.directory_id, incarnation, is_cache_lost)
+
+    def end_run(self) -> None:
+        """Everything is synced and recorded, and nothing follows."""
+        self.set_meta(_CLEAN_STOP, "1")
+
+    @property
+    def journal_start(self) -> int | None:
+        """The journal's records from this lsn on are not in here; `None`: there was no journal."""
+        stored = self.meta(_JOURNAL_START)
+        return None if stored is None else int(stored)
+
+    # Partitions
+
+    def partition_states(self) -> dict[PartitionKey, PartitionState]:
+        """All there is, by partition."""
+        with self.transaction() as connection:
+            epochs: dict[PartitionKey, list[EpochStart]] = {}
+            for topic_id, partition, *row in connection.execute(
+                "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing"
+                " FROM epoch ORDER BY topic_id, partition, epoch"
+            ):
+                key = PartitionKey(UUID(bytes=topic_id), partition)
+                epochs.setdefault(key, []).append(_epoch_start(*row))
+            rows = connection.execute(
+                "SELECT topic_id, partition, name, log_start, recovery_point, vote_epoch,"
+                " voted_for, condition, is_journaled FROM partition"
+            )
+            states = (_partition_state(epochs, *row) for row in rows)
+            return {state.key: state for state in states}
+
+    def save(self, states: Iterable[PartitionState], *, journal_start: int | None = None) -> None:
+        """Record partitions as they are now, new ones too.
+
+        A checkpoint passes its mark: the journal's records before it are no longer needed. What
+        is recorded must be durable in the journal and in the segments.
+        """
+        states = list(states)
+        with self.transaction() as connection:
+            connection.executemany(
+                "REPLACE INTO partition (topic_id, partition, name, log_start, recovery_point,"
+                " vote_epoch, voted_for, condition, is_journaled)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                map(_partition_row, states),
+            )
+            connection.executemany(
+                "DELETE FROM epoch WHERE topic_id = ? AND partition = ?",
+                (_key_row(state.key) for state in states),
+            )
+            connection.executemany(
+                "INSERT INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (_epoch_row(state.key, start) for state in states for start in state.epochs),
+            )
+            if journal_start is not None:
+                self.set_meta(_JOURNAL_START, str(journal_start))
+
+    def set_conditions(self, conditions: Mapping[PartitionKey, Condition]) -> None:
+        with self.transaction() as connection:
+            connection.executemany(
+                "UPDATE partition SET condition = ? WHERE topic_id = ? AND partition = ?",
+                ((condition, *_key_row(key)) for key, condition in conditions.items()),
+            )
+
+    def forget_partitions(self, keys: Iterable[PartitionKey]) -> None:
+        """Remove all there is about partitions that were deleted."""
+        with self.transaction() as connection:
+            for key in keys:
+                for table in ("epoch", "partition", "group_snapshot"):
+                    _delete(connection, table, key)
+
+    def group_snapshot(self, key: PartitionKey) -> GroupSnapshot | None:
+        """The state of the state machine whose log this is, at or below the log's start."""
+        with self.transaction() as connection:
+            row = connection.execute(
+                "SELECT epoch, end_offset, data FROM group_snapshot"
+                " WHERE topic_id = ? AND partition = ?",
+                _key_row(key),
+            ).fetchone()
+        return None if row is None else GroupSnapshot(Position(row[0], row[1]), row[2])
+
+    def save_group_snapshot(self, key: PartitionKey, snapshot: GroupSnapshot) -> None:
+        """Record a state, before the log start moves up to its position."""
+        with self.transaction() as connection:
+            connection.execute(
+                "REPLACE INTO group_snapshot VALUES (?, ?, ?, ?, ?)",
+                (*_key_row(key), *snapshot.position, snapshot.data),
+            )
+
     # Leader epochs
 
     def epochs(self) -> dict[PartitionKey, list[EpochRow]]:
@@ -150,8 +313,8 @@ class StateDb:
         """Record epochs before they are used. One that is there already is refused."""
         with self.transaction() as connection:
             connection.executemany(
-                "INSERT INTO epoch VALUES (?, ?, ?, ?)",
-                ((key.topic_id.bytes, key.partition, *row) for key, row in rows),
+                "INSERT INTO epoch (topic_id, partition, epoch, start_offset) VALUES (?, ?, ?, ?)",
+                ((*_key_row(key), *row) for key, row in rows),
             )
 
     def replace_epochs(self, key: PartitionKey, rows: Iterable[EpochRow]) -> None:
@@ -175,13 +338,6 @@ class StateDb:
         """Record up to where logs are on the disk; never more than a sync has said."""
         self._set_offsets("recovery_point", points)
 
-    def forget_partitions(self, keys: Iterable[PartitionKey]) -> None:
-        """Remove all there is about partitions that were deleted."""
-        with self.transaction() as connection:
-            for key in keys:
-                _delete(connection, "epoch", key)
-                _delete(connection, "partition", key)
-
     def _offsets(self, column: str) -> dict[PartitionKey, Offset]:
         with self.transaction() as connection:
             rows = connection.execute(f"SELECT topic_id, partition, {column} FROM partition")
@@ -192,7 +348,7 @@ class StateDb:
             connection.executemany(
                 f"INSERT INTO partition (topic_id, partition, {column}) VALUES (?, ?, ?)"
                 f" ON CONFLICT DO UPDATE SET {column} = excluded.{column}",
-                ((key.topic_id.bytes, key.partition, offset) for key, offset in offsets.items()),
+                ((*_key_row(key), offset) for key, offset in offsets.items()),
             )
 
     # The cluster's metadata
@@ -222,37 +378,68 @@ class StateDb:
             connection.execute("DELETE FROM command WHERE version <= ?", (snapshot.version,))
 
 
+def _key_row(key: PartitionKey) -> tuple[bytes, int]:
+    return key.topic_id.bytes, key.partition
+
+
 def _delete(connection: sqlite3.Connection, table: str, key: PartitionKey) -> None:
-    connection.execute(
-        f"DELETE FROM {table} WHERE topic_id = ? AND partition = ?",
-        (key.topic_id.bytes, key.partition),
+    connection.execute(f"DELETE FROM {table} WHERE topic_id = ? AND partition = ?", _key_row(key))
+
+
+def _partition_row(state: PartitionState) -> tuple[bytes | int | str | None, ...]:
+    return (
+        *_key_row(state.key),
+        state.name,
+        state.log_start,
+        state.recovery_point,
+        state.hard_state.epoch,
+        state.hard_state.voted_for,
+        state.condition,
+        state.is_journaled,
     )
 
 
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    """Check that the file is ours and whole, or make it so if it is new."""
-    is_empty = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    application_id = _pragma(connection, "application_id")
-    version = _pragma(connection, "user_version")
-    if not is_empty and application_id != APPLICATION_ID:
-        raise StorageError(f"{path} is a database, but not one of Tidemark's")
-    if version > SCHEMA_VERSION:
-        raise StorageError(
-            f"{path} has format {version}, and this release reads {SCHEMA_VERSION}: "
-            "a newer Tidemark has written it"
-        )
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    if is_empty:
-        # One transaction: a crash leaves an empty file or a complete schema.
-        connection.executescript(
-            f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
-            f" PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-        )
-    elif (damage := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-        in_one_line = " ".join(damage.split())
-        raise StorageError(f"{path} is damaged: {in_one_line}. Restore it from a copy")
+def _partition_state(
+    epochs: Mapping[PartitionKey, Iterable[EpochStart]],
+    topic_id: bytes,
+    partition: int,
+    name: str,
+    log_start: Offset,
+    recovery_point: Offset,
+    vote_epoch: Epoch,
+    voted_for: NodeId | None,
+    condition: int,
+    is_journaled: int,
+) -> PartitionState:
+    key = PartitionKey(UUID(bytes=topic_id), partition)
+    return PartitionState(
+        key=key,
+        name=name,
+        log_start=log_start,
+        recovery_point=recovery_point,
+        hard_state=HardState(vote_epoch, voted_for),
+        epochs=tuple(epochs.get(key, ())),
+        condition=Condition(condition),
+        is_journaled=bool(is_journaled),
+    )
 
 
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+def _epoch_row(key: PartitionKey, start: EpochStart) -> tuple[bytes | int | str, ...]:
+    voters, outgoing = _as_text(start.config.voters), _as_text(start.config.outgoing)
+    return (*_key_row(key), start.epoch, start.start_offset, start.leader, voters, outgoing)
+
+
+def _epoch_start(
+    epoch: Epoch, start_offset: Offset, leader: NodeId, voters: str, outgoing: str
+) -> EpochStart:
+    config = Configuration(_from_text(voters), _from_text(outgoing))
+    return EpochStart(epoch, start_offset, leader, config)
+
+
+def _as_text(ids: Iterable[NodeId]) -> str:
+    """Node ids as somebody who opens the file with `sqlite3` would like to read them."""
+    return ",".join(map(str, ids))
+
+
+def _from_text(ids: str) -> tuple[NodeId, ...]:
+    return tuple(NodeId(int(node_id)) for node_id in ids.split(",") if node_id)

@@ -225,7 +225,7 @@ MUTATIONS = (
     # The data directory
     _rule(
         "state.db syncs every commit",
-        "state_db.py",
+        "state_schema.py",
         old="PRAGMA synchronous = FULL",
         new="PRAGMA synchronous = NORMAL",
         killed_by="test_state_db.py::test_a_commit_is_synced",

@@ -1,0 +1,94 @@
+"""The tables of `state.db`, and how a file of an earlier release gets them."""
+
+import sqlite3
+from typing import Final
+
+from tidemark.protocol.errors import StorageError
+
+SCHEMA_VERSION: Final = 2
+APPLICATION_ID: Final = 0x74_69_64_65  # "tide"
+
+_SCHEMA: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE epoch (
+    topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    start_offset INTEGER NOT NULL,
+    leader INTEGER NOT NULL DEFAULT -1, voters TEXT NOT NULL DEFAULT '',
+    outgoing TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (topic_id, partition, epoch)
+) WITHOUT ROWID;
+CREATE TABLE partition (
+    topic_id BLOB NOT NULL, partition INTEGER NOT NULL,
+    log_start INTEGER NOT NULL DEFAULT 0, recovery_point INTEGER NOT NULL DEFAULT 0,
+    name TEXT NOT NULL DEFAULT '', vote_epoch INTEGER NOT NULL DEFAULT -1, voted_for INTEGER,
+    condition INTEGER NOT NULL DEFAULT 0, is_journaled INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (topic_id, partition)
+) WITHOUT ROWID;
+CREATE TABLE group_snapshot (
+    topic_id BLOB NOT NULL, partition INTEGER NOT NULL,
+    epoch INTEGER NOT NULL, end_offset INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (topic_id, partition)
+);
+CREATE TABLE command (version INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE snapshot (version INTEGER NOT NULL, data BLOB NOT NULL);
+"""
+
+# One broker led all epochs and was the only voter.
+_FROM_1: Final = """
+ALTER TABLE epoch ADD COLUMN leader INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE epoch ADD COLUMN voters TEXT NOT NULL DEFAULT '';
+ALTER TABLE epoch ADD COLUMN outgoing TEXT NOT NULL DEFAULT '';
+UPDATE epoch SET leader = meta.value, voters = meta.value FROM meta WHERE meta.name = 'node_id';
+ALTER TABLE partition ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE partition ADD COLUMN vote_epoch INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE partition ADD COLUMN voted_for INTEGER;
+ALTER TABLE partition ADD COLUMN condition INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE partition ADD COLUMN is_journaled INTEGER NOT NULL DEFAULT 1;
+INSERT INTO partition (topic_id, partition) SELECT DISTINCT topic_id, partition FROM epoch
+    WHERE true ON CONFLICT DO NOTHING;
+UPDATE partition SET voted_for = (SELECT value FROM meta WHERE name = 'node_id'),
+    vote_epoch = (SELECT coalesce(max(epoch), -1) FROM epoch
+        WHERE epoch.topic_id = partition.topic_id AND epoch.partition = partition.partition);
+CREATE TABLE group_snapshot (
+    topic_id BLOB NOT NULL, partition INTEGER NOT NULL,
+    epoch INTEGER NOT NULL, end_offset INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (topic_id, partition)
+);
+"""
+
+
+def prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Check that the file is ours and whole, or make it so if it is new or older.
+
+    Raises `StorageError`, or SQLite's own errors, for a file that cannot be used.
+    """
+    is_empty = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    application_id = _pragma(connection, "application_id")
+    version = _pragma(connection, "user_version")
+    if not is_empty and application_id != APPLICATION_ID:
+        raise StorageError(f"{path} is a database, but not one of Tidemark's")
+    if version > SCHEMA_VERSION:
+        raise StorageError(
+            f"{path} has format {version}, and this release reads {SCHEMA_VERSION}: "
+            "a newer Tidemark has written it"
+        )
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    if is_empty:
+        _change(connection, f"{_SCHEMA} PRAGMA application_id = {APPLICATION_ID};")
+        return
+    damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if damage != "ok":
+        in_one_line = " ".join(damage.split())
+        raise StorageError(f"{path} is damaged: {in_one_line}. Restore it from a copy")
+    if version < SCHEMA_VERSION:
+        _change(connection, _FROM_1)
+
+
+def _change(connection: sqlite3.Connection, script: str) -> None:
+    """In one transaction: a crash leaves what was there, or the complete schema."""
+    connection.executescript(f"BEGIN; {script} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

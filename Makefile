@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench chaos lock clean
 help: ## What this file can do
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
@@ -34,6 +34,9 @@ format: $(READY) ## Put the format right
 
 bench: $(READY) ## The benchmarks, with this machine's own limits beside them
 	$(BIN)/python -m benchmarks
+
+chaos: $(READY) ## Three real brokers, real faults, and a judge; CHAOS_OPTIONS="--minutes 30"
+	$(BIN)/python -m tests.chaos $(CHAOS_OPTIONS)
 
 lock: ## Pin the dependencies anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header \

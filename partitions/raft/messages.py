@@ -54,6 +54,8 @@ class AppendRequest:
     entries: tuple[Entry, ...]
     committed: Position
     """The leader's; the follower's is this, as far as it has verified its own log."""
+    clean_at: Position | None = None
+    """To a follower that is not clean: it is, once it holds this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,10 @@ class AppendResponse:
     epoch: Epoch
     prev: Position
     match: Position | None
-    """The last entry of the request, durable here; `None` if the logs part before `prev`."""
+    """Up to here the logs are the same, and durable here; `None` if they part before `prev`.
+
+    It is the last entry of the request, or less where the follower had a part of a run already.
+    """
     conflict: Position | None = None
     """Then: the largest epoch here at or below `prev`'s, and where it ends here."""
     is_clean: bool = True

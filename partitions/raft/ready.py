@@ -31,12 +31,30 @@ class Leadership:
     leader: NodeId | None
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The leader's log parts from this one below what is committed: somebody has lost data.
+
+    The group has stopped for good, and cuts nothing.
+    """
+
+    logs_part_at: Position
+    committed: Position
+
+    def __str__(self) -> str:
+        return f"would have to cut to {self.logs_part_at}, but {self.committed} is committed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What has come of the events since the last one."""
+    """What has come of the events since the last one, or a part of it: take until there is none."""
 
     token: int = 0
-    """Grows with each `Ready` that has something to make durable; 0 for one that has nothing."""
+    """Durable once everything that was to be written up to this `Ready` is.
+
+    Grows; 0 if nothing waits for it. A `Ready` may have a token and nothing to write: what an
+    answer in `send_after` promises was written earlier and is not durable yet.
+    """
     reset: ResetRequest | None = None
     truncate_to: Position | None = None
     entries: tuple[Entry, ...] = ()
@@ -50,3 +68,5 @@ class Ready:
     """If it changed."""
     is_serving: bool | None = None
     """If it changed: a leader serves clients once its own `EpochStart` is committed."""
+    failure: Failure | None = None
+    """If the group has stopped for good."""

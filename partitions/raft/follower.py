@@ -1,0 +1,172 @@
+"""A replica that takes entries from a leader, or waits for one. Learners are followers too."""
+
+from __future__ import annotations
+
+from bisect import insort
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.partitions.raft.marks import mark
+from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, ResetRequest
+from tidemark.protocol.types import Epoch, NodeId, Position
+
+if TYPE_CHECKING:
+    from tidemark.partitions.raft.group import Group
+
+
+class Follower:
+    """Appends what follows its log, and says where the logs part if they do.
+
+    Requests may overtake each other. Once its newest epoch is the leader's, its log is a part of
+    the leader's, so a request that begins beyond its end is early and not divergent: it is kept.
+    """
+
+    __slots__ = ("_clean_at", "_early", "_early_bytes")
+
+    def __init__(self) -> None:
+        self._early: list[AppendRequest] | None = None  # ascending by prev
+        self._early_bytes = 0
+        self._clean_at: Position | None = None
+
+    def append(self, group: Group, source: NodeId, request: AppendRequest) -> None:
+        """The request is of this epoch, from its leader."""
+        if request.clean_at is not None:
+            self._clean_at = request.clean_at
+        if not group.holds(request.prev):
+            self._refuse_or_keep(group, source, request)
+            return
+        self._take(group, source, request)
+        while self._early and group.failure is None and group.holds(self._early[0].prev):
+            mark("early_arrival_used")
+            request = self._early.pop(0)
+            self._early_bytes -= _bytes_of(request)
+            self._take(group, source, request)
+        self.become_clean(group)
+
+    def reset(self, group: Group, source: NodeId, request: ResetRequest) -> None:
+        """The request is of this epoch, from its leader."""
+        start = request.start
+        if group.holds(start):
+            mark("late_reset")  # camunda#6092: it would cut off what came after it
+        elif is_table_of(request):
+            self._early, self._early_bytes = None, 0
+            group.reset(request)
+        else:
+            mark("bad_reset")
+            return
+        group.answer(
+            source,
+            AppendResponse(group.epoch, start, start, None, group.is_clean),
+            holds=start,
+        )
+
+    def persisted(self, group: Group) -> None:
+        self.become_clean(group)
+
+    def become_clean(self, group: Group) -> None:
+        """It counts again once it holds all it can ever have acknowledged to this leader."""
+        clean_at = self._clean_at
+        if (
+            clean_at is not None
+            and not group.is_clean
+            and group.durable >= clean_at
+            and group.shape.contains(clean_at)
+        ):
+            mark("became_clean")
+            group.is_clean = True
+
+    def _refuse_or_keep(self, group: Group, source: NodeId, request: AppendRequest) -> None:
+        shape = group.shape
+        is_in_step = shape.last.epoch == group.epoch and group.is_clean
+        if is_in_step and request.prev > shape.last:
+            self._keep(group, request)
+            return
+        mark("logs_part")
+        conflict = shape.floor(request.prev.epoch)
+        group.answer(
+            source, AppendResponse(group.epoch, request.prev, None, conflict, group.is_clean)
+        )
+
+    def _keep(self, group: Group, request: AppendRequest) -> None:
+        """In order, and within the bound: the farthest go first, the leader sends them again."""
+        early = self._early = self._early or []
+        if any(request.prev == other.prev for other in early):
+            return
+        mark("early_arrival_kept")
+        insort(early, request, key=_prev_of)
+        self._early_bytes += _bytes_of(request)
+        while self._early_bytes > group.limits.early_bytes_max:
+            mark("early_arrival_dropped")
+            self._early_bytes -= _bytes_of(early.pop())
+
+    def _take(self, group: Group, source: NodeId, request: AppendRequest) -> None:
+        """The log holds `prev`: write what is new of the entries, and acknowledge."""
+        entries = request.entries
+        if not follow_each_other(request.prev, entries, group.epoch):
+            mark("bad_entries")
+            return
+        matched = request.prev
+        for index, entry in enumerate(entries):
+            if group.holds(entry.position):
+                matched = entry.position
+                continue
+            held = group.shape.floor(entry.epoch)
+            if isinstance(entry, Run) and held.epoch == entry.epoch and held > matched:
+                # The leader cut its runs otherwise this time, and a part of this one is here.
+                # Nobody can cut it without reading it: so let the leader begin behind that part.
+                mark("part_of_a_run_held")
+                matched = held
+                break
+            if matched < group.shape.last:
+                if matched < group.committed:
+                    group.fail(matched)
+                    return
+                group.truncate(matched)
+            group.write(entries[index:])
+            matched = entries[-1].position
+            break
+        last = group.shape.last
+        # Verified is what this request has compared, or all, if all is of this leader's epoch.
+        verified = last if last.epoch == group.epoch else matched
+        group.commit_to(min(request.committed, verified))
+        group.answer(
+            source,
+            AppendResponse(group.epoch, request.prev, matched, None, group.is_clean),
+            holds=matched,
+        )
+
+
+def is_table_of(request: ResetRequest) -> bool:
+    """Whether a reset's epochs are epochs, and its start lies in the last one."""
+    table, start = request.table, request.start
+    if not table:
+        return True
+    return all(
+        before.epoch < after.epoch and before.start_offset <= after.start_offset
+        for before, after in pairwise(table)
+    ) and (table[-1].epoch == start.epoch and table[-1].start_offset <= start.offset)
+
+
+def follow_each_other(prev: Position, entries: tuple[Entry, ...], epoch: Epoch) -> bool:
+    """Whether these entries can be in one log, after `prev`, in a leader's `epoch`."""
+    for entry in entries:
+        if isinstance(entry, EpochStart):
+            if not prev.epoch < entry.epoch <= epoch or entry.start_offset != prev.offset:
+                return False
+        elif (
+            entry.epoch != prev.epoch
+            or entry.base_offset != prev.offset
+            or entry.end_offset <= prev.offset
+        ):
+            return False
+        prev = entry.position
+    return True
+
+
+def _prev_of(request: AppendRequest) -> Position:
+    return request.prev
+
+
+def _bytes_of(request: AppendRequest) -> int:
+    return sum(len(entry.records) for entry in request.entries if isinstance(entry, Run)) + 64

@@ -1,0 +1,319 @@
+"""One replica of one group: events in, `Ready` out.
+
+The roles are classes of their own, and each holds only what dies with it. Who is a follower now and
+a leader later is this `Group`; what it holds all along is in `replica.py`. There is no timer here:
+whoever owns the group says when to campaign, when to look at the quorum and what to try again.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidemark.partitions.raft.candidate import Candidate, Plan, PreCandidate
+from tidemark.partitions.raft.epochs import LogShape
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.leader import Leader
+from tidemark.partitions.raft.marks import mark
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Ballot,
+    HandOver,
+    HardState,
+    Message,
+    PullRequest,
+    PullResponse,
+    ResetRequest,
+    VoteRequest,
+    VoteResponse,
+)
+from tidemark.partitions.raft.observer import Observer, answer_pull
+from tidemark.partitions.raft.ports import Limits, Peers, ReadEntries
+from tidemark.partitions.raft.progress import NodeProgress
+from tidemark.partitions.raft.ready import Outgoing, Ready
+from tidemark.partitions.raft.replica import NOWHERE, Replica
+from tidemark.partitions.raft.voting import answer_vote_request
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+
+__all__ = ["Group", "Limits", "NodeProgress", "Peers", "ReadEntries", "Role"]
+
+Role: TypeAlias = Follower | PreCandidate | Candidate | Leader | Observer
+
+
+class Group(Replica):
+    """A replica with its role. No event raises for what a peer says.
+
+    Drain it after events: `while group.has_ready: ready = group.take_ready()`.
+    """
+
+    __slots__ = ("role",)
+
+    def __init__(
+        self,
+        *,
+        node_id: NodeId,
+        shape: LogShape,
+        hard_state: HardState,
+        committed: Offset,
+        read: ReadEntries,
+        peers: Peers,
+        limits: Limits,
+        is_clean: bool = True,
+        may_vote: bool = True,
+    ) -> None:
+        super().__init__(
+            node_id=node_id,
+            shape=shape,
+            hard_state=hard_state,
+            committed=committed,
+            read=read,
+            peers=peers,
+            limits=limits,
+            is_clean=is_clean,
+            may_vote=may_vote,
+        )
+        self.role: Role = Follower()
+
+    @property
+    def is_voter(self) -> bool:
+        return self.node_id in self.config.members
+
+    @property
+    def successor(self) -> NodeId | None:
+        """To whom the lead is being handed over."""
+        return self.role.successor if isinstance(self.role, Leader) else None
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether it leads and means to go on: what is appended during a hand-over may be lost."""
+        return isinstance(self.role, Leader) and self.role.successor is None
+
+    @property
+    def has_in_flight(self) -> bool:
+        """Whether it waits for an answer of a live peer, and must be helped if none comes."""
+        match self.role:
+            case Leader() as leader:
+                return leader.has_in_flight(self)
+            case PreCandidate() | Candidate():
+                return True
+            case Observer() as observer:
+                return observer.is_waiting
+            case _:
+                return False
+
+    # Events
+
+    def campaign(self, *, is_migration: bool = False) -> None:
+        """Try to become leader; again while a candidate is a new attempt.
+
+        Nothing happens in a leader, and in a replica that has no vote.
+        """
+        if self.failure is not None or not self.may_vote or not self.is_voter:
+            return
+        if isinstance(self.role, Leader | Observer):
+            return
+        if is_migration:
+            self.stand(Ballot.MIGRATION)
+            return
+        self.leader = None
+        self.role = PreCandidate()
+        self.has_ready = True
+        self.role.start(self)
+
+    def receive(self, source: NodeId, message: Message) -> None:
+        """A message of another replica of this group."""
+        if self.failure is not None:
+            return
+        match message:
+            case AppendResponse():
+                if message.epoch > self.epoch:
+                    self.adopt(message.epoch)
+                elif message.epoch < self.epoch:
+                    mark("stale_answer")
+                elif isinstance(self.role, Leader):
+                    self.role.acknowledged(self, source, message)
+            case AppendRequest() | ResetRequest():
+                self._receive_entries(source, message)
+            case VoteRequest():
+                answer_vote_request(self, source, message)
+            case VoteResponse():
+                if message.granted:
+                    if isinstance(self.role, PreCandidate | Candidate):
+                        self.role.count(self, source, message)
+                elif message.epoch > self.epoch:
+                    self.adopt(message.epoch)
+            case HandOver():
+                if message.epoch == self.epoch and self.leader == source:
+                    self.campaign(is_migration=True)
+                else:
+                    mark("stale_hand_over")
+            case PullRequest():
+                answer_pull(self, source, message)
+            case PullResponse():
+                if isinstance(self.role, Observer):
+                    self.role.take(self, message)
+            case _:
+                assert_never(message)
+
+    def heard_leader(self, leader: NodeId, epoch: Epoch, committed: Position) -> None:
+        """A heartbeat says that this node leads, and how far its log is committed."""
+        if self.failure is not None or epoch < self.epoch or leader == self.node_id:
+            return
+        if epoch > self.epoch:
+            self.adopt(epoch)
+        if not self._accept_leader(leader):
+            return
+        if self.shape.last.epoch == epoch:  # then all of this log is in the leader's
+            self.commit_to(min(committed, self.shape.last))
+
+    def leader_lost(self) -> None:
+        """The leader's broker is dead, or has said that it no longer leads."""
+        if self.leader is not None and not self.is_leader:
+            self.follow(None)
+
+    def check_quorum(self) -> None:
+        """A leader that does not hear a majority of the voters gives up the lead.
+
+        Here too, what a leader has to finish and could not is tried again.
+        """
+        if isinstance(self.role, Leader):
+            self.role.check_quorum(self)
+
+    def peer_reset(self, node: NodeId) -> None:
+        """What is in flight to that node is lost, or no answer comes: begin again with it."""
+        if isinstance(self.role, Leader):
+            self.role.restart(self, node)
+
+    def appended(self, end_offset: Offset, *, is_durable: bool = False) -> None:
+        """Whole batches of this leader's epoch are written, up to there."""
+        assert isinstance(self.role, Leader)
+        self.role.appended(self, end_offset, is_durable=is_durable)
+
+    def persisted(self, token: int) -> None:
+        """What was to be written up to the `Ready` with this token is durable."""
+        self.note_durable(token)
+        if self.failure is None:
+            self.role.persisted(self)
+
+    def trim(self, start_offset: Offset) -> None:
+        """The log begins later now. Only what is committed can be given up."""
+        assert start_offset <= self.committed.offset
+        self.shape.trim(start_offset)
+
+    def add_learner(self, node: NodeId) -> None:
+        """Send that node the log; it has no vote. Nothing happens if this is not the leader."""
+        if isinstance(self.role, Leader):
+            self.role.add_learner(self, node)
+
+    def remove_learner(self, node: NodeId) -> None:
+        if isinstance(self.role, Leader):
+            self.role.remove_learner(self, node)
+
+    def change_config(self, voters: tuple[NodeId, ...]) -> None:
+        """Begin to go over to these voters, all of them caught up (Raft §6, at epoch starts).
+
+        Raises `RequestError` if this is not the leader, or a change may not begin. If another
+        replica becomes leader on the way, it finishes the change, or it was undone: the
+        configuration tells.
+        """
+        self._leader().change_config(self, voters)
+
+    def hand_over(self, to: NodeId) -> None:
+        """Make `to` the leader once it has everything. Raises `RequestError` if it cannot be."""
+        self._leader().hand_over(self, to)
+
+    def abort_hand_over(self) -> None:
+        """It takes too long: go on leading."""
+        if isinstance(self.role, Leader):
+            self.role.abort_hand_over()
+
+    def step_down(self) -> None:
+        """Stop leading, in favour of nobody."""
+        if isinstance(self.role, Leader):
+            self.follow(None)
+
+    def observe(self) -> None:
+        """From now on pull what is committed, without a vote."""
+        if not isinstance(self.role, Observer):
+            self.leader = None
+            self.role = Observer()
+            self.has_ready = True
+
+    def next_pull(self, parent: NodeId) -> Outgoing:
+        """What an observer asks that parent."""
+        assert isinstance(self.role, Observer)
+        return self.role.next_pull(self, parent)
+
+    # Answers
+
+    def held_by(self, count: int) -> Position:
+        """The highest position that so many voters hold durably, as the leader knows it."""
+        return self.role.held_by(self, count) if isinstance(self.role, Leader) else NOWHERE
+
+    def progress(self) -> tuple[NodeProgress, ...]:
+        """How far the others are, as the leader knows it; empty in any other role."""
+        return self.role.progress(self) if isinstance(self.role, Leader) else ()
+
+    def take_ready(self) -> Ready:
+        """The next thing to do; only to be asked for while `has_ready`."""
+        if isinstance(self.role, Leader):
+            self.role.replicate(self)
+        return self.take()
+
+    # For the roles
+
+    def adopt(self, epoch: Epoch) -> None:
+        """Another replica is in a later epoch: so is this one, and it does not know who leads."""
+        self.set_hard_state(epoch, None)
+        self.leader = None
+        if not isinstance(self.role, Observer):
+            self.role = Follower()
+
+    def follow(self, leader: NodeId | None) -> None:
+        """In this epoch, that node leads; or nobody that is known."""
+        self.leader = leader
+        self.has_ready = True
+        if not isinstance(self.role, Observer | Follower):
+            self.role = Follower()
+
+    def stand(self, ballot: Ballot, plan: Plan | None = None) -> None:
+        """Ask for votes in the next epoch."""
+        self.role = Candidate(ballot, plan)
+        self.role.start(self)
+
+    def lead(self, plan: Plan | None, *, may_have_lost: bool) -> None:
+        """Elected: open the epoch."""
+        self.role = Leader(may_have_lost=may_have_lost)
+        self.role.start(self, plan)
+
+    def _receive_entries(self, source: NodeId, request: AppendRequest | ResetRequest) -> None:
+        if request.epoch < self.epoch:
+            mark("stale_request")
+            prev = request.prev if isinstance(request, AppendRequest) else request.start
+            self.answer(source, AppendResponse(self.epoch, prev, None, None, self.is_clean))
+            return
+        if request.epoch > self.epoch:
+            self.adopt(request.epoch)
+        if not self._accept_leader(source):
+            return
+        if not isinstance(self.role, Follower):  # an observer that becomes a learner
+            self.role = Follower()
+        if isinstance(request, AppendRequest):
+            self.role.append(self, source, request)
+        else:
+            self.role.reset(self, source, request)
+
+    def _accept_leader(self, node: NodeId) -> bool:
+        """Whether that node can be this epoch's leader; it is followed then."""
+        if self.leader is None:
+            self.follow(node)
+        elif self.leader != node:
+            mark("two_leaders_in_an_epoch")
+            return False
+        return True
+
+    def _leader(self) -> Leader:
+        if not isinstance(self.role, Leader):
+            raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this replica does not lead")
+        return self.role

@@ -1,0 +1,272 @@
+"""The replica that appends: it sends its log to the others and finds out what is committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemark.partitions.raft.candidate import Plan
+from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
+from tidemark.partitions.raft.marks import mark
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Ballot,
+    HandOver,
+    ResetRequest,
+)
+from tidemark.partitions.raft.progress import NodeProgress, Progress
+from tidemark.partitions.raft.replica import NOWHERE
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId, Offset, Position
+
+if TYPE_CHECKING:
+    from tidemark.partitions.raft.group import Group
+
+
+class Leader:
+    """One replica in an epoch that it was elected in, from its `EpochStart` on."""
+
+    __slots__ = ("_progress", "_successor_told", "may_have_lost", "successor")
+
+    def __init__(self, *, may_have_lost: bool) -> None:
+        self._progress: dict[NodeId, Progress] = {}
+        # Elected by all voters because not enough were clean: what is here is the best there is.
+        self.may_have_lost = may_have_lost
+        self.successor: NodeId | None = None
+        self._successor_told = False
+
+    def start(self, group: Group, plan: Plan | None) -> None:
+        shape = group.shape
+        before = shape.last
+        config = plan.config if plan else shape.config
+        group.leader = group.node_id
+        group.is_clean = True  # by being elected: nobody has more that counts
+        group.write([EpochStart(group.epoch, before.offset, group.node_id, config)])
+        for node in (*config.members, *(plan.learners if plan else ())):
+            if node != group.node_id:
+                self._progress[node] = Progress(before)
+
+    # The log
+
+    def appended(self, group: Group, end_offset: Offset, *, is_durable: bool) -> None:
+        group.extend(end_offset, is_durable=is_durable)
+        if self._progress:
+            group.has_ready = True
+        if is_durable:
+            self._commit(group)
+
+    def persisted(self, group: Group) -> None:
+        self._commit(group)
+
+    def acknowledged(self, group: Group, source: NodeId, response: AppendResponse) -> None:
+        """The answer is of this epoch."""
+        progress = self._progress.get(source)
+        if progress is None:
+            mark("answer_of_a_stranger")
+            return
+        shape = group.shape
+        if not progress.note_clean(response, shape.last):
+            return
+        match = response.match
+        if match is not None:
+            if match.offset >= shape.start_offset and not shape.contains(match):
+                mark("bad_match")
+                return
+            if progress.succeeded(response.prev, match):
+                if self.successor == source:
+                    self._hand_over_when_ready(group)
+                self._commit(group)
+        elif response.conflict is not None:
+            progress.refused(response.prev, response.conflict, shape)
+        if group.is_leader and progress.wants(shape.last):
+            group.has_ready = True
+
+    def replicate(self, group: Group) -> None:
+        """Send each follower what it lacks, as far as its window allows."""
+        last, limits = group.shape.last, group.limits
+        # Followers are mostly at the same place: read once for all of them.
+        read_after: Position | None = None
+        entries: tuple[Entry, ...] = ()
+        for node, progress in self._progress.items():
+            while progress.wants(last) and progress.may_send(limits.window_bytes):
+                after = progress.next
+                if after.offset < group.shape.start_offset:
+                    self._send_reset(group, node, progress)
+                    continue
+                if after == last:
+                    self._send_entries(group, node, progress, ())
+                    break
+                if after != read_after:
+                    entries = group.read(after, last, limits.append_bytes_max)
+                    read_after = after
+                if not entries:
+                    break
+                self._send_entries(group, node, progress, entries)
+
+    def restart(self, group: Group, node: NodeId) -> None:
+        """What is in flight to this node is lost."""
+        progress = self._progress.get(node)
+        if progress is None:
+            return
+        progress.restart(group.shape.last)
+        if self.successor == node:
+            self._successor_told = False
+            self._hand_over_when_ready(group)
+        group.has_ready = True
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        return tuple(self._progress)
+
+    def has_in_flight(self, group: Group) -> bool:
+        return any(
+            (progress.has_in_flight or progress.wants(group.shape.last))
+            and group.peers.is_alive(node)
+            for node, progress in self._progress.items()
+        )
+
+    def progress(self, group: Group) -> tuple[NodeProgress, ...]:
+        voters = group.config.members
+        return tuple(
+            NodeProgress(
+                node=node,
+                match=progress.match,
+                next=progress.next,
+                is_voter=node in voters,
+                answers=progress.answers,
+            )
+            for node, progress in self._progress.items()
+        )
+
+    # What is committed
+
+    def held_by(self, group: Group, count: int) -> Position:
+        """The highest position that `count` voters hold durably; on each side of a joint change."""
+        config = group.config
+        held = self._held(group, config.voters, count)
+        return min(held, self._held(group, config.outgoing, count)) if config.outgoing else held
+
+    def _commit(self, group: Group) -> None:
+        """Raft §5.3, §5.4.2: by majority, of what is durable, and only at entries of this epoch."""
+        config = group.config
+        held = self._held(group, config.voters, len(config.voters) // 2 + 1)
+        if config.outgoing:
+            outgoing = config.outgoing
+            held = min(held, self._held(group, outgoing, len(outgoing) // 2 + 1))
+        if held > group.committed and held.epoch == group.epoch:
+            was_serving = group.is_serving
+            group.commit_to(held)
+            if not was_serving:
+                self.advance_change(group)
+
+    def _held(self, group: Group, side: tuple[NodeId, ...], count: int) -> Position:
+        if count > len(side):
+            return NOWHERE
+        me, progress = group.node_id, self._progress
+        positions = [group.durable if node == me else progress[node].counted for node in side]
+        positions.sort()
+        return positions[-count]
+
+    # Membership, and giving up the lead
+
+    def add_learner(self, group: Group, node: NodeId) -> None:
+        if node != group.node_id and node not in self._progress:
+            self._progress[node] = Progress(group.shape.last)
+            group.has_ready = True
+
+    def remove_learner(self, group: Group, node: NodeId) -> None:
+        if node not in group.config.members:
+            self._progress.pop(node, None)
+
+    def change_config(self, group: Group, voters: tuple[NodeId, ...]) -> None:
+        """Begin to go over to these voters. Raises `RequestError` if that may not begin now."""
+        config = group.config
+        if not voters or len({*voters}) != len(voters):
+            raise _refused("voters must be some, and each once")
+        if config.is_joint or not group.is_serving or self.successor is not None:
+            # Raft's rule since Ongaro's correction of 2015: first an entry of the own epoch.
+            raise _refused("another change is under way, or this epoch's start is not committed")
+        if {*voters} == {*config.voters}:
+            raise _refused("these are the voters")
+        for node in voters:
+            if node == group.node_id:
+                continue
+            progress = self._progress.get(node)
+            if progress is None or progress.counted < group.durable:
+                raise _refused(f"node {node} has not caught up")
+        joint = Configuration(tuple(sorted(voters)), config.voters)
+        self._campaign_again(group, joint)
+
+    def advance_change(self, group: Group) -> None:
+        """Finish a joint configuration, whoever began it, once it is committed itself."""
+        config = group.config
+        if not config.is_joint or not group.is_serving or self.successor is not None:
+            return
+        if group.node_id in config.voters:
+            mark("change_finished")
+            self._campaign_again(group, Configuration(config.voters))
+            return
+        mark("leader_outside_the_new_voters")
+        heirs = [node for node in config.voters if group.peers.is_alive(node)]
+        if heirs:
+            self.hand_over(group, max(heirs, key=lambda node: self._progress[node].match))
+
+    def hand_over(self, group: Group, to: NodeId) -> None:
+        """Nothing more is appended; once `to` has everything, it is told to campaign."""
+        if to not in group.config.members or to == group.node_id:
+            raise _refused(f"node {to} cannot be the next leader")
+        self.successor, self._successor_told = to, False
+        self._hand_over_when_ready(group)
+
+    def abort_hand_over(self) -> None:
+        if self.successor is not None:
+            mark("hand_over_aborted")
+            self.successor = None
+
+    def check_quorum(self, group: Group) -> None:
+        """Step down without a live majority (dissertation §6.2); look after what is stuck."""
+        if not group.config.agreed(group.peers.is_alive):
+            mark("quorum_lost")
+            group.step_down()
+            return
+        if self.successor is not None and not group.peers.is_alive(self.successor):
+            self.abort_hand_over()
+        self.advance_change(group)
+
+    def _hand_over_when_ready(self, group: Group) -> None:
+        to = self.successor
+        assert to is not None
+        if not self._successor_told and self._progress[to].match == group.shape.last:
+            group.send(to, HandOver(group.epoch))
+            self._successor_told = True
+
+    def _campaign_again(self, group: Group, config: Configuration) -> None:
+        former = {*group.config.outgoing} - {*config.members}
+        learners = {*self._progress} - {*group.config.members} - {*config.members}
+        # Those who go out are told that they are: as learners, until they are removed.
+        plan = Plan(config, tuple(sorted(former | learners)))
+        group.stand(Ballot.MIGRATION, plan)
+
+    def _send_entries(
+        self, group: Group, node: NodeId, progress: Progress, entries: tuple[Entry, ...]
+    ) -> None:
+        after = progress.next
+        size = sum(len(entry.records) for entry in entries if isinstance(entry, Run))
+        request = AppendRequest(group.epoch, after, entries, group.committed, progress.clean_at)
+        progress.sent(entries[-1].position if entries else after, size)
+        group.send(node, request)
+
+    def _send_reset(self, group: Group, node: NodeId, progress: Progress) -> None:
+        mark("follower_below_the_log_start")
+        shape = group.shape
+        start = shape.start
+        request = ResetRequest(group.epoch, start, shape.rows_up_to(start), b"", group.committed)
+        # It is answered as a request that begins and ends at the log's start.
+        progress.next = start
+        progress.is_probing = True
+        progress.sent(start, 0)
+        group.send(node, request)
+
+
+def _refused(why: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, why)

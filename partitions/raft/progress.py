@@ -1,0 +1,171 @@
+"""What a leader knows about one follower, and what is in flight to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.partitions.raft.epochs import LogShape
+from tidemark.partitions.raft.marks import mark
+from tidemark.partitions.raft.messages import AppendResponse
+from tidemark.partitions.raft.replica import NOWHERE
+from tidemark.protocol.types import NodeId, Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeProgress:
+    """How far a node is, for those who ask from outside."""
+
+    node: NodeId
+    match: Position
+    """Durable there, as far as it has said so; less than any entry if it never has."""
+    next: Position
+    """What is sent next begins behind it."""
+    is_voter: bool
+    answers: int
+    """Grows with each answer that told something new: no progress is what does not move this."""
+
+
+class Progress:
+    """One follower. Requests go out without waiting for answers, within a window of bytes.
+
+    The follower takes them in order, so an answer to one answers all before it. Only a refusal of
+    the first in flight (`rep_start`) says anything: the later ones may have overtaken it.
+
+    Invariant: `match <= next`.
+    """
+
+    __slots__ = (
+        "_in_flight",
+        "_is_clean_at_told",
+        "answers",
+        "bytes_in_flight",
+        "clean_at",
+        "is_probing",
+        "match",
+        "must_probe",
+        "next",
+    )
+
+    def __init__(self, after: Position) -> None:
+        """Nothing is known of the follower; `after` is where its log may end."""
+        self.match = NOWHERE
+        self.next = after
+        # Until it has been found where the logs part, one request at a time.
+        self.is_probing = True
+        self.must_probe = True
+        self.bytes_in_flight = 0
+        self.answers = 0
+        # An unclean follower does not count before it holds this.
+        self.clean_at: Position | None = None
+        self._is_clean_at_told = True
+        self._in_flight: list[tuple[Position, Position, int]] = []  # prev, end, bytes
+
+    @property
+    def counted(self) -> Position:
+        """What this follower stands for when a majority is looked for."""
+        clean_at = self.clean_at
+        return self.match if clean_at is None or self.match >= clean_at else NOWHERE
+
+    @property
+    def has_in_flight(self) -> bool:
+        return bool(self._in_flight)
+
+    def may_send(self, window_bytes: int) -> bool:
+        if self.is_probing:
+            return not self._in_flight
+        return self.bytes_in_flight < window_bytes
+
+    def wants(self, last: Position) -> bool:
+        """Whether there is something to be sent to it, now or when the window opens."""
+        return self.next != last or self.must_probe or not self._is_clean_at_told
+
+    def sent(self, end: Position, size_bytes: int) -> None:
+        """Entries from `next` to `end` are under way."""
+        self._in_flight.append((self.next, end, size_bytes))
+        self.bytes_in_flight += size_bytes
+        self.next = end
+        self.must_probe = False
+        self._is_clean_at_told = True
+
+    def restart(self, last: Position) -> None:
+        """Forget what is in flight; begin again at what is known, with one request."""
+        if self.match != NOWHERE:
+            self.next = self.match
+        elif self._in_flight:
+            self.next = self._in_flight[0][0]
+        self._forget_in_flight()
+        self.is_probing = self.must_probe = True
+        if self.clean_at is not None:  # it may have crashed again
+            self.clean_at, self.match = last, NOWHERE
+            self._is_clean_at_told = False
+
+    def note_clean(self, response: AppendResponse, last: Position) -> bool:
+        """A follower that may have lost what it acknowledged begins to count anew.
+
+        Returns whether the answer is worth anything: one from before the loss is not.
+
+        Once it has all that this leader has by now, it has all that it can have acknowledged to it:
+        an acknowledgement of something later cannot have been given before the loss.
+        """
+        if not response.is_clean:
+            if self.clean_at is None or response.match is None:
+                mark("follower_unclean")
+                self.clean_at, self.match = last, NOWHERE
+                self._is_clean_at_told = False
+        elif self.clean_at is not None:
+            if response.match is None or response.match < self.clean_at:
+                mark("answer_from_before_the_loss")
+                return False
+            self.clean_at = None
+        return True
+
+    def succeeded(self, prev: Position, match: Position) -> bool:
+        """The follower holds up to `match` durably. Returns whether that is news."""
+        in_flight = self._in_flight
+        done = 0
+        for _, end, size_bytes in in_flight:
+            if end > match:
+                break
+            done += 1
+            self.bytes_in_flight -= size_bytes
+        first_prev = in_flight[0][0] if in_flight else None
+        if done:
+            del in_flight[:done]
+        elif first_prev == prev and match > prev:
+            mark("short_success")
+            self._forget_in_flight()
+            self.next = match
+        else:
+            mark("late_success")
+        is_news = match > self.match
+        if is_news:
+            self.match = match
+            if self.next < match:  # acknowledged before what is in flight was forgotten
+                self.next = match
+        if is_news or done:
+            self.is_probing = False
+            self.answers += 1
+        return is_news
+
+    def refused(self, prev: Position, conflict: Position, shape: LogShape) -> bool:
+        """The logs part before `prev`. Returns whether to try again, from an earlier place."""
+        if not self._in_flight or self._in_flight[0][0] != prev or conflict >= prev:
+            mark("stale_refusal")
+            return False
+        common = conflict if shape.contains(conflict) else shape.floor(conflict.epoch)
+        if common > conflict:
+            # Both have the epoch, and it is longer here: but then it contains the conflict, unless
+            # the rows of that time were dropped with the log's start.
+            common = conflict
+        if common < self.match:
+            mark("refusal_below_match")
+            common = self.match
+        self._forget_in_flight()
+        self.next = common
+        self.is_probing = self.must_probe = True
+        self.answers += 1
+        return True
+
+    def _forget_in_flight(self) -> None:
+        self._in_flight.clear()
+        self.bytes_in_flight = 0

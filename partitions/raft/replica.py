@@ -1,0 +1,314 @@
+"""What one replica holds and has to say, whatever its role: the part that survives a role change.
+
+Here is the bookkeeping of durability. Everything that is to be written gets a token with the
+`Ready` that asks for it, and a token stands for a position of the log. A truncation takes that
+position back from the tokens that are still out: what was cut and then written anew, at the same
+offset, is another entry, and the old token must not make it durable (the ABA race).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart
+from tidemark.partitions.raft.epochs import LogShape
+from tidemark.partitions.raft.marks import mark
+from tidemark.partitions.raft.messages import HardState, Message, ResetRequest
+from tidemark.partitions.raft.ports import Limits, Peers, ReadEntries
+from tidemark.partitions.raft.ready import Failure, Leadership, Outgoing, Ready
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+
+NOWHERE: Final = Position(Epoch(-2), Offset(0))
+"""Before everything: what is known of a replica that has not answered."""
+
+
+class Replica:
+    """The log's shape, the vote, what is durable and committed; and what is to be done about it.
+
+    Invariant: `durable <= shape.last` and `committed <= shape.last`.
+    """
+
+    __slots__ = (
+        "_committed_told",
+        "_entries",
+        "_failure_told",
+        "_hard_state_changed",
+        "_hard_state_token",
+        "_has_appended",
+        "_leadership_told",
+        "_reset",
+        "_sealed",
+        "_send",
+        "_send_after",
+        "_serving_told",
+        "_token",
+        "_token_durable",
+        "_tokens",
+        "_truncate_to",
+        "committed",
+        "durable",
+        "epoch",
+        "failure",
+        "has_ready",
+        "is_clean",
+        "leader",
+        "limits",
+        "may_vote",
+        "node_id",
+        "peers",
+        "read",
+        "shape",
+        "voted_for",
+    )
+
+    def __init__(
+        self,
+        *,
+        node_id: NodeId,
+        shape: LogShape,
+        hard_state: HardState,
+        committed: Offset,
+        read: ReadEntries,
+        peers: Peers,
+        limits: Limits,
+        is_clean: bool = True,
+        may_vote: bool = True,
+    ) -> None:
+        """`shape` and `hard_state` are what was found on disk, all of it durable.
+
+        `committed` may be less than what was known once. `is_clean` is false for a replica that
+        may have lost entries it acknowledged, `may_vote` for one that may have lost its votes.
+        """
+        self.node_id = node_id
+        self.shape = shape
+        # An epoch start may be durable where the hard state before it is not. The vote in that
+        # epoch is free then: it has a leader, so no other candidate can get a majority.
+        is_behind = hard_state.epoch < shape.last.epoch
+        self.epoch = shape.last.epoch if is_behind else hard_state.epoch
+        self.voted_for = None if is_behind else hard_state.voted_for
+        self.committed = min(max(shape.position_of(committed), shape.start), shape.last)
+        self.durable = shape.last
+        self.read = read
+        self.peers = peers
+        self.limits = limits
+        self.is_clean = is_clean
+        self.may_vote = may_vote
+        self.leader: NodeId | None = None
+        self.failure: Failure | None = None
+        self.has_ready = False
+        self._sealed: list[Ready] = []
+        self._reset: ResetRequest | None = None
+        self._truncate_to: Position | None = None
+        self._entries: list[Entry] = []
+        self._has_appended = False
+        self._hard_state_changed = False
+        self._hard_state_token = 0
+        self._send: list[Outgoing] = []
+        self._send_after: list[Outgoing] = []
+        self._token = 0
+        self._token_durable = 0
+        # Those that are still out, and up to where the log is durable when they are.
+        self._tokens: list[tuple[int, Position]] = []
+        self._committed_told = self.committed
+        self._leadership_told: tuple[Epoch, NodeId | None] = (self.epoch, None)
+        self._serving_told = False
+        self._failure_told = False
+
+    @property
+    def config(self) -> Configuration:
+        return self.shape.config
+
+    @property
+    def high_watermark(self) -> Offset:
+        """Below it nothing will ever change."""
+        return self.committed.offset
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader == self.node_id
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it leads and has committed an entry of its own epoch.
+
+        Before, it does not know how far its predecessors committed (Raft §8).
+        """
+        return self.leader == self.node_id and self.committed.epoch == self.epoch
+
+    @property
+    def is_hard_state_durable(self) -> bool:
+        return not self._hard_state_changed and self._hard_state_token <= self._token_durable
+
+    def hears_leader(self, besides: NodeId) -> bool:
+        """Whether it knows of a leader, other than `besides`, that is alive."""
+        leader = self.leader
+        return leader is not None and leader != besides and self.peers.is_alive(leader)
+
+    def holds(self, position: Position) -> bool:
+        """Whether the log has this position of the leader's log.
+
+        What is committed is in every later leader's log (§5.4.3), so whatever a leader has up to
+        there is the same here, also where the table no longer goes back so far.
+        """
+        return position <= self.committed or self.shape.contains(position)
+
+    # What is to be written
+
+    def set_hard_state(self, epoch: Epoch, voted_for: NodeId | None) -> None:
+        assert epoch >= self.epoch
+        self.epoch, self.voted_for = epoch, voted_for
+        self._hard_state_changed = True
+        self.has_ready = True
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """These follow the log's last entry."""
+        for entry in entries:
+            if isinstance(entry, EpochStart):
+                self.shape.begin(entry)
+            else:
+                self.shape.extend(entry.end_offset)
+        self._entries.extend(entries)
+        self.has_ready = True
+
+    def extend(self, end_offset: Offset, *, is_durable: bool) -> None:
+        """Records that are written already."""
+        self.shape.extend(end_offset)
+        if not is_durable:
+            self._has_appended = True
+            self.has_ready = True
+        elif not self._has_writes:
+            if self._tokens:  # durable as soon as what precedes it is
+                self._tokens[-1] = (self._tokens[-1][0], self.shape.last)
+            else:
+                self.durable = self.shape.last
+
+    def truncate(self, to: Position) -> None:
+        """Cut what lies behind `to`. Nothing committed ever is."""
+        assert to >= self.committed
+        mark("truncated")
+        if self._entries:
+            mark("truncated_what_was_not_even_written")
+            self._seal()
+        self.shape.truncate(to)
+        self._truncate_to = to
+        self._forget_durable_beyond(to)
+        self.has_ready = True
+
+    def reset(self, request: ResetRequest) -> None:
+        """Give up the log for one that begins at the leader's log start."""
+        assert request.start > self.committed
+        mark("reset")
+        if self._entries or self._truncate_to is not None or self._reset is not None:
+            self._seal()
+        self.shape.reset(request.start, request.table)
+        self._reset = request
+        self._forget_durable_beyond(NOWHERE)
+        self.commit_to(request.start)
+        self.has_ready = True
+
+    def fail(self, logs_part_at: Position) -> None:
+        mark("failed")
+        self.failure = Failure(logs_part_at, self.committed)
+        self.leader = None
+        self.has_ready = True
+
+    # What is known
+
+    def commit_to(self, position: Position) -> None:
+        """Everything up to `position`, which is in this log, is committed."""
+        if position > self.committed:
+            assert position <= self.shape.last
+            self.committed = position
+            self.has_ready = True
+
+    def note_durable(self, token: int) -> None:
+        self._token_durable = max(self._token_durable, token)
+        tokens = self._tokens
+        while tokens and tokens[0][0] <= token:
+            position = tokens.pop(0)[1]
+            if position > self.durable:
+                self.durable = position
+
+    # What is to be said
+
+    def send(self, to: NodeId, message: Message) -> None:
+        self._send.append(Outgoing(to, message))
+        self.has_ready = True
+
+    def send_after(self, to: NodeId, message: Message) -> None:
+        """Once all that is to be written by now is durable."""
+        self._send_after.append(Outgoing(to, message))
+        self.has_ready = True
+
+    def answer(self, to: NodeId, message: Message, *, holds: Position | None = None) -> None:
+        """Say something that promises the epoch, the vote and the log up to `holds`."""
+        if self.is_hard_state_durable and (holds is None or holds <= self.durable):
+            self.send(to, message)
+        else:
+            self.send_after(to, message)
+
+    def take(self) -> Ready:
+        """The next `Ready`; only to be asked for while `has_ready`."""
+        if not self._sealed:
+            self._seal()
+        ready = self._sealed.pop(0)
+        self.has_ready = bool(self._sealed) or self._has_writes or bool(self._send)
+        return ready
+
+    @property
+    def _has_writes(self) -> bool:
+        return bool(
+            self._has_appended
+            or self._entries
+            or self._send_after
+            or self._hard_state_changed
+            or self._truncate_to is not None
+            or self._reset is not None
+        )
+
+    def _seal(self) -> None:
+        """Close what has come together into a `Ready` of its own."""
+        token = 0
+        if self._has_writes:
+            self._token = token = self._token + 1
+            self._tokens.append((token, self.shape.last))
+        hard_state = None
+        if self._hard_state_changed:
+            hard_state = HardState(self.epoch, self.voted_for)
+            self._hard_state_token = token
+        committed = self.committed if self.committed != self._committed_told else None
+        leadership = None
+        if (self.epoch, self.leader) != self._leadership_told:
+            self._leadership_told = (self.epoch, self.leader)
+            leadership = Leadership(self.epoch, self.leader)
+        is_serving = self.is_serving
+        self._sealed.append(
+            Ready(
+                token=token,
+                reset=self._reset,
+                truncate_to=self._truncate_to,
+                entries=tuple(self._entries),
+                hard_state=hard_state,
+                send=tuple(self._send),
+                send_after=tuple(self._send_after),
+                committed=committed,
+                leadership=leadership,
+                is_serving=is_serving if is_serving != self._serving_told else None,
+                failure=None if self._failure_told else self.failure,
+            )
+        )
+        self._committed_told = self.committed
+        self._serving_told = is_serving
+        self._failure_told = self.failure is not None
+        self._reset = self._truncate_to = None
+        self._has_appended = self._hard_state_changed = False
+        self._entries.clear()
+        self._send.clear()
+        self._send_after.clear()
+
+    def _forget_durable_beyond(self, to: Position) -> None:
+        self.durable = min(self.durable, to)
+        if self._tokens and self._tokens[-1][1] > to:
+            mark("token_taken_back")
+            self._tokens = [(token, min(position, to)) for token, position in self._tokens]

@@ -4,6 +4,7 @@ Standard output gets exactly one line, when the broker serves, for scripts to wa
 to standard error. SIGTERM and SIGINT stop it in order, a second one at once.
 """
 
+import gc
 import logging
 import os
 import resource
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 import trio
@@ -23,6 +24,9 @@ from tidemark.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     from tidemark.broker.config import BrokerSettings
+
+# A client that comes sooner has what it needs compiled itself, and is not slowed down.
+_SETTLE_SECONDS: Final = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +116,27 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
                 settings.data_dir.absolute(),
                 broker.kafka_address,
             )
+            await _settle_in()
             await trio.sleep_forever()
+
+
+async def _settle_in() -> None:
+    """Do early what would make some request wait, now that nobody waits for the start."""
+    # All that was imported and opened stays: a full collection need not look through it, which
+    # takes 30 ms.
+    gc.freeze()
+    await trio.sleep(_SETTLE_SECONDS)
+    await trio.to_thread.run_sync(_compile_codecs)
+    gc.freeze()
+
+
+def _compile_codecs() -> None:
+    """Of the newest version of each API, which most clients speak; others wait for their first."""
+    from tidemark.protocol.frames import ApiCodec
+    from tidemark.protocol.registry import APIS
+
+    for api in APIS.values():
+        ApiCodec(api, api.max_version)
 
 
 async def _cancel_on_signal(scope: trio.CancelScope) -> None:

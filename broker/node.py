@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from tidemark.broker.config import BrokerSettings
     from tidemark.broker.groups.coordinator import GroupCoordinator
+    from tidemark.broker.metadata.brokers import Brokers
+    from tidemark.broker.metadata.controller import Controller
     from tidemark.broker.metadata.producer_ids import ProducerIds
     from tidemark.broker.metadata.topics import Topics
     from tidemark.broker.metrics import Metrics
@@ -40,6 +42,8 @@ class Node:
     node_id: NodeId
     cluster_id: str
     topics: Topics
+    brokers: Brokers
+    controller: Controller
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
     disk: DiskWriter

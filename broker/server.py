@@ -21,7 +21,7 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
 from tidemark.broker.http import Readiness, bind_http, serve_http
-from tidemark.broker.metadata.open_topics import open_topics
+from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
 from tidemark.broker.network.connections import BoundListener, Connections, bind
@@ -169,17 +169,19 @@ async def _open_node(parts: _Parts, files: Files) -> AsyncIterator[Node]:
             )
             parts.tasks.start_soon(services.recovery_points.run)
             async with (
-                open_topics(settings, services) as topics,
+                open_metadata(settings, services) as metadata,
                 open_coordinator(
-                    settings, topics, timers=parts.timers, clock=parts.clock
+                    settings, metadata.topics, timers=parts.timers, clock=parts.clock
                 ) as coordinator,
             ):
                 yield Node(
                     settings=settings,
                     node_id=NodeId(settings.node_id),
-                    cluster_id=topics.cluster_id,
-                    topics=topics,
-                    producer_ids=ProducerIds(topics.allocate_producer_ids),
+                    cluster_id=metadata.topics.cluster_id,
+                    topics=metadata.topics,
+                    brokers=metadata.brokers,
+                    controller=metadata.controller,
+                    producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
                     coordinator=coordinator,
                     disk=disk,
                     metrics=parts.metrics,

@@ -16,16 +16,21 @@ import trio
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.state_machines.cluster_machine import (
+    CLUSTER_ID,
     ClusterMachine,
     Outcome,
     command_batch,
 )
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.network.turn import Turn
     from tidemark.broker.node import Clock
+
+CLUSTER_KEY: Final = PartitionKey(CLUSTER_ID, 0)
+"""The group whose log is the cluster's metadata."""
 
 _ATTEMPTS: Final = 5
 """How often a command is decided anew when one that was given up before has come between."""

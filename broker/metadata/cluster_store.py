@@ -4,7 +4,7 @@ One change at a time, and durable before it is applied: what the state machine s
 Only the path of a command is here; what the commands mean is the state machine's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -17,10 +17,12 @@ from tidemark.partitions.state_machines.cluster_commands import (
     decode_command,
     encode_command,
 )
+from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import Command as StoredCommand
-from tidemark.partitions.storage.state_db import PartitionKey, StateDb
+from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import RequestError, StorageError
+from tidemark.protocol.types import NO_EPOCH, NodeId, Offset, Position
 
 COMMANDS_MAX: Final = 1000
 """Commands kept behind a snapshot; more are folded into a new one at the next start."""
@@ -29,9 +31,14 @@ COMMANDS_MAX: Final = 1000
 class ClusterStore:
     """The state, and the commands that led to it."""
 
-    def __init__(self, db: StateDb) -> None:
+    leads = True
+
+    def __init__(self, db: StateDb, node_id: NodeId) -> None:
         """Read what is there. Blocking. Raises `StorageError` for what cannot be read."""
+        self.leader = node_id
         self._db = db
+        self._proposing = trio.Lock()
+        self._listeners: list[Callable[[Outcome], None]] = []
         snapshot = db.snapshot()
         self.state = ClusterState.decode(snapshot.data) if snapshot else ClusterState()
         commands = db.commands()
@@ -61,20 +68,31 @@ class ClusterStore:
         self._is_long = False
         self.deleted.clear()
 
-    async def commit(self, command: Command, *, forget: Iterable[PartitionKey] = ()) -> Applied:
-        """Make `command` durable and apply it; with it, forget what is known of partitions.
+    def listen(self, listener: Callable[[Outcome], None]) -> None:
+        """Have `listener` called with each outcome, before whoever proposed it."""
+        self._listeners.append(listener)
 
-        The caller makes sure that no other commit is under way. Raises `RequestError` if the
-        command is refused, `StorageError` if it cannot be recorded; nothing has changed then.
-        Once begun it is not cancelled.
+    async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
+        """Make what `decide` makes of the state durable, and apply it.
+
+        Raises what `decide` raises, `RequestError` if the command is refused, `StorageError` if it
+        cannot be recorded; nothing has changed then. Once begun it is not cancelled.
         """
-        self.state.check(command)
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(self._record, command, list(forget))
-        return self.state.apply(command)
+        async with self._proposing:
+            command = decide(self.state)
+            self.state.check(command)
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._record, command)
+            result = self.state.apply(command)
+            position = Position(NO_EPOCH, Offset(self.state.version))
+            for listener in self._listeners:
+                listener(Outcome(position, command, result))
+            return result
 
-    def _record(self, command: Command, forget: list[PartitionKey]) -> None:
+    async def wait_version(self, version: int) -> None:
+        """Until the state is of that version: every version that was ever told of is here."""
+        assert version <= self.state.version
+
+    def _record(self, command: Command) -> None:
         stored = StoredCommand(command.at_version + 1, encode_command(command))
-        with self._db.transaction():
-            self._db.append_commands([stored])
-            self._db.forget_partitions(forget)
+        self._db.append_commands([stored])

@@ -1,6 +1,6 @@
 """One topic, and what is asked for when one is to be made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -9,6 +9,7 @@ from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
+from tidemark.protocol.types import NodeId
 
 BROKER_DEFAULT: Final = -1
 
@@ -31,8 +32,8 @@ class NewTopic:
 class Topic:
     """A topic as it is now; a change makes another value.
 
-    `defaults` are the broker's, for what the topic does not set itself. `replicas` has one for each
-    partition, in their order; none if the topic was only looked at and not made.
+    `defaults` are the broker's, for what the topic does not set itself. `replicas` are those that
+    are open on this broker, by partition; none if the topic was only looked at and not made.
     """
 
     metadata: TopicMetadata
@@ -73,9 +74,17 @@ class Topic:
     def is_internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
 
-    def specs(self, *, first: int = 0) -> list[ReplicaSpec]:
-        """What to open for its partitions from `first` on."""
+    def replica(self, partition: int) -> Replica | None:
+        """The one on this broker, if there is one, and it is open."""
+        # On a broker alone they are all here, each at its own place.
+        if partition < len(self.replicas) and self.replicas[partition].partition == partition:
+            return self.replicas[partition] if partition >= 0 else None
+        return next((each for each in self.replicas if each.partition == partition), None)
+
+    def specs(self, node_id: NodeId, *, without: Container[int] = ()) -> list[ReplicaSpec]:
+        """What that broker has to open of its partitions, but for those that are open."""
         return [
             ReplicaSpec(topic=self.name, topic_id=self.id, partition=partition, config=self.config)
-            for partition in range(first, self.partition_count)
+            for partition, assignment in enumerate(self.metadata.assignments)
+            if node_id in assignment and partition not in without
         ]

@@ -168,6 +168,7 @@ class Connections:
             connection_id=next(self._ids),
             client_host=client_host,
             listener=bound.listener.shown_to(local_host=local_host, bound_port=port),
+            listener_name=bound.listener.name,
             requires_sasl=bound.listener.requires_sasl,
         )
         self._open[Connection(client, session, self)] = None

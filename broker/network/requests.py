@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from tidemark.broker.config.addresses import Address
+from tidemark.broker.config.addresses import DEFAULT_NAME, Address
 from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class Session:
     client_host: str
     listener: Address
     """The broker's address for this client: what is advertised, or where the client came in."""
+    listener_name: str = DEFAULT_NAME
+    """Under this name the other brokers have an address for the same clients."""
     requires_sasl: bool = False
     fetches: int = 0
     """How many there were; each begins with another of its partitions."""

@@ -11,9 +11,8 @@ import trio
 
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
-from tidemark.broker.metadata.open_topics import open_topics
+from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
-from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import Metrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import RequestContext, Session
@@ -64,12 +63,14 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             )
             timers = Timers(turn.run)
             async with (
-                open_topics(given, services) as topics,
-                open_coordinator(given, topics, timers=timers, clock=services.clock) as coordinator,
+                open_metadata(given, services) as metadata,
+                open_coordinator(
+                    given, metadata.topics, timers=timers, clock=services.clock
+                ) as coordinator,
                 trio.open_nursery() as tasks,
             ):
                 tasks.start_soon(timers.run)
-                yield _node(given, topics, services, coordinator, timers)
+                yield _node(given, metadata, services, coordinator, timers)
                 tasks.cancel_scope.cancel()
     finally:
         state.close()
@@ -79,7 +80,7 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
 
 def _node(
     settings: BrokerSettings,
-    topics: Topics,
+    metadata: Metadata,
     services: ReplicaServices,
     coordinator: GroupCoordinator,
     timers: Timers,
@@ -87,9 +88,11 @@ def _node(
     return Node(
         settings=settings,
         node_id=NodeId(settings.node_id),
-        cluster_id=topics.cluster_id,
-        topics=topics,
-        producer_ids=ProducerIds(topics.allocate_producer_ids),
+        cluster_id=metadata.topics.cluster_id,
+        topics=metadata.topics,
+        brokers=metadata.brokers,
+        controller=metadata.controller,
+        producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
         timers=timers,
         disk=services.disk,

@@ -163,7 +163,7 @@ async def test_a_crash_after_deletion_was_recorded_leaves_no_topic_and_no_files(
 
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=2))
-        monkeypatch.setattr("tidemark.broker.metadata.topics.move_away", crash)
+        monkeypatch.setattr("tidemark.broker.metadata.hosting.move_away", crash)
         with pytest.raises(RequestError, match="power cut"):
             await node.topics.delete(topic)
     monkeypatch.undo()
@@ -200,9 +200,9 @@ async def test_a_directory_that_belongs_to_no_topic_is_not_touched(tmp_path: Pat
 
 async def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
-        first = await node.topics.allocate_producer_ids(1000)
+        first = await node.controller.allocate_producer_ids(1000)
     async with open_node(tmp_path) as node:
-        second = await node.topics.allocate_producer_ids(1000)
+        second = await node.controller.allocate_producer_ids(1000)
     assert first.end <= second.first
 
 
@@ -217,7 +217,7 @@ async def test_many_commands_become_a_snapshot_at_a_start(
     for _ in range(2):
         async with open_node(tmp_path) as node:
             assert [topic.id for topic in node.topics] == [kept.id]
-            block = await node.topics.allocate_producer_ids(1)
+            block = await node.controller.allocate_producer_ids(1)
     assert block.first == 1
 
 

@@ -5,17 +5,22 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
-from uuid import UUID, uuid4
 
 import trio
 
 from tidemark.broker.config import BrokerSettings
+from tidemark.broker.metadata.brokers import Alone, Brokers
 from tidemark.broker.metadata.cluster_store import ClusterStore
+from tidemark.broker.metadata.controller import Controller, NoCalls
+from tidemark.broker.metadata.hosting import Hosting, move_away
 from tidemark.broker.metadata.topic_creation import Placing
-from tidemark.broker.metadata.topics import Topics, move_away
+from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress
 from tidemark.partitions.storage.directory import DataDirectory
@@ -28,39 +33,55 @@ FIRST_SWEEP_SECONDS_MAX: Final = 30.0
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What a broker knows of its cluster, and how it changes that."""
+
+    topics: Topics
+    brokers: Brokers
+    controller: Controller
+
+
 @asynccontextmanager
-async def open_topics(settings: BrokerSettings, services: ReplicaServices) -> AsyncIterator[Topics]:
-    """All topics of a data directory, served as long as this block lasts; closed cleanly after it.
+async def open_metadata(
+    settings: BrokerSettings, services: ReplicaServices
+) -> AsyncIterator[Metadata]:
+    """The cluster's metadata, and all replicas that this broker hosts, as long as this block lasts.
 
     Raises `StorageError` for a directory that is another broker's, or cannot be read, and
     `OSError` if the disk does not take what has to be recorded.
     """
     store = await trio.to_thread.run_sync(_open_store, settings, services)
     if store.state.cluster_id is None:
-        await store.commit(
-            FoundCluster(at_version=store.state.version, cluster_id=_cluster_id(settings))
-        )
-    await store.commit(_registration(settings, services.state, store.state.version))
+        await store.propose(partial(_foundation, settings))
+    await store.propose(partial(_registration, settings, services.state))
     # One broker is alive, for it is this one.
     placing = Placing(is_alive=lambda _: True, draw=secrets.SystemRandom().random)
-    topics = Topics(settings, services, store, placing)
-    await topics.load()
+    node_id = NodeId(settings.node_id)
+    hosting = Hosting(node_id, services)
+    topics = Topics(settings, services, store, hosting, placing)
+    topics.reload()
     try:
+        await hosting.load()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_remove_leftovers, topics, services.directory)
-            nursery.start_soon(_sweep, settings, services, topics)
-            yield topics
+            nursery.start_soon(hosting.run)
+            nursery.start_soon(_remove_leftovers, hosting, services.directory)
+            nursery.start_soon(_sweep, settings, services, hosting)
+            yield Metadata(
+                topics=topics,
+                brokers=Brokers(node_id, lambda: store.state, Alone(node_id)),
+                controller=Controller(node_id, store, NoCalls()),
+            )
             nursery.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
-            replicas = [replica for topic in topics for replica in topic.replicas]
-            await close_replicas(services, replicas)
+            await close_replicas(services, hosting)
 
 
 def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterStore:
     """On a thread: whose directory it is, what topics there are; deletions are completed."""
     directory = services.directory
-    store = ClusterStore(services.state)
+    store = ClusterStore(services.state, NodeId(settings.node_id))
     known = store.state.cluster_id
     if settings.cluster_id is not None and known not in (None, settings.cluster_id):
         raise StorageError(
@@ -73,17 +94,18 @@ def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterS
     return store
 
 
-def _registration(settings: BrokerSettings, state: StateDb, version: int) -> RegisterBroker:
+def _foundation(settings: BrokerSettings, state: ClusterState) -> FoundCluster:
+    return FoundCluster(at_version=state.version, cluster_id=_cluster_id(settings))
+
+
+def _registration(settings: BrokerSettings, db: StateDb, state: ClusterState) -> RegisterBroker:
     """This start of this broker."""
-    directory_id = state.meta("directory_id") or str(uuid4())
-    incarnation = int(state.meta("incarnation") or 0) + 1
-    with state.transaction():
-        state.set_meta("directory_id", directory_id)
-        state.set_meta("incarnation", str(incarnation))
+    incarnation = int(db.meta("incarnation") or 0) + 1
+    db.set_meta("incarnation", str(incarnation))
     return RegisterBroker(
-        at_version=version,
+        at_version=state.version,
         node_id=NodeId(settings.node_id),
-        directory_id=UUID(directory_id),
+        directory_id=db.directory_id,
         incarnation=incarnation,
         listeners={
             each.name: BrokerAddress(address.host, address.port)
@@ -123,30 +145,29 @@ def _cluster_id(settings: BrokerSettings) -> str:
     return settings.cluster_id or urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
 
 
-async def _remove_leftovers(topics: Topics, directory: DataDirectory) -> None:
+async def _remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
     """Remove the directories of deleted topics: once at the start, and after each deletion."""
     while True:
-        topics.has_leftovers = trio.Event()
+        hosting.has_leftovers = trio.Event()
         try:
             for path in await trio.to_thread.run_sync(directory.deleted):
                 await trio.to_thread.run_sync(directory.remove, path)
         except OSError as error:
             logger.warning("a deleted topic's files cannot be removed yet: %s", error)
-        await topics.has_leftovers.wait()
+        await hosting.has_leftovers.wait()
 
 
-async def _sweep(settings: BrokerSettings, services: ReplicaServices, topics: Topics) -> None:
+async def _sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:
     """One pass over all partitions at a time: retention, and producers that have gone quiet."""
     interval = settings.log_retention_check_interval_ms / 1000
     await trio.sleep(min(interval, FIRST_SWEEP_SECONDS_MAX))
     while True:
-        for topic in topics:
-            for replica in topic.replicas:
-                now_ms = services.clock.now_ms()
-                replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
-                try:
-                    await replica.apply_retention(now_ms)
-                except (OSError, StorageError, CorruptBatch) as error:
-                    services.storage_failed(f"{replica.name}: retention: {error}")
-                await trio.lowlevel.checkpoint()
+        for replica in hosting:
+            now_ms = services.clock.now_ms()
+            replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
+            try:
+                await replica.apply_retention(now_ms)
+            except (OSError, StorageError, CorruptBatch) as error:
+                services.storage_failed(f"{replica.name}: retention: {error}")
+            await trio.lowlevel.checkpoint()
         await trio.sleep(interval)

@@ -1,0 +1,275 @@
+"""Changes of the cluster's metadata from any broker: they are passed on to the one that leads it.
+
+A request that the leader has to answer goes there as the client sent it; its answer comes back with
+the version of the metadata that it made. Before the answer is given the state here has reached that
+version: a client finds what it has changed, whichever broker it asks next, if that is this one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeVar, overload
+
+import trio
+
+from tidemark.broker.config.addresses import Address
+from tidemark.broker.network.requests import RequestContext, Session
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster_commands import (
+    AllocateProducerIds,
+    Command,
+    ProducerIdBlock,
+    decode_command,
+    encode_command,
+)
+from tidemark.protocol.codec import decode, encode
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.peer.forward import (
+    ForwardRequest,
+    ForwardResponse,
+    ProposeRequest,
+    ProposeResponse,
+)
+from tidemark.protocol.registry import APIS, api_of
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId, ProducerId
+
+R = TypeVar("R", bound=Message)
+
+WAIT_SECONDS_MIN: Final = 5.0
+"""However little a client asks for: an election may have to be waited out."""
+WAIT_SECONDS_MAX: Final = 60.0
+WISH_SECONDS_MAX: Final = 30.0
+"""For what a broker wants for itself."""
+NO_CONNECTION: Final = 0
+"""The connection of a client that is another broker's; connections here count from 1."""
+_RETRY_SECONDS: Final = 0.05
+
+
+class Cluster(Protocol):
+    """The cluster's metadata on this broker."""
+
+    @property
+    def state(self) -> ClusterState: ...
+
+    @property
+    def leads(self) -> bool:
+        """Whether this broker may change them."""
+        ...
+
+    @property
+    def leader(self) -> NodeId | None: ...
+
+    async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
+
+    async def wait_version(self, version: int) -> None:
+        """Until the state here is of that version, or a later one."""
+        ...
+
+
+class Calls(Protocol):
+    """The connections to the other brokers."""
+
+    @property
+    def up(self) -> Mapping[NodeId, int]:
+        """Who is connected."""
+        ...
+
+    # Any: each request has a response of its own.
+    async def call(self, node: NodeId, request: Any, /) -> Any:
+        """The answer. Raises `RequestError` NETWORK_EXCEPTION if the connection is lost before."""
+        ...
+
+
+class NoCalls:
+    """Of a broker that is alone."""
+
+    up: Mapping[NodeId, int] = {}  # never changed
+
+    async def call(self, node: NodeId, request: Message, /) -> Message:
+        raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
+
+
+class Controller:
+    """The leader of the cluster's metadata, wherever it is."""
+
+    def __init__(self, node_id: NodeId, cluster: Cluster, calls: Calls) -> None:
+        self._node_id = node_id
+        self._cluster = cluster
+        self._calls = calls
+
+    @property
+    def is_here(self) -> bool:
+        return self._cluster.leads
+
+    async def answer(
+        self,
+        request: Message,
+        context: RequestContext,
+        here: Callable[[], Awaitable[R]],
+        *,
+        response: type[R],
+        timeout_ms: int,
+        may_repeat: bool,
+    ) -> R:
+        """The answer of `here` if this broker leads the metadata, else the leader's.
+
+        `may_repeat` says that a request may be sent again though it may have been carried out.
+        Raises `RequestError` NOT_CONTROLLER if nobody takes it in time, REQUEST_TIMED_OUT where
+        nobody knows whether it was carried out.
+        """
+        forwarded = ForwardRequest(
+            api_key=api_of(type(request)).key,
+            api_version=context.api_version,
+            client_id=context.client_id,
+            principal=context.session.user,
+            client_host=context.client_host,
+            listener_name=context.session.listener_name,
+            timeout_ms=timeout_ms,
+            body=encode(request, context.api_version),
+        )
+        seconds = min(max(timeout_ms / 1000, WAIT_SECONDS_MIN), WAIT_SECONDS_MAX)
+        answered = await self._ask(forwarded, seconds, may_repeat=may_repeat)
+        if answered is None:
+            with trio.move_on_after(seconds):
+                return await here()
+            raise _unknown_outcome()
+        # If this broker is slow to hear of the change, it is made all the same.
+        with trio.move_on_after(WAIT_SECONDS_MIN):
+            await self._cluster.wait_version(answered.metadata_version)
+        return decode(response, context.api_version, answered.body)
+
+    async def allocate_producer_ids(self, count: int) -> ProducerIdBlock:
+        """Producer ids that no producer has had before. Raises `RequestError`."""
+
+        def wish(state: ClusterState) -> AllocateProducerIds:
+            return AllocateProducerIds(at_version=state.version, node_id=self._node_id, count=count)
+
+        request = ProposeRequest(command=encode_command(wish(self._cluster.state)))
+        # Ids that are allocated and never heard of are lost, and there are enough.
+        answered = await self._ask(request, WISH_SECONDS_MAX, may_repeat=True)
+        if answered is not None:
+            return _decode_block(answered.result)
+        with trio.move_on_after(WISH_SECONDS_MAX):
+            block = await self._cluster.propose(wish)
+            assert isinstance(block, ProducerIdBlock)
+            return block
+        raise _unknown_outcome()
+
+    # What other brokers ask
+
+    async def serve_forward(
+        self,
+        request: ForwardRequest,
+        answer: Callable[[Message, RequestContext], Awaitable[Message]],
+    ) -> ForwardResponse:
+        """Another broker's client's request, answered by `answer` if this broker leads."""
+        if not self._cluster.leads:
+            return ForwardResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        api = APIS.get(request.api_key)
+        if api is None or not api.speaks(request.api_version):
+            return ForwardResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        session = Session(
+            connection_id=NO_CONNECTION,
+            client_host=request.client_host,
+            listener=Address("", 0),
+            listener_name=request.listener_name,
+            user=request.principal,
+        )
+        context = RequestContext(request.api_version, request.client_id, session)
+        try:
+            asked = decode(api.request, request.api_version, request.body)
+            answered = await answer(asked, context)
+        except RequestError as error:
+            return ForwardResponse(error_code=error.code, error_message=error.message)
+        return ForwardResponse(
+            metadata_version=self._cluster.state.version,
+            body=encode(answered, request.api_version),
+        )
+
+    async def serve_propose(self, request: ProposeRequest) -> ProposeResponse:
+        """Another broker's wish for itself; it is decided on the state as it is here."""
+        try:
+            command = decode_command(request.command)
+            if not isinstance(command, AllocateProducerIds):
+                raise RequestError(ErrorCode.INVALID_REQUEST, "that is no wish of a broker")
+            result = await self._cluster.propose(
+                lambda state: replace(command, at_version=state.version)
+            )
+        except RequestError as error:
+            return ProposeResponse(error_code=error.code, error_message=error.message)
+        return ProposeResponse(
+            metadata_version=self._cluster.state.version, result=_encode_block(result)
+        )
+
+    # How
+
+    @overload
+    async def _ask(
+        self, request: ForwardRequest, seconds: float, *, may_repeat: bool
+    ) -> ForwardResponse | None: ...
+    @overload
+    async def _ask(
+        self, request: ProposeRequest, seconds: float, *, may_repeat: bool
+    ) -> ProposeResponse | None: ...
+    async def _ask(
+        self, request: ForwardRequest | ProposeRequest, seconds: float, *, may_repeat: bool
+    ) -> ForwardResponse | ProposeResponse | None:
+        """The leader's answer, `None` if this broker leads. Raises `RequestError`."""
+        is_sent = False
+        with trio.move_on_after(seconds):
+            while not self._cluster.leads:
+                leader = self._cluster.leader
+                if leader is not None and leader in self._calls.up:
+                    is_sent = True
+                    answered = await self._call(leader, request, may_repeat=may_repeat)
+                    is_sent = False
+                    if answered is not None:
+                        return answered
+                await trio.sleep(_RETRY_SECONDS)
+            return None
+        if is_sent:
+            raise _unknown_outcome()
+        raise RequestError(
+            ErrorCode.NOT_CONTROLLER,
+            "no broker leads the cluster's metadata: a majority of its voters is needed",
+        )
+
+    async def _call(
+        self, leader: NodeId, request: ForwardRequest | ProposeRequest, *, may_repeat: bool
+    ) -> ForwardResponse | ProposeResponse | None:
+        """What that broker says; `None` if the leader, whoever it is now, has to be asked again."""
+        answered: ForwardResponse | ProposeResponse
+        try:
+            answered = await self._calls.call(leader, request)
+        except RequestError as error:
+            if error.code is not ErrorCode.NETWORK_EXCEPTION:
+                raise
+            if not may_repeat:
+                raise _unknown_outcome() from error
+            return None
+        if answered.error_code == ErrorCode.NOT_CONTROLLER:
+            return None
+        if answered.error_code != ErrorCode.NONE:
+            raise RequestError(ErrorCode(answered.error_code), answered.error_message)
+        return answered
+
+
+def _unknown_outcome() -> RequestError:
+    return RequestError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        "the broker that leads the cluster's metadata did not answer; whether the change was made, "
+        "only looking will tell",
+    )
+
+
+def _encode_block(result: Applied) -> bytes:
+    assert isinstance(result, ProducerIdBlock)
+    return json.dumps({"first": result.first, "end": result.end}).encode()
+
+
+def _decode_block(data: bytes) -> ProducerIdBlock:
+    body = json.loads(data)
+    return ProducerIdBlock(first=ProducerId(body["first"]), end=ProducerId(body["end"]))

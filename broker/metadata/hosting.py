@@ -1,0 +1,201 @@
+"""The partitions that a broker hosts: opened and closed as the cluster's metadata say.
+
+The metadata decide; files follow, in passes, each of which does all that is to be done by then:
+first what has been deleted is renamed, then what is new is opened. A crash in between leaves files
+that do not agree with the metadata yet, and the next start makes them agree:
+
+1. a partition that is to be here and has no directory is made, as any new one;
+2. a directory of a partition that is no longer in the metadata is renamed, and then removed. It
+   cannot belong to a later topic of that name, for a pass renames before it opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+import trio
+
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import NodeId, TopicPartition
+
+_NONE: Final[Mapping[int, Replica]] = MappingProxyType({})
+
+
+class Hosting:
+    """The replicas that are open here. Used on the loop's thread; `run` does what was asked for."""
+
+    def __init__(self, node_id: NodeId, services: ReplicaServices) -> None:
+        self._node_id = node_id
+        self._services = services
+        self._replicas: dict[UUID, dict[int, Replica]] = {}
+        self._to_open: dict[UUID, Topic] = {}
+        self._to_remove: dict[UUID, TopicMetadata] = {}
+        self._failures: dict[UUID, str] = {}
+        self._is_asked = trio.Event()
+        self.is_current = False
+        """Whether what is opened from now on was never here before."""
+        self._passed = trio.Event()
+        """Set, and replaced, after every pass."""
+        self.changed: Callable[[UUID], None] = lambda _: None
+        """Called with the id of a topic that has other replicas here than before."""
+        self.has_leftovers = trio.Event()
+        """Set when directories wait to be removed."""
+
+    def by_partition(self, topic_id: UUID) -> Mapping[int, Replica]:
+        """Those of a topic that are open here."""
+        return self._replicas.get(topic_id, _NONE)
+
+    def __iter__(self) -> Iterator[Replica]:
+        """All that are open here."""
+        return iter([each for here in self._replicas.values() for each in here.values()])
+
+    # Asked for at once, when a command is applied; done in the next pass
+
+    def open(self, topic: Topic) -> None:
+        """Open those of its partitions that are assigned to this broker and are not open."""
+        if topic.specs(self._node_id, without=self.by_partition(topic.id)):
+            self._to_open[topic.id] = topic
+            self._is_asked.set()
+
+    def reconfigure(self, topic: Topic) -> None:
+        for replica in self._replicas.get(topic.id, {}).values():
+            replica.apply_config(topic.config)
+        if topic.id in self._to_open:
+            self._to_open[topic.id] = topic
+
+    def remove(self, metadata: TopicMetadata) -> None:
+        """Serve none of its partitions any more, from now on; rename their files."""
+        self._to_open.pop(metadata.id, None)
+        for replica in self._replicas.pop(metadata.id, {}).values():
+            _give_up(replica)
+        self._to_remove[metadata.id] = metadata
+        self._is_asked.set()
+
+    def is_removing(self, name: str) -> bool:
+        """Whether there may be files of a deleted topic of that name."""
+        return any(metadata.name == name for metadata in self._to_remove.values())
+
+    async def wait_settled(self, topic_id: UUID) -> None:
+        """Until what was asked for about a topic is done.
+
+        Raises KAFKA_STORAGE_ERROR if it could not be done. The metadata stand: the next start, or
+        the next change of the topic, tries again.
+        """
+        while topic_id in self._to_open or topic_id in self._to_remove:
+            if topic_id in self._failures:
+                break
+            await self._passed.wait()
+        failure = self._failures.get(topic_id)
+        if failure is not None:
+            raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, failure)
+
+    # Passes
+
+    async def run(self) -> None:
+        """Do what is asked for, as long as this runs. What has begun is finished."""
+        while True:
+            await self._is_asked.wait()
+            self._is_asked = trio.Event()
+            with trio.CancelScope(shield=True):
+                await self.make_pass()
+
+    async def make_pass(self) -> None:
+        self._failures.clear()
+        await self._rename()
+        await self._open()
+        self._passed.set()
+        self._passed = trio.Event()
+
+    async def _rename(self) -> None:
+        for metadata in list(self._to_remove.values()):
+            try:
+                await trio.to_thread.run_sync(self._forget, metadata)
+            except (OSError, StorageError) as error:
+                self._failed([metadata.id], error)
+            else:
+                del self._to_remove[metadata.id]
+                self.has_leftovers.set()
+
+    def _forget(self, metadata: TopicMetadata) -> None:
+        move_away(self._services.directory, metadata)
+        keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
+        self._services.state.forget_partitions(keys)
+
+    async def load(self) -> None:
+        """Open all that is asked for by now, in one go; what comes later was never here before.
+
+        Raises `OSError` or `StorageError` if the disk does not take what has to be recorded.
+        """
+        await self._open_now(list(self._to_open.values()))
+        self.is_current = True
+
+    async def _open(self) -> None:
+        topics = []
+        for topic in self._to_open.values():
+            if self.is_removing(topic.name):
+                error = StorageError(f"files of an earlier topic {topic.name} are in the way")
+                self._failed([topic.id], error)
+            else:
+                topics.append(topic)
+        try:
+            await self._open_now(topics)
+        except (OSError, StorageError) as error:
+            self._failed([topic.id for topic in topics], error)
+
+    async def _open_now(self, topics: Sequence[Topic]) -> None:
+        specs = [
+            spec
+            for topic in topics
+            for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
+        ]
+        if not specs:
+            return
+        replicas = await open_replicas(self._services, specs, are_new=self.is_current)
+        for replica in replicas:
+            self._keep(replica)
+        for topic in topics:
+            self._opened(topic.id)
+            self.changed(topic.id)
+
+    def _keep(self, replica: Replica) -> None:
+        topic = self._to_open.get(replica.topic_id)
+        if topic is None:
+            # Deleted while it was opened; a later pass renames what is on the disk.
+            _give_up(replica)
+            return
+        replica.apply_config(topic.config)
+        self._replicas.setdefault(topic.id, {})[replica.partition] = replica
+
+    def _opened(self, topic_id: UUID) -> None:
+        topic = self._to_open.get(topic_id)
+        if topic is not None and not topic.specs(
+            self._node_id, without=self.by_partition(topic_id)
+        ):
+            del self._to_open[topic_id]
+
+    def _failed(self, topic_ids: Sequence[UUID], error: Exception) -> None:
+        self._services.storage_failed(f"topics: {error}")
+        for topic_id in topic_ids:
+            self._failures[topic_id] = str(error)
+
+
+def _give_up(replica: Replica) -> None:
+    log = replica.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if log is not None:
+        log.abandon()
+
+
+def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:
+    """Rename the directories of a deleted topic. Blocking."""
+    partitions = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
+    directory.mark_deleted(partitions, topic.id)

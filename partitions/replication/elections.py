@@ -1,0 +1,121 @@
+"""Groups without a leader, waiting for their turn to campaign.
+
+When a broker dies, a thousand groups lose their leader in one moment. Each waits a little, by
+chance and by how many living voters come before this one, so that mostly one voter stands. The
+cluster's metadata goes first, then consumers' offsets, then the rest; and only so many campaign at
+once, so that elections do not starve each other of the disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from heapq import heapify, heappop, heappush
+from random import Random
+from typing import Final
+
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+
+_NEVER: Final = float("inf")
+_STALE_KEPT: Final = 64
+
+
+class Priority(IntEnum):
+    """Which groups are to have a leader first."""
+
+    CLUSTER = 0
+    OFFSETS = 1
+    REST = 2
+
+
+@dataclass(slots=True)
+class _Waiting:
+    due: float
+    priority: Priority
+    rank: int
+    """How many living voters are to go first."""
+    number: int
+    """Tells this entry's place in the heap from an earlier one's."""
+
+
+class ElectionQueue:
+    """The groups that this broker is to campaign for, and those for which it does.
+
+    `rng` decides the jitter. A group is here from the moment it has no leader until it has one.
+    """
+
+    def __init__(self, timing: Timing, rng: Random) -> None:
+        self._timing = timing
+        self._rng = rng
+        self._waiting: dict[PartitionKey, _Waiting] = {}
+        self._heap: list[tuple[float, int, PartitionKey]] = []
+        self._due: list[tuple[Priority, float, int, PartitionKey]] = []
+        self._campaigning: dict[PartitionKey, _Waiting] = {}
+        self._numbers = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._campaigning)
+
+    def __contains__(self, key: PartitionKey) -> bool:
+        return key in self._waiting or key in self._campaigning
+
+    def add(self, key: PartitionKey, now: float, *, priority: Priority, rank: int) -> None:
+        """The group has no leader. One that is here already keeps its turn."""
+        if key not in self:
+            self._wait(key, now + rank * self._timing.election_rank_s, priority, rank)
+
+    def remove(self, key: PartitionKey) -> None:
+        """The group has a leader, or is no concern of this broker any more."""
+        self._waiting.pop(key, None)
+        self._campaigning.pop(key, None)
+
+    def take_due(self, now: float) -> list[PartitionKey]:
+        """The groups to campaign for now; each comes again unless it is removed before."""
+        self._retry_stalled(now)
+        while self._heap and self._heap[0][0] <= now:
+            due, number, key = heappop(self._heap)
+            waiting = self._waiting.get(key)
+            if waiting is not None and waiting.number == number:
+                heappush(self._due, (waiting.priority, due, number, key))
+        taken = []
+        while self._due and len(self._campaigning) < self._timing.campaigns_at_once:
+            _, _, number, key = heappop(self._due)
+            waiting = self._waiting.get(key)
+            if waiting is not None and waiting.number == number:
+                del self._waiting[key]
+                waiting.due = now + self._timing.campaign_timeout_s
+                self._campaigning[key] = waiting
+                taken.append(key)
+        return taken
+
+    def next_deadline(self) -> float:
+        """When `take_due` may have something to do."""
+        if self._due and len(self._campaigning) < self._timing.campaigns_at_once:
+            return 0.0
+        first = self._heap[0][0] if self._heap else _NEVER
+        if self._campaigning:
+            # In the order in which they began, and all wait equally long.
+            first = min(first, next(iter(self._campaigning.values())).due)
+        return first
+
+    def _retry_stalled(self, now: float) -> None:
+        stalled = []
+        for key, waiting in self._campaigning.items():
+            if waiting.due > now:
+                break
+            stalled.append((key, waiting))
+        for key, waiting in stalled:
+            del self._campaigning[key]
+            self._wait(key, now, waiting.priority, waiting.rank)
+
+    def _wait(self, key: PartitionKey, due: float, priority: Priority, rank: int) -> None:
+        self._numbers += 1
+        due += self._rng.random() * self._timing.election_jitter_s
+        self._waiting[key] = _Waiting(due, priority, rank, self._numbers)
+        if len(self._heap) > 2 * len(self._waiting) + _STALE_KEPT:
+            self._heap = [(each.due, each.number, key) for key, each in self._waiting.items()]
+            heapify(self._heap)
+            self._due.clear()
+        else:
+            heappush(self._heap, (due, self._numbers, key))

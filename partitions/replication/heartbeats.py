@@ -1,0 +1,95 @@
+"""The heartbeats that this broker sends, and the news in them that are not yet confirmed.
+
+For each peer there is a list of the groups whose news it may not have: what it leads or has led,
+and how far that is committed. Everything on the list goes into every heartbeat until one of those
+is acknowledged. So the work is that of what changed, and lost, doubled or late heartbeats do no
+harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+
+@dataclass(slots=True)
+class _Link:
+    """What goes to one peer, and what came from it."""
+
+    sent: int = 0
+    taken_in: int = 0
+    """The newest of its heartbeats that was read."""
+    news: dict[PartitionKey, int] = field(default_factory=dict)
+    """Groups with news, by the heartbeat that carries the newest of them first."""
+
+
+class Heartbeats:
+    """For all peers. `beat_of` makes a group's news as they are now; `None`: it is gone."""
+
+    def __init__(
+        self, incarnation: int, beat_of: Callable[[PartitionKey], GroupBeat | None]
+    ) -> None:
+        self._incarnation = incarnation
+        self._beat_of = beat_of
+        self._links: dict[NodeId, _Link] = {}
+
+    def add_news(self, key: PartitionKey, nodes: Iterable[NodeId]) -> None:
+        """There is something new about the group that these have to know."""
+        for node in nodes:
+            link = self._link(node)
+            # At the end, even if it was there: what was put in first is confirmed first.
+            link.news.pop(key, None)
+            link.news[key] = link.sent + 1
+
+    def make(self, node: NodeId) -> Heartbeat:
+        """The next heartbeat for `node`."""
+        link = self._link(node)
+        link.sent += 1
+        beats = (self._beat_of(key) for key in link.news)
+        return Heartbeat(
+            incarnation=self._incarnation,
+            sequence=link.sent,
+            acknowledges=link.taken_in,
+            groups=tuple(beat for beat in beats if beat is not None),
+        )
+
+    def has_unsent_news(self, node: NodeId) -> bool:
+        """Whether there are news that no heartbeat to `node` has carried."""
+        link = self._links.get(node)
+        if link is None or not link.news:
+            return False
+        return next(reversed(link.news.values())) > link.sent
+
+    def take_in(self, node: NodeId, heartbeat: Heartbeat) -> bool:
+        """Note what it confirms, and that it was read. False: a newer one was read before."""
+        link = self._link(node)
+        if heartbeat.sequence <= link.taken_in:
+            return False
+        link.taken_in = heartbeat.sequence
+        for key, carried_by in list(link.news.items()):
+            if carried_by > heartbeat.acknowledges:
+                break
+            del link.news[key]
+        return True
+
+    def restarted(self, node: NodeId) -> None:
+        """Another process answers in its place: it counts from 1, and has confirmed nothing.
+
+        Our own count goes on, so what the old one confirmed cannot be mistaken for its word.
+        """
+        link = self._link(node)
+        link.taken_in = 0
+        link.news = dict.fromkeys(link.news, link.sent + 1)
+
+    def remove(self, node: NodeId) -> None:
+        self._links.pop(node, None)
+
+    def _link(self, node: NodeId) -> _Link:
+        link = self._links.get(node)
+        if link is None:
+            link = self._links[node] = _Link()
+        return link

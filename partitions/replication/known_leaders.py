@@ -1,0 +1,71 @@
+"""Who leads which group, as the leaders themselves say in their heartbeats.
+
+This is where clients are pointed, also for groups that this broker has no replica of. A broker
+that dies costs no messages: what it leads is not believed while it is not alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tidemark.partitions.replication.peer_messages import GroupBeat
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NO_EPOCH, ORIGIN, Epoch, NodeId, Offset, Position
+
+
+class KnownLeader(NamedTuple):
+    """The newest epoch of a group that was heard of, and who leads it."""
+
+    node: NodeId
+    epoch: Epoch
+    leads: bool
+    """False once that node has said that it leads this epoch no more."""
+    committed: Position
+    log_start: Offset
+
+
+NOT_KNOWN: Final = KnownLeader(NodeId(-1), NO_EPOCH, False, ORIGIN, Offset(0))
+
+
+class KnownLeaders:
+    """For all groups of the cluster that were heard of."""
+
+    def __init__(self) -> None:
+        self._leaders: dict[PartitionKey, KnownLeader] = {}
+
+    def get(self, key: PartitionKey) -> KnownLeader:
+        return self._leaders.get(key, NOT_KNOWN)
+
+    def hear(self, source: NodeId, beat: GroupBeat) -> bool:
+        """Take a leader's word; whether it changes who leads.
+
+        Within an epoch, "no more" is final: a node that has resigned never leads that epoch again.
+        """
+        known = self._leaders.get(beat.key, NOT_KNOWN)
+        if beat.epoch < known.epoch or (beat.epoch == known.epoch and beat.leads > known.leads):
+            return False
+        self._leaders[beat.key] = KnownLeader(
+            source, beat.epoch, beat.leads, beat.committed, beat.log_start
+        )
+        return beat.epoch != known.epoch or beat.leads != known.leads
+
+    def has_resigned(self, node: NodeId, key: PartitionKey, epoch: Epoch) -> bool:
+        """Whether `node` is known to lead that epoch no more."""
+        known = self._leaders.get(key, NOT_KNOWN)
+        return known.epoch == epoch and known.node == node and not known.leads
+
+    def led_by(self, node: NodeId) -> Iterator[tuple[PartitionKey, KnownLeader]]:
+        for key, known in self._leaders.items():
+            if known.node == node and known.leads:
+                yield key, known
+
+    def forget_process(self, node: NodeId) -> list[PartitionKey]:
+        """The process that led these is gone: it has resigned from all of them."""
+        keys = [key for key, _ in self.led_by(node)]
+        for key in keys:
+            self._leaders[key] = self._leaders[key]._replace(leads=False)
+        return keys
+
+    def remove(self, key: PartitionKey) -> None:
+        self._leaders.pop(key, None)

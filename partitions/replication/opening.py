@@ -1,0 +1,177 @@
+"""Opening groups: what of a directory and of `state.db` is a replica, after a redo of the journal.
+
+A start opens thousands of logs, so what has to be recorded about them is one transaction. A log
+that cannot be served does not keep the others from being.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tidemark.partitions.raft.entries import Configuration
+from tidemark.partitions.raft.epochs import LogShape
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.applier import Applier
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.host import Host
+from tidemark.partitions.replication.producer_state import ProducerState
+from tidemark.partitions.storage.epoch_rows import rows_within
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState, StateDb
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSpec:
+    """Which group a replica is of."""
+
+    key: PartitionKey
+    directory: str
+    """Of its log; it exists. Its last part is the name that `state.db` knows it by."""
+    settings: LogSettings
+    syncs_before_ack: bool
+    """`flush=commit`."""
+    voters: tuple[NodeId, ...]
+    """The group's first, in any order; what the log says of them since goes before it."""
+    applier: Applier | None = None
+
+    @property
+    def name(self) -> str:
+        return self.directory.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedGroup:
+    """A replica, or the reason why there is none."""
+
+    spec: GroupSpec
+    replica: GroupReplica | None
+    failure: str | None = None
+
+
+def open_groups(
+    specs: Sequence[GroupSpec],
+    stored: Mapping[PartitionKey, PartitionState],
+    state: StateDb,
+    *,
+    host: Host,
+    files: Files,
+    readers: FileCache,
+) -> list[OpenedGroup]:
+    """A replica for each spec, in their order. Blocking; on any thread.
+
+    `stored` is what `state` holds of them; those that are not there yet are recorded. Raises
+    `StorageError` if that fails.
+    """
+    opened, changed = [], []
+    for spec in specs:
+        found = stored.get(spec.key)
+        before = found or PartitionState(
+            key=spec.key, name=spec.name, is_journaled=spec.syncs_before_ack
+        )
+        try:
+            replica, after = _open(spec, before, host=host, files=files, readers=readers)
+        except (OSError, StorageError) as error:
+            opened.append(OpenedGroup(spec, None, str(error)))
+            continue
+        opened.append(OpenedGroup(spec, replica))
+        if after != found:
+            changed.append(after)
+    if changed:
+        state.save(changed)
+    return opened
+
+
+def open_group(
+    spec: GroupSpec,
+    stored: PartitionState | None,
+    state: StateDb,
+    *,
+    host: Host,
+    files: Files,
+    readers: FileCache,
+) -> GroupReplica:
+    """One of them. Raises `StorageError` if it cannot be served."""
+    by_key = {} if stored is None else {spec.key: stored}
+    (opened,) = open_groups([spec], by_key, state, host=host, files=files, readers=readers)
+    if opened.replica is None:
+        raise StorageError(opened.failure or spec.name)
+    return opened.replica
+
+
+def _open(
+    spec: GroupSpec,
+    stored: PartitionState,
+    *,
+    host: Host,
+    files: Files,
+    readers: FileCache,
+) -> tuple[GroupReplica, PartitionState]:
+    producers = ProducerState()
+    log = Log.open(
+        files,
+        spec.directory,
+        spec.settings,
+        start_offset=stored.log_start,
+        recovery_point=stored.recovery_point,
+        epochs=stored.epochs,
+        readers=readers,
+        on_batch=producers.on_batch,
+        load_snapshot=producers.load,
+        take_snapshot=producers.take,
+    )
+    # What the log holds after its opening is on the disk, whatever it was before.
+    after = replace(_after_loss(stored, log), is_journaled=spec.syncs_before_ack)
+    shape = LogShape(
+        after.epochs,
+        start_offset=log.start_offset,
+        end_offset=log.end_offset,
+        config=Configuration(tuple(sorted(spec.voters))),
+    )
+    shape.trim(log.start_offset)
+    replica = GroupReplica(
+        spec.key,
+        name=spec.name,
+        host=host,
+        log=log,
+        producers=producers,
+        hard_state=after.hard_state,
+        condition=after.condition,
+        syncs_before_ack=spec.syncs_before_ack,
+        applier=spec.applier,
+        make_group=_group_maker(shape, after, host),
+    )
+    return replica, after
+
+
+def _after_loss(stored: PartitionState, log: Log) -> PartitionState:
+    """What is left of the epochs where a crash has taken the end of the log with it."""
+    rows = rows_within(stored.epochs, log.end_offset)
+    if rows == stored.epochs:
+        return stored
+    lost = Condition.UNCLEAN if stored.condition is Condition.CLEAN else stored.condition
+    return replace(stored, epochs=rows, condition=lost)
+
+
+def _group_maker(
+    shape: LogShape, state: PartitionState, host: Host
+) -> Callable[[GroupReplica], Group]:
+    def make(replica: GroupReplica) -> Group:
+        return Group(
+            node_id=host.node_id,
+            shape=shape,
+            hard_state=state.hard_state,
+            committed=shape.start_offset,
+            read=replica.read,
+            peers=host.peers,
+            limits=host.limits,
+            is_clean=state.condition is Condition.CLEAN,
+            may_vote=state.condition is not Condition.DAMAGED,
+        )
+
+    return make

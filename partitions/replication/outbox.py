@@ -1,0 +1,185 @@
+"""What a broker's groups want done, collected until the end of the turn.
+
+*Persist before you speak* by construction: there are two ways to hand a message over. `send` is for
+what needs nothing to be durable; `stage` takes records together with what may happen only once they
+are, and keeps that inside until the journal batch they are in has been persisted. Records are
+written, and batches persisted, in the order in which they were staged.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.partitions.storage.retention import Removal
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+Sends: TypeAlias = dict[NodeId, list[PeerMessage]]
+
+
+class GroupChange(NamedTuple):
+    """What of a group changed in a turn; the values are the replica's."""
+
+    key: PartitionKey
+    committed: bool = False
+    leadership: bool = False
+    """Who leads it. Also told of groups that have no replica here."""
+    serving: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What has come of a turn."""
+
+    batch: int
+    """The number to report with `persisted`; 0: there is nothing to make durable."""
+    records: Sequence[JournalRecord]
+    """To be written to the journal in this order, behind those of all earlier batches."""
+    sends: Sends
+    """May go at once."""
+    changes: Sequence[GroupChange]
+    removals: Sequence[Removal] = ()
+    """Segments to remove, on a thread, once the batch is persisted."""
+    warnings: Sequence[str] = ()
+    """What should not happen, for people to read."""
+
+    def with_warnings(self, warnings: Sequence[str]) -> Output:
+        return replace(self, warnings=warnings)
+
+
+NOTHING: Final = Output(batch=0, records=(), sends={}, changes=())
+_COMMITTED: Final = 1
+_LEADERSHIP: Final = 2
+_SERVING: Final = 4
+_FAILED: Final = 8
+
+
+@dataclass(slots=True)
+class _Batch:
+    number: int
+    records: list[JournalRecord] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+    then: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.records or self.removals or self.then)
+
+
+class Outbox:
+    """The one of a broker."""
+
+    def __init__(self) -> None:
+        self._open = _Batch(1)
+        self._waiting: deque[_Batch] = deque()
+        self._sends: Sends = {}
+        self._changes: dict[PartitionKey, int] = {}
+
+    @property
+    def staging(self) -> int:
+        """The number of the batch that is being collected."""
+        return self._open.number
+
+    @property
+    def is_empty(self) -> bool:
+        return self._open.is_empty and not self._sends and not self._changes
+
+    def send(self, to: NodeId, message: PeerMessage) -> None:
+        """For what is true whatever the disk does."""
+        messages = self._sends.get(to)
+        if messages is None:
+            self._sends[to] = [message]
+        else:
+            messages.append(message)
+
+    def stage(
+        self, records: Sequence[JournalRecord], then: Callable[[], None] | None = None
+    ) -> int:
+        """Write these, and once they and all before them are durable, do `then`.
+
+        Returns the batch they are in.
+        """
+        self._open.records += records
+        if then is not None:
+            self._open.then.append(then)
+        return self._open.number
+
+    def stage_record(self, record: JournalRecord) -> int:
+        """Like `stage`, for one record that nothing but later ones waits for."""
+        self._open.records.append(record)
+        return self._open.number
+
+    def stage_removal(self, removal: Removal) -> None:
+        """Have segments removed once the batch is persisted."""
+        self._open.removals.append(removal)
+
+    def wait_for(self, batch: int, then: Callable[[], None]) -> None:
+        """Do `then` once that batch is persisted: at once if it is already."""
+        for waiting in self._waiting:
+            if waiting.number >= batch:
+                waiting.then.append(then)
+                return
+        if batch >= self._open.number:
+            self._open.then.append(then)
+        else:
+            then()
+
+    def is_persisted(self, batch: int) -> bool:
+        oldest = self._waiting[0].number if self._waiting else self._open.number
+        return batch < oldest
+
+    def persisted(self, batch: int) -> None:
+        """All batches up to that one are durable."""
+        assert batch < self._open.number, "a batch that was never handed out"
+        while self._waiting and self._waiting[0].number <= batch:
+            for then in self._waiting.popleft().then:
+                then()
+
+    def committed(self, key: PartitionKey) -> None:
+        self._note(key, _COMMITTED)
+
+    def leadership(self, key: PartitionKey) -> None:
+        self._note(key, _LEADERSHIP)
+
+    def serving(self, key: PartitionKey) -> None:
+        self._note(key, _SERVING)
+
+    def failed(self, key: PartitionKey) -> None:
+        self._note(key, _FAILED)
+
+    def _note(self, key: PartitionKey, what: int) -> None:
+        self._changes[key] = self._changes.get(key, 0) | what
+
+    def take(self) -> Output:
+        """All that was collected; what waits for durability stays here."""
+        if self.is_empty:
+            return NOTHING
+        batch = self._open
+        if not batch.is_empty:
+            self._waiting.append(batch)
+            self._open = _Batch(batch.number + 1)
+        sends, self._sends = self._sends, {}
+        changes, self._changes = self._changes, {}
+        return Output(
+            batch=0 if batch.is_empty else batch.number,
+            records=batch.records,
+            sends=sends,
+            changes=[_change(key, what) for key, what in changes.items()],
+            removals=batch.removals,
+        )
+
+
+def _change(key: PartitionKey, what: int) -> GroupChange:
+    return GroupChange(
+        key,
+        bool(what & _COMMITTED),
+        bool(what & _LEADERSHIP),
+        bool(what & _SERVING),
+        bool(what & _FAILED),
+    )

@@ -1,0 +1,76 @@
+"""Replication that has stopped in the middle: what was sent may never have arrived.
+
+A transport that loses only with its connection needs none of this. The simulator's loses anything,
+and a peer drops what it has no room for. Groups are looked at only while something is in flight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.timing import Timing
+from tidemark.protocol.types import NodeId
+
+
+@dataclass(slots=True)
+class _Watch:
+    wait_s: float
+    progress: dict[NodeId, int]
+
+
+class Retries:
+    """Looks at groups with something in flight, less and less often while nothing moves."""
+
+    def __init__(self, timing: Timing, peers: PeerTable) -> None:
+        self._timing = timing
+        self._peers = peers
+        self._watched: dict[GroupReplica, _Watch] = {}
+        self._heap: list[tuple[float, int, GroupReplica]] = []
+        self._numbers = count()
+
+    def watch(self, replica: GroupReplica, now: float) -> None:
+        """Something of the group is in flight."""
+        if replica not in self._watched:
+            watch = _Watch(self._timing.retry_s, progress_of(replica.group))
+            self._watched[replica] = watch
+            heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
+
+    def next_deadline(self) -> float:
+        return self._heap[0][0] if self._heap else float("inf")
+
+    def tick(self, now: float) -> None:
+        """Begin again what has made no progress since it was last looked at."""
+        while self._heap and self._heap[0][0] <= now:
+            _, _, replica = heappop(self._heap)
+            watch = self._watched[replica]
+            if replica.is_leader and replica.group.has_in_flight:
+                self._look(replica, watch)
+                heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
+            else:
+                del self._watched[replica]
+
+    def _look(self, replica: GroupReplica, watch: _Watch) -> None:
+        progress, is_stuck = progress_of(replica.group), False
+        for node, made in progress.items():
+            if watch.progress.get(node) == made and self._peers.is_alive(node):
+                is_stuck = True
+                replica.tell(partial(reset_peer, node=node))
+        watch.progress = progress
+        longer = min(2 * watch.wait_s, self._timing.retry_max_s)
+        watch.wait_s = longer if is_stuck else self._timing.retry_s
+
+
+def progress_of(group: Group) -> dict[NodeId, int]:
+    """What changes as a follower takes something in."""
+    return {progress.node: progress.answers for progress in group.progress()}
+
+
+def reset_peer(group: Group, *, node: NodeId) -> None:
+    """Forget what is in flight to `node`, and send again what it has not confirmed."""
+    group.peer_reset(node)

@@ -4,6 +4,7 @@
 |------|------|
 | `lock` | locked by the broker that uses the directory; holds its process id |
 | `state.db` | see `state_db` |
+| `journal/` | see `journal.blocks` |
 | `<topic>-<partition>/` | one partition's log |
 | `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted; a long topic is cut |
 """
@@ -20,6 +21,7 @@ from tidemark.protocol.types import TopicPartition
 
 LOCK_NAME: Final = "lock"
 STATE_DB_NAME: Final = "state.db"
+JOURNAL_NAME: Final = "journal"
 _DELETE_SUFFIX: Final = "-delete"
 _TOPIC_KEPT: Final = 200
 _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)")
@@ -58,6 +60,10 @@ class DataDirectory:
     @property
     def state_db_path(self) -> str:
         return f"{self.path}/{STATE_DB_NAME}"
+
+    @property
+    def journal_path(self) -> str:
+        return f"{self.path}/{JOURNAL_NAME}"
 
     def partition_path(self, partition: TopicPartition) -> str:
         return f"{self.path}/{partition}"

@@ -8,12 +8,13 @@ Threads: everything is called on one thread, the loop's, but for `SyncCapture.sy
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
+from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage import retention, timestamps
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import File, Files
@@ -80,6 +81,7 @@ class Log:
         start_offset: Offset = _ZERO,
         recovery_point: Offset = _ZERO,
         epoch_max: Epoch | None = None,
+        epochs: Sequence[EpochStart] | None = None,
         readers: FileCache | None = None,
         on_batch: Callable[[BatchHeader], None] | None = None,
         load_snapshot: Callable[[bytes], None] | None = None,
@@ -91,6 +93,8 @@ class Log:
         recorded by the caller: after a clean `close`, the end offset; never above what a sync has
         returned; lowered before a truncation.
         `epoch_max`: the largest leader epoch that was ever opened, if known.
+        `epochs`: the leader epochs of this log, ascending, if known: a batch above the recovery
+        point whose epoch is not the one in force at its offset is of another history, and is cut.
         `readers`: files kept open for reading, shared by all logs of a process.
         `on_batch` gets every header that is in the log, in order, so that the caller can keep
         state that follows from it; `load_snapshot` is called at most once before, with what
@@ -110,6 +114,7 @@ class Log:
             start_offset=start_offset,
             recovery_point=recovery_point,
             epoch_max=epoch_max,
+            epochs=epochs,
             observer=Observer(load=load_snapshot, on_batch=on_batch) if on_batch else None,
         )
         segments = recovery.run()

@@ -9,14 +9,17 @@ A log that ends exactly at its recovery point was closed in order; of it only th
 are read, so that ten thousand of them open in seconds.
 
 What the batch's CRC leaves out is checked against the neighbours: a base offset continues the
-batch before, and a leader epoch is not smaller than the last, nor larger than the largest opened.
+batch before, and a leader epoch is not smaller than the last, nor larger than the largest opened;
+where the caller knows the log's epochs, it is the one in force at that offset.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.storage.epoch_rows import EpochsByOffset
 from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, corrupt
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
@@ -79,6 +82,7 @@ class Recovery:
         start_offset: Offset,
         recovery_point: Offset,
         epoch_max: Epoch | None,
+        epochs: Sequence[EpochStart] | None,
         observer: Observer | None,
     ) -> None:
         self.report = RecoveryReport()
@@ -86,6 +90,7 @@ class Recovery:
         self._start_offset = start_offset
         self._recovery_point = recovery_point
         self._epoch_max = epoch_max
+        self._epochs = None if epochs is None else EpochsByOffset(epochs)
         self._observer = observer
         self._observed_to = Offset(0)
         self._epoch = NO_EPOCH
@@ -239,6 +244,8 @@ class Recovery:
             raise CorruptBatch(position, f"leader epoch {epoch} after {self._epoch}")
         if self._epoch_max is not None and epoch > self._epoch_max:
             raise CorruptBatch(position, f"leader epoch {epoch}, the last was {self._epoch_max}")
+        if self._epochs is not None and not self._epochs.allow(epoch, header.base_offset):
+            raise CorruptBatch(position, f"leader epoch {epoch} did not reach to this offset")
 
     def _refuse_if_synced(self, path: str, end_offset: Offset) -> None:
         if end_offset < self._recovery_point:

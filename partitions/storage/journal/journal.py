@@ -116,6 +116,8 @@ class Journal:
             first = there[0] if there else _create(files, f"{path}/{journal_name(0)}")
             if first.file.size() < file_bytes:
                 _prewrite(first.file, file_bytes)
+                # A journal in which nothing was ever written is told from one that was lost.
+                first.file.pwritev(encode(start.owner, start.lsn, start.lsn, []), 0)
                 first.file.sync()
             # Also for names that a process made which did not live to sync them.
             files.sync_directory(path)

@@ -14,6 +14,11 @@ def journal_name(number: int) -> str:
     return f"{number:04d}.journal"
 
 
+def was_damaged(files: Files, path: str) -> bool:
+    """Whether a journal was put aside here."""
+    return files.exists(path) and any(name.endswith(DAMAGED_SUFFIX) for name in files.sizes(path))
+
+
 def journal_files(files: Files, path: str) -> list[str]:
     """The names of the files in a journal's directory, which need not be there."""
     if not files.exists(path):

@@ -24,26 +24,33 @@ from tidemark.partitions.storage.journal.blocks import (
     is_sound,
     table_end,
 )
-from tidemark.partitions.storage.journal.names import journal_files
+from tidemark.partitions.storage.journal.names import journal_files, was_damaged
 from tidemark.partitions.storage.journal.records import RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 
 _CHUNK_BYTES: Final = 1024 * 1024
 
 
-class StoredRecord(NamedTuple):
-    """A record of the journal, whose payload is read when it is wanted."""
+class Extent(NamedTuple):
+    """Where a payload lies, to be read again without being kept in memory."""
 
-    key: PartitionKey
-    kind: RecordKind
     file: File
     position: int
     length: int
-    is_sound: bool
-    """Whether the payload is what was written. Where not, it was damaged after it was durable."""
 
     def read(self) -> bytes:
         return self.file.pread(self.length, self.position)
+
+
+class StoredRecord(NamedTuple):
+    """A record of the journal. Its payload keeps the whole block in memory: let go of it."""
+
+    key: PartitionKey
+    kind: RecordKind
+    payload: memoryview
+    is_sound: bool
+    """Whether the payload is what was written. Where not, it was damaged after it was durable."""
+    place: Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,9 @@ class _Block:
             StoredRecord(
                 key,
                 kind,
-                self.file,
-                self.position + at,
-                length,
+                view[at : at + length],
                 at + length <= len(data) and crc32c(view[at : at + length]) == crc,
+                Extent(self.file, self.position + at, length),
             )
             for key, kind, at, length, crc in decode_table(self.header, self.head)
         ]
@@ -90,8 +96,8 @@ class ReadJournal:
             for block in _blocks(f"{path}/{name}", files.open_reader(f"{path}/{name}"), owner)
         ]
         self.paths = [f"{path}/{name}" for name in names]
-        self.is_empty = not blocks
-        """Nothing of this directory's was ever found in it."""
+        self.is_missing = not blocks and not was_damaged(files, path)
+        """There is not one block of this directory's, of whatever age."""
         self.synced_lsn = max((block.header.synced_lsn for block in blocks), default=start)
         """All before was once on the disk."""
         self.next_lsn = max((block.end for block in blocks), default=start)
@@ -146,7 +152,7 @@ class ReadJournal:
             return
         for record in records:
             if not record.is_sound:
-                self.damage.append(f"{block.path} is corrupt at byte {record.position}")
+                self.damage.append(f"{block.path} is corrupt at byte {record.place.position}")
 
 
 def _blocks(path: str, file: File, owner: UUID) -> Iterator[_Block]:

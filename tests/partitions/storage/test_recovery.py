@@ -3,11 +3,12 @@
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 DIRECTORY = "/p-0"
@@ -235,3 +236,34 @@ def test_a_clean_start_reads_a_few_headers_only() -> None:
     log = Log.open(files, DIRECTORY, SETTINGS, recovery_point=Offset(20), on_batch=seen.append)
     assert log.recovery.clean
     assert [header.base_offset for header in seen] == list(range(20))
+
+
+def test_a_tail_of_another_history_is_cut_by_its_epochs() -> None:
+    """Batches of epoch 3 at an offset where, as the caller knows, epoch 5 begins."""
+    files = MemoryFiles()
+    files.make_directory("/p-0")
+    log = Log.open(files, "/p-0", LogSettings())
+    for data in (batch(0, epoch=1), batch(1, epoch=3), batch(2, epoch=3), batch(3, epoch=3)):
+        log.append(data)
+    log.close()
+    config = Configuration((NodeId(1),))
+    rows = [
+        EpochStart(Epoch(epoch), Offset(start), NodeId(1), config)
+        for epoch, start in ((1, 0), (2, 1), (3, 1), (5, 3))
+    ]
+    reopened = Log.open(files, "/p-0", LogSettings(), recovery_point=Offset(1), epochs=rows)
+    assert reopened.end_offset == 3
+    assert "leader epoch 3 did not reach to this offset" in str(reopened.recovery.cut)
+    with pytest.raises(StorageError, match="leader epoch 3 did not reach"):
+        Log.open(files, "/p-0", LogSettings(), recovery_point=Offset(2), epochs=rows[:1])
+
+
+def test_epochs_before_the_first_that_is_kept_are_not_doubted() -> None:
+    files = MemoryFiles()
+    files.make_directory("/p-0")
+    log = Log.open(files, "/p-0", LogSettings())
+    for data in (batch(0, epoch=1), batch(1, epoch=3)):
+        log.append(data)
+    log.close()
+    row = EpochStart(Epoch(3), Offset(1), NodeId(1), Configuration((NodeId(1),)))
+    assert Log.open(files, "/p-0", LogSettings(), epochs=[row]).end_offset == 2

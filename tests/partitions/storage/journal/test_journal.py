@@ -29,7 +29,7 @@ def test_records_are_read_back_in_their_order() -> None:
     journal.write(records[:2])
     journal.write(records[2:])
     found = list(read(files).records())
-    assert [(record.key, record.kind, record.read()) for record in found] == records
+    assert [(record.key, record.kind, record.payload) for record in found] == records
 
 
 def test_what_was_synced_survives_a_crash() -> None:
@@ -56,7 +56,7 @@ def test_a_group_of_two_hundred_partitions_is_one_write_and_one_sync() -> None:
     journal.sync()
     assert files.synced_paths[before:] == [f"{PATH}/0000.journal"]
     found = list(read(files).records())
-    assert [(record.key, record.kind, record.read()) for record in found] == group
+    assert [(record.key, record.kind, record.payload) for record in found] == group
     assert read(files).next_lsn == journal.next_lsn + 1, "one block, and the note behind it"
 
 
@@ -163,7 +163,7 @@ def test_files_of_another_directory_are_not_believed() -> None:
     files = MemoryFiles()
     opened(files).write([note(0)])
     stranger = ReadJournal(files, PATH, UUID(int=1), FIRST_LSN)
-    assert stranger.is_empty
+    assert stranger.is_missing
     assert list(stranger.records()) == []
 
 

@@ -1,0 +1,32 @@
+"""A log's epoch starts, as storage needs them: which epoch is in force at an offset."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from tidemark.partitions.raft.entries import EpochStart
+from tidemark.protocol.types import Epoch, Offset
+
+
+class EpochsByOffset:
+    """What a stored batch's epoch can be, by the epochs of its log."""
+
+    __slots__ = ("_epochs", "_starts")
+
+    def __init__(self, rows: Sequence[EpochStart]) -> None:
+        """`rows` ascend, in epoch and in start offset."""
+        self._starts = [row.start_offset for row in rows]
+        self._epochs = [row.epoch for row in rows]
+
+    def allow(self, epoch: Epoch, offset: Offset) -> bool:
+        """Whether a batch at `offset` may carry `epoch`; before the first row, any may."""
+        at = bisect_right(self._starts, offset) - 1
+        return at < 0 or self._epochs[at] == epoch
+
+
+def rows_within(rows: Iterable[EpochStart], end_offset: Offset) -> tuple[EpochStart, ...]:
+    """The rows of a log that ends at `end_offset`.
+
+    Rows are lost where the log was in the page cache only, and the power failed: its epochs are
+    durable and its batches are not. A replica that lost any is unclean.
+    """
+    return tuple(row for row in rows if row.start_offset <= end_offset)

@@ -1,0 +1,188 @@
+"""After a start: bring segments and `state.db` up to what the journal says, before anything opens.
+
+All of the journal is read, what it says of each partition is taken together (`replay`), and done:
+
+1. Recovery points go down to where the journal begins to speak of a log, so that a log which a
+   crash left shorter is not taken for damaged.
+2. Batches that a segment does not hold as the journal has them are written to it; what is of
+   another history there is cut before. The segments are synced.
+3. Everything small, the recovery points, and where the journal goes on, are one transaction.
+
+Only 3 ends it. A crash before leaves the journal as it is and all of it is done again, to the same
+end; a crash after finds nothing to do. The journal's old blocks are not erased: they are before
+where it goes on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.journal.blocks import FIRST_LSN, Lsn
+from tidemark.partitions.storage.journal.journal import JournalStart
+from tidemark.partitions.storage.journal.names import DAMAGED_SUFFIX
+from tidemark.partitions.storage.journal.reader import ReadJournal, StoredRecord
+from tidemark.partitions.storage.journal.records import RecordKind
+from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
+from tidemark.partitions.storage.journal.segments import redo_log
+from tidemark.partitions.storage.state_db import (
+    Condition,
+    GroupSnapshot,
+    PartitionKey,
+    PartitionState,
+    StateDb,
+)
+from tidemark.protocol.errors import StorageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedoReport:
+    """What a redo found and did."""
+
+    start: JournalStart
+    """Where the journal goes on."""
+    blocks: int
+    partitions: int
+    """Of which the journal said something."""
+    appended_bytes: int
+    """That the segments did not have."""
+    cut_bytes: int
+    """Of a torn tail: written, and not synced before the crash."""
+    damage: tuple[str, ...]
+    """A sentence for each thing that had been durable and was not there."""
+    damaged: frozenset[PartitionKey]
+    """Whose records may be gone with it; `state.db` says so too."""
+
+
+def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
+    """Do all that the journal says. Blocking; before any log of the directory is opened.
+
+    A partition that cannot be brought up to the journal is marked as damaged and keeps nobody else
+    from being redone. Raises `OSError` or `StorageError` when the disk does not take what has
+    to be written, or the journal is one that this release cannot read; it may be tried again.
+    """
+    stored_start = state.journal_start
+    start = FIRST_LSN if stored_start is None else Lsn(stored_start)
+    journal = ReadJournal(files, directory.journal_path, state.directory_id, start)
+    redoing = _Redoing(files, directory, state)
+    for record in journal.records():
+        redoing.add(record)
+    damage = list(journal.damage)
+    is_missing = start > FIRST_LSN and journal.is_missing
+    if is_missing:
+        damage.append(f"{directory.journal_path} has no journal, though there was one")
+    if is_missing or journal.is_torn_apart:
+        redoing.doubt_all()
+    redoing.lower_recovery_points()
+    redoing.redo_logs()
+    # Not at the next page, but behind whatever is there: a block of a torn tail that is whole
+    # must not be met again behind a block that comes to lie before it.
+    goes_on = max(start, journal.next_lsn)
+    redoing.record(goes_on, is_new=goes_on != stored_start)
+    if damage:
+        _keep_for_people(files, journal.paths)
+    return RedoReport(
+        start=JournalStart(state.directory_id, goes_on),
+        blocks=journal.block_count,
+        partitions=len(redoing.replays),
+        appended_bytes=redoing.appended_bytes,
+        cut_bytes=journal.cut_bytes,
+        damage=(*damage, *redoing.damage),
+        damaged=redoing.damaged(),
+    )
+
+
+class _Redoing:
+    """One redo: the partitions that the journal speaks of, and what is done to them."""
+
+    def __init__(self, files: Files, directory: DataDirectory, state: StateDb) -> None:
+        self._files = files
+        self._directory = directory
+        self._state = state
+        self._stored = state.partition_states()
+        self.replays: dict[PartitionKey, PartitionReplay] = {}
+        self.appended_bytes = 0
+        self.damage: list[str] = []
+
+    def add(self, record: StoredRecord) -> None:
+        """Take in one record. Of a partition that is not recorded there is nothing to do: it was
+        recorded before the first, so it was deleted."""
+        stored = self._stored.get(record.key)
+        if stored is None:
+            return
+        if record.kind is RecordKind.FORGET and record.is_sound:
+            self.replays[record.key] = forgotten(stored)
+            return
+        replay = self.replays.get(record.key)
+        if replay is None:
+            replay = self.replays[record.key] = PartitionReplay(stored)
+        replay.add(record)
+
+    def doubt_all(self) -> None:
+        """Records are missing, and nobody knows whose."""
+        for key, stored in self._stored.items():
+            replay = self.replays.setdefault(key, PartitionReplay(stored))
+            replay.state = replace(replay.state, condition=Condition.DAMAGED)
+
+    def lower_recovery_points(self) -> None:
+        points = {
+            key: replay.changed_from
+            for key, replay in self.replays.items()
+            if replay.changed_from is not None
+            and replay.changed_from < self._stored[key].recovery_point
+        }
+        if points:
+            self._state.set_recovery_points(points)
+
+    def redo_logs(self) -> None:
+        for replay in self._kept():
+            point = replay.state.recovery_point
+            if replay.changed_from is not None:
+                point = min(point, replay.changed_from)
+            replay.state = replace(replay.state, recovery_point=point)
+            if replay.pieces or replay.reset:
+                self._redo_log(replay)
+
+    def _redo_log(self, replay: PartitionReplay) -> None:
+        name = replay.state.name
+        assert name, "journaled before its directory was recorded"
+        try:
+            redone = redo_log(self._files, f"{self._directory.path}/{name}", replay)
+        except (StorageError, FileNotFoundError) as error:
+            self.damage.append(f"{name} cannot be brought up to the journal: {error}")
+            replay.state = replace(replay.state, condition=Condition.DAMAGED)
+            return
+        self.appended_bytes += redone.appended_bytes
+        replay.state = replace(
+            replay.state,
+            log_start=max(replay.state.log_start, redone.start_offset),
+            recovery_point=redone.end_offset,
+        )
+
+    def record(self, goes_on: Lsn, *, is_new: bool) -> None:
+        """The one transaction that ends it."""
+        if not self.replays and not is_new:
+            return
+        with self._state.transaction():
+            for replay in self._kept():
+                if replay.reset and replay.reset.snapshot:
+                    snapshot = GroupSnapshot(replay.reset.start, replay.reset.snapshot)
+                    self._state.save_group_snapshot(replay.state.key, snapshot)
+            gone = [key for key, replay in self.replays.items() if replay.is_forgotten]
+            self._state.forget_partitions(gone)
+            self._state.save(self._states(), journal_start=goes_on)
+
+    def damaged(self) -> frozenset[PartitionKey]:
+        return frozenset(s.key for s in self._states() if s.condition is Condition.DAMAGED)
+
+    def _kept(self) -> Iterable[PartitionReplay]:
+        return (replay for replay in self.replays.values() if not replay.is_forgotten)
+
+    def _states(self) -> Iterable[PartitionState]:
+        return (replay.state for replay in self._kept())
+
+
+def _keep_for_people(files: Files, paths: Iterable[str]) -> None:
+    """Put a journal with damage aside, as it is: nothing in it is needed, but who knows."""
+    for path in paths:
+        files.rename(path, path + DAMAGED_SUFFIX)

@@ -1,0 +1,135 @@
+"""What the journal says of one partition, all of it taken together.
+
+Records are not done one by one: what is in the segments and in `state.db` may be of any moment
+after the journal's start, because both are written along with the journal, and redo itself may have
+been interrupted. Only the sum of the records has one meaning: which batches are there in the end,
+from where on the log may be another than on the disk, which epochs it has.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.storage.journal.reader import Extent, StoredRecord
+from tidemark.partitions.storage.journal.records import (
+    RecordKind,
+    Reset,
+    decode_epoch_start,
+    decode_hard_state,
+    decode_log_start,
+    decode_reset,
+    decode_truncate,
+)
+from tidemark.partitions.storage.state_db import Condition, PartitionState
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.types import BytesLike, Offset, Position
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Batches of a log that are in the journal. Those at or above `end` are no longer of it."""
+
+    base: Offset
+    end: Offset
+    place: Extent
+
+
+class PartitionReplay:
+    """One partition, record after record."""
+
+    def __init__(self, stored: PartitionState, *, is_forgotten: bool = False) -> None:
+        self.state = stored
+        self.pieces: list[Piece] = []
+        """Ascending, without overlaps; with gaps only where something is missing."""
+        self.reset: Reset | None = None
+        """The last one: what is on the disk may be a log of before it."""
+        self.changed_from: Offset | None = None
+        """Below, the records have not touched the log."""
+        self.is_forgotten = is_forgotten
+        """Nothing came after its deletion."""
+
+    def add(self, record: StoredRecord) -> None:
+        self.is_forgotten = False
+        if not record.is_sound:
+            self.state = replace(self.state, condition=Condition.DAMAGED)
+            return
+        match record.kind:
+            case RecordKind.BATCHES:
+                self._append(record)
+            case RecordKind.EPOCH_START:
+                self._begin_epoch(decode_epoch_start(record.payload))
+            case RecordKind.TRUNCATE:
+                self._truncate(decode_truncate(record.payload))
+            case RecordKind.RESET:
+                self._reset(decode_reset(record.payload))
+            case RecordKind.HARD_STATE:
+                self._vote(decode_hard_state(record.payload))
+            case RecordKind.LOG_START:
+                self._move_start(decode_log_start(record.payload))
+            case RecordKind.FORGET:
+                raise AssertionError("who calls begins with `forgotten`")
+            case _:
+                assert_never(record.kind)
+
+    def _append(self, record: StoredRecord) -> None:
+        base, end = _extent_of(record.payload)
+        self._drop_from(base)
+        self.pieces.append(Piece(base, end, record.place))
+
+    def _drop_from(self, offset: Offset) -> None:
+        """What the log held from there on is another's from now on."""
+        while self.pieces and self.pieces[-1].end > offset:
+            last = self.pieces.pop()
+            if last.base < offset:
+                self.pieces.append(Piece(last.base, offset, last.place))
+                break
+        if self.changed_from is None or offset < self.changed_from:
+            self.changed_from = offset
+
+    def _begin_epoch(self, start: EpochStart) -> None:
+        # The stored rows may be of a later moment. Those that came after this one are among the
+        # records that follow.
+        kept = (row for row in self.state.epochs if row.epoch < start.epoch)
+        self.state = replace(self.state, epochs=(*kept, start))
+
+    def _truncate(self, to: Position) -> None:
+        kept = tuple(row for row in self.state.epochs if row.position <= to)
+        self.state = replace(self.state, epochs=kept)
+        self._drop_from(to.offset)
+
+    def _reset(self, reset: Reset) -> None:
+        self.pieces.clear()
+        self.reset, self.changed_from = reset, Offset(0)
+        self.state = replace(self.state, log_start=reset.start.offset, epochs=reset.table)
+
+    def _vote(self, state: HardState) -> None:
+        # Never back: what is stored may be of a later moment.
+        stored = self.state.hard_state
+        if state.epoch > stored.epoch or (state.epoch == stored.epoch and stored.voted_for is None):
+            self.state = replace(self.state, hard_state=state)
+
+    def _move_start(self, offset: Offset) -> None:
+        self.pieces = [piece for piece in self.pieces if piece.end > offset]
+        if offset > self.state.log_start:
+            self.state = replace(self.state, log_start=offset)
+
+
+def forgotten(stored: PartitionState) -> PartitionReplay:
+    """A partition that was deleted. What follows, if anything does, is of a new replica."""
+    fresh = PartitionState(key=stored.key, name=stored.name, is_journaled=stored.is_journaled)
+    return PartitionReplay(fresh, is_forgotten=True)
+
+
+def _extent_of(records: BytesLike) -> tuple[Offset, Offset]:
+    """The first offset of batches that lie back to back, and the one after the last."""
+    base = end = None
+    size_bytes = 0
+    for _, header in iter_headers(records):
+        base = header.base_offset if base is None else base
+        end = header.next_offset
+        size_bytes += header.size_bytes
+    if base is None or end is None or size_bytes != len(records):
+        raise StorageError(f"{len(records)} bytes of a journal record are no whole batches")
+    return base, end

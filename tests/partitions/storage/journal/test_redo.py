@@ -1,0 +1,535 @@
+"""After a crash, segments and `state.db` are brought up to the journal: all that was synced."""
+
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tests.partitions.storage.journal.node import (
+    DATA,
+    ME,
+    UNJOURNALED,
+    VOTERS,
+    Held,
+    Node,
+    copy_of,
+    new_node,
+)
+from tests.partitions.storage.journal.records import KEY, OTHER
+from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.journal import records
+from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.state_db import Condition, GroupSnapshot, PartitionKey, StateDb
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.testing.memory_files import MemoryFiles
+
+
+def position(epoch: int, offset: int) -> Position:
+    return Position(Epoch(epoch), Offset(offset))
+
+
+def crashed_in_every_way(node: Node) -> list[Node]:
+    """What comes after a kill, and after the power failed, in a number of ways."""
+    return [node.killed(), *(node.power_failed(Random(seed)) for seed in range(30))]
+
+
+def all_but_the_unjournaled(node: Node) -> dict[PartitionKey, Held]:
+    return {key: held for key, held in node.held().items() if key != UNJOURNALED}
+
+
+def check(node: Node) -> None:
+    """After a crash now, all that is journaled is there; everything was synced."""
+    expected = all_but_the_unjournaled(node)
+    for after in crashed_in_every_way(node):
+        assert all_but_the_unjournaled(after) == expected
+        assert after.report.damage == ()
+        for seed in range(3):
+            again = after.power_failed(Random(seed))
+            assert all_but_the_unjournaled(again) == expected, "what redo did is durable"
+            assert again.report.appended_bytes == 0
+
+
+def test_a_new_directory_has_nothing_to_redo() -> None:
+    files = MemoryFiles()
+    state = StateDb.open(":memory:")
+    report = redo(files, DataDirectory.open(files, DATA), state)
+    assert (report.blocks, report.partitions, report.damage) == (0, 0, ())
+    assert report.start.owner == state.directory_id
+
+
+def test_batches_that_were_synced_in_the_journal_are_in_the_log() -> None:
+    node = new_node()
+    for size in range(0, 300, 20):
+        node.append(KEY, 2, size=size)
+        node.append(OTHER, size=size)
+    node.sync()
+    check(node)
+
+
+def test_votes_and_epochs_that_were_synced_in_the_journal_are_in_state_db() -> None:
+    node = new_node()
+    node.vote(KEY, 5, 2)
+    node.begin_epoch(OTHER, 6)
+    node.vote(OTHER, 7, None)
+    node.vote(OTHER, 7, 3)
+    node.sync()
+    check(node)
+    assert node.power_failed(Random(1)).replicas[OTHER].vote == HardState(Epoch(7), NodeId(3))
+
+
+def test_a_vote_never_goes_back() -> None:
+    """`state.db` may be of a later moment than the journal's start."""
+    node = new_node()
+    node.vote(KEY, 5, 2)
+    node.sync()
+    node.vote(KEY, 9, 3)
+    node.checkpoint(steps=3)
+    node.state.set_meta("journal_start", "1")
+    assert node.killed().replicas[KEY].vote == HardState(Epoch(9), NodeId(3))
+
+
+def test_a_tail_that_diverged_is_cut_and_written_over() -> None:
+    node = new_node()
+    for _ in range(6):
+        node.append(KEY, 2, size=50)
+    node.begin_epoch(KEY, 3)
+    node.append(KEY, 3, size=90)
+    node.sync()
+    node.truncate(KEY, position(1, 8))
+    node.sync()
+    check(node)
+    node.begin_epoch(KEY, 2)
+    node.append(KEY, size=70)
+    node.begin_epoch(KEY, 4)
+    for _ in range(5):
+        node.append(KEY, size=70)
+    node.sync()
+    check(node)
+
+
+def test_a_truncation_whose_log_was_not_yet_cut_is_done_or_leaves_what_was_there() -> None:
+    node = new_node()
+    for _ in range(4):
+        node.append(KEY, 2, size=50)
+    node.begin_epoch(KEY, 3)
+    node.append(KEY, 2, size=50)
+    node.sync()
+    node.checkpoint()
+    node.staged.append(records.truncate(KEY, position(1, 4)))
+    start = EpochStart(Epoch(4), Offset(4), ME, VOTERS)
+    node.staged.append(records.epoch_start(KEY, start))
+    data = batch(4, 1, size=33, epoch=4)
+    node.staged.append(records.batches(KEY, data))
+    node.sync()
+    for after in crashed_in_every_way(node):
+        held = after.replicas[KEY].held()
+        assert [row.epoch for row in held.epochs] == [1, 4]
+        assert held.batches == (*node.replicas[KEY].held().batches[:2], data)
+
+
+def test_a_truncation_into_a_run_of_batches_keeps_those_before_it() -> None:
+    node = new_node()
+    run = b"".join(batch(offset, 2, epoch=1) for offset in range(0, 10, 2))
+    node.replicas[KEY].log.append(run)
+    node.staged.append(records.batches(KEY, run))
+    node.sync()
+    node.truncate(KEY, position(1, 6))
+    node.begin_epoch(KEY, 2)
+    node.append(KEY)
+    node.sync()
+    check(node)
+
+
+def test_epochs_that_were_truncated_do_not_come_back() -> None:
+    node = new_node()
+    for epoch in (2, 3, 4):
+        node.begin_epoch(KEY, epoch)
+    node.append(KEY)
+    node.sync()
+    node.truncate(KEY, position(2, 0))
+    node.begin_epoch(KEY, 5)
+    node.sync()
+    check(node)
+    assert [row.epoch for row in node.power_failed(Random(0)).replicas[KEY].epochs] == [1, 2, 5]
+
+
+def table_up_to(epoch: int) -> tuple[EpochStart, ...]:
+    return (EpochStart(Epoch(epoch), Offset(40), ME, VOTERS),)
+
+
+@pytest.mark.parametrize("start", [100, 3])
+def test_a_log_that_was_reset_begins_anew(start: int) -> None:
+    node = new_node()
+    for _ in range(20):
+        node.append(KEY, size=90)
+    node.checkpoint()
+    table = (EpochStart(Epoch(8), Offset(0), ME, VOTERS),)
+    node.reset(KEY, position(8, start), table)
+    node.sync()
+    check(node)
+    for _ in range(3):
+        node.append(KEY, size=44)
+    node.sync()
+    check(node)
+    node.move_start(KEY, Offset(start + 1))
+    check(node)
+
+
+def test_a_reset_whose_log_was_not_yet_given_up_is_done() -> None:
+    node = new_node()
+    for _ in range(20):
+        node.append(KEY, size=90)
+    node.checkpoint()
+    table = (EpochStart(Epoch(8), Offset(0), ME, VOTERS),)
+    node.staged.append(records.reset(KEY, position(8, 5), table, b"the state there"))
+    node.sync()
+    for after in crashed_in_every_way(node):
+        assert after.replicas[KEY].held() == Held(table, node.replicas[KEY].vote, Offset(5), ())
+        assert after.state.group_snapshot(KEY) == GroupSnapshot(position(8, 5), b"the state there")
+
+
+def test_a_log_start_is_not_forgotten() -> None:
+    node = new_node()
+    for _ in range(30):
+        node.append(KEY, size=90)
+    node.sync()
+    node.move_start(KEY, Offset(25))
+    check(node)
+
+
+def test_a_log_start_within_a_batch_whose_segment_was_lost() -> None:
+    node = new_node()
+    node.append(KEY, 5)
+    node.append(KEY, 5)
+    node.sync()
+    node.move_start(KEY, Offset(7))
+    check(node)
+    for seed in range(10):
+        assert node.power_failed(Random(seed)).replicas[KEY].log.start_offset == 7
+
+
+def test_a_partition_that_was_deleted_is_forgotten() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.staged.append(records.forget(KEY))
+    node.sync()
+    for after in crashed_in_every_way(node):
+        assert KEY not in after.replicas
+        assert OTHER in after.replicas
+
+
+def test_a_partition_that_comes_back_has_nothing_of_the_one_before() -> None:
+    node = new_node()
+    node.append(KEY, size=90)
+    node.vote(KEY, 9, 2)
+    node.sync()
+    node.delete(KEY)
+    node.create(KEY)
+    node.begin_epoch(KEY, 2)
+    node.append(KEY, size=5)
+    node.sync()
+    check(node)
+    assert node.killed().replicas[KEY].epochs[0].epoch == 2
+
+
+def test_records_of_a_partition_that_is_not_recorded_are_passed_over() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.sync()
+    node.state.forget_partitions([KEY])
+    after = node.killed()
+    assert (after.report.damage, KEY in after.replicas) == ((), False)
+
+
+# A checkpoint
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_a_checkpoint_that_was_interrupted_loses_nothing(steps: int) -> None:
+    node = new_node()
+    for number in range(12):
+        node.append(KEY, size=80)
+        node.append(OTHER, size=30)
+        if number == 4:
+            node.begin_epoch(KEY, 2)
+        if number == 6:
+            node.checkpoint()
+        if number == 9:
+            node.truncate(OTHER, position(1, 8))
+            node.begin_epoch(OTHER, 2)
+    node.checkpoint(steps)
+    node.sync()
+    check(node)
+
+
+def test_after_a_checkpoint_there_is_nothing_to_redo() -> None:
+    node = new_node()
+    for _ in range(12):
+        node.append(KEY, size=80)
+    node.sync()
+    node.checkpoint()
+    after = node.power_failed(Random(1))
+    assert (after.report.blocks, after.report.partitions) == (0, 0)
+    assert all_but_the_unjournaled(after) == all_but_the_unjournaled(node)
+
+
+def test_what_happened_since_the_mark_is_redone_upon_a_checkpoint_of_a_later_moment() -> None:
+    """The rows are written after the mark was taken, and hold what happened meanwhile."""
+    node = new_node()
+    node.append(KEY, 4)
+    node.sync()
+    mark = node.journal.begin_checkpoint()
+    node.begin_epoch(KEY, 3)
+    node.append(KEY, 4)
+    node.sync()
+    node.truncate(KEY, position(1, 4))
+    node.begin_epoch(KEY, 2)
+    node.append(KEY, 2)
+    node.begin_epoch(KEY, 5)
+    node.sync()
+    for replica in node.replicas.values():
+        node.state.save([replica.state(replica.log.sync())], journal_start=mark)
+    check(node)
+
+
+# The page cache
+
+
+def test_what_is_not_journaled_survives_the_process() -> None:
+    node = new_node()
+    for _ in range(5):
+        node.append(UNJOURNALED, size=50)
+    node.begin_epoch(UNJOURNALED, 2)
+    node.append(UNJOURNALED, size=50)
+    node.sync()
+    node.append(UNJOURNALED, size=50)
+    after = node.killed()
+    assert after.held() == node.held()
+    assert after.replicas[UNJOURNALED].condition is Condition.CLEAN
+
+
+def test_what_is_not_journaled_survives_a_redo_of_its_truncation() -> None:
+    node = new_node()
+    for _ in range(5):
+        node.append(UNJOURNALED, 2, size=50)
+    node.truncate(UNJOURNALED, position(1, 4))
+    node.begin_epoch(UNJOURNALED, 2)
+    node.sync()
+    for _ in range(5):
+        node.append(UNJOURNALED, size=70)
+    assert node.killed().held() == node.held()
+
+
+def test_what_is_not_journaled_survives_a_redo_of_its_reset() -> None:
+    node = new_node()
+    node.append(UNJOURNALED, 2, size=50)
+    node.reset(UNJOURNALED, position(1, 50), (EpochStart(Epoch(1), Offset(9), ME, VOTERS),))
+    for _ in range(5):
+        node.append(UNJOURNALED, size=300)
+    node.sync()
+    assert node.killed().held() == node.held()
+    node.move_start(UNJOURNALED, Offset(53))
+    assert node.killed().held() == node.held()
+
+
+def test_epochs_beyond_what_the_page_cache_left_are_dropped_and_the_replica_unclean() -> None:
+    node = new_node()
+    node.append(UNJOURNALED, 4, size=50)
+    node.replicas[UNJOURNALED].log.sync()
+    node.begin_epoch(UNJOURNALED, 2)
+    node.append(UNJOURNALED, 4, size=50)
+    node.begin_epoch(UNJOURNALED, 3)
+    node.sync()
+    lengths = set()
+    for seed in range(30):
+        after = node.power_failed(Random(seed)).replicas[UNJOURNALED]
+        assert after.condition is Condition.UNCLEAN
+        assert after.last in (position(2, 4), position(3, 8))
+        lengths.add(after.last.offset)
+    assert lengths == {4, 8}
+
+
+# Redo that is interrupted
+
+
+class Interrupted(Exception):
+    pass
+
+
+class InterruptedFiles(MemoryFiles):
+    """A disk whose machine loses power before its n-th sync."""
+
+    def __init__(self, disk: MemoryFiles, syncs: int) -> None:
+        super().__init__()
+        self._root = disk._root
+        self.syncs_left = syncs
+
+    def sync_directory(self, path: str) -> None:
+        self.count_down()
+        super().sync_directory(path)
+
+    def before_sync(self, path: str, node: object) -> None:
+        self.count_down()
+
+    def count_down(self) -> None:
+        if self.syncs_left == 0:
+            raise Interrupted
+        self.syncs_left -= 1
+
+
+def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
+    node = new_node()
+    for _ in range(12):
+        node.append(KEY, size=300)
+        node.append(OTHER, size=30)
+    node.checkpoint()
+    node.begin_epoch(KEY, 3)
+    node.append(KEY, size=30)
+    node.sync()
+    node.truncate(KEY, position(1, 7))
+    node.begin_epoch(KEY, 4)
+    for _ in range(8):
+        node.append(KEY, size=200)
+    node.reset(OTHER, position(9, 5), (EpochStart(Epoch(9), Offset(2), ME, VOTERS),))
+    node.append(OTHER, size=30)
+    node.sync()
+    expected = all_but_the_unjournaled(node)
+    interruptions = 0
+    for syncs in range(100):
+        files = InterruptedFiles(node.files.after_crash(Random(syncs)), syncs)
+        state = copy_of(node.state)
+        try:
+            redo(files, DataDirectory.open(files, DATA), state)
+        except Interrupted:
+            interruptions += 1
+        for seed in range(4):
+            after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
+            assert all_but_the_unjournaled(after) == expected, (syncs, seed)
+    assert 5 < interruptions < 90
+
+
+def test_a_redo_whose_last_transaction_fails_is_begun_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = new_node()
+    node.append(KEY, size=30)
+    node.begin_epoch(KEY, 3)
+    node.sync()
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise StorageError("no")
+
+    for seed in range(10):
+        with monkeypatch.context() as patch:
+            patch.setattr(StateDb, "save", fail)
+            with pytest.raises(StorageError):
+                node.power_failed(Random(seed))
+        assert all_but_the_unjournaled(node.power_failed(Random(seed))) == (
+            all_but_the_unjournaled(node)
+        )
+
+
+def test_a_disk_that_is_full_stops_a_redo_and_changes_nothing() -> None:
+    node = new_node()
+    for _ in range(10):
+        node.append(KEY, size=500)
+    node.sync()
+    files = MemoryFiles()
+    for seed in range(50):
+        files = node.files.after_crash(Random(seed))
+        if f"{0:020d}.log" in files.sizes(f"{DATA}/t7-0"):
+            log = files.open(f"{DATA}/t7-0/{0:020d}.log")
+            if log.size() == 0:
+                break
+    full = files.after_kill()
+    directory = DataDirectory.open(full, DATA)
+    full.capacity_bytes = 0
+    with pytest.raises(OSError, match="No space"):
+        redo(full, directory, copy_of(node.state))
+    full.capacity_bytes = None
+    after = Node(full.after_kill(), node.state, "next")
+    assert all_but_the_unjournaled(after) == all_but_the_unjournaled(node)
+
+
+# Damage
+
+
+def test_a_partition_whose_directory_is_gone_is_damaged_and_no_other() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.append(OTHER)
+    node.sync()
+    for name in node.files.sizes(f"{DATA}/t7-0"):
+        node.files.remove(f"{DATA}/t7-0/{name}")
+    node.files.remove_directory(f"{DATA}/t7-0")
+    files = node.files.after_kill()
+    report = redo(files, DataDirectory.open(files, DATA), node.state)
+    assert report.damaged == {KEY}
+    states = node.state.partition_states()
+    assert states[KEY].condition is Condition.DAMAGED
+    assert states[OTHER].condition is Condition.CLEAN
+
+
+def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged() -> None:
+    node = new_node()
+    for _ in range(5):
+        node.append(KEY, size=50)
+    node.append(OTHER)
+    node.sync()
+    node.checkpoint()
+    node.append(KEY, size=50)
+    node.append(OTHER)
+    node.sync()
+    log = node.files.open(f"{DATA}/t7-0/{0:020d}.log")
+    log.truncate(200)
+    files = node.files.after_kill()
+    report = redo(files, DataDirectory.open(files, DATA), node.state)
+    assert report.damaged == {KEY}
+    assert "t7-0 cannot be brought up to the journal" in report.damage[0]
+
+
+def test_a_segment_that_is_damaged_where_the_journal_has_it_is_repaired() -> None:
+    node = new_node()
+    for _ in range(5):
+        node.append(KEY, size=50)
+    node.sync()
+    expected = all_but_the_unjournaled(node)
+    path = f"{DATA}/t7-0/{0:020d}.log"
+    for byte in range(0, node.files.sizes(f"{DATA}/t7-0")[f"{0:020d}.log"], 17):
+        disk = node.files.after_kill()
+        log = disk.open(path)
+        log.pwrite(bytes([log.pread(1, byte)[0] ^ 4]), byte)
+        after = Node(disk, copy_of(node.state), "boot")
+        assert all_but_the_unjournaled(after) == expected
+        assert after.report.appended_bytes > 0
+
+
+def test_a_journal_that_is_gone_makes_all_doubtful() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.checkpoint()
+    node.append(KEY)
+    node.sync()
+    for name in node.files.sizes(f"{DATA}/journal"):
+        node.files.remove(f"{DATA}/journal/{name}")
+    files = node.files.after_kill()
+    report = redo(files, DataDirectory.open(files, DATA), node.state)
+    assert report.damaged == {KEY, OTHER, UNJOURNALED}
+    assert report.damage == (f"{DATA}/journal has no journal, though there was one",)
+
+
+def test_two_hundred_partitions_are_redone() -> None:
+    node = new_node()
+    keys = [PartitionKey(UUID(int=8), number) for number in range(200)]
+    for key in keys:
+        node.create(key)
+        node.begin_epoch(key, 1)
+        node.append(key, size=100)
+    node.sync()
+    after = node.power_failed(Random(5))
+    assert all_but_the_unjournaled(after) == all_but_the_unjournaled(node)
+    assert after.report.partitions == 203

@@ -9,13 +9,9 @@ from types import MappingProxyType
 from typing import Final
 
 from tidemark.broker.handlers import (
-    alter_configs,
     api_versions,
-    create_partitions,
-    create_topics,
     delete_groups,
     delete_records,
-    delete_topics,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -23,7 +19,6 @@ from tidemark.broker.handlers import (
     fetch,
     find_coordinator,
     heartbeat,
-    incremental_alter_configs,
     init_producer_id,
     join_group,
     leave_group,
@@ -39,6 +34,7 @@ from tidemark.broker.handlers import (
     sasl_handshake,
     sync_group,
 )
+from tidemark.broker.handlers.passing_on import CHANGES
 from tidemark.broker.network.requests import Handler
 
 HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
@@ -58,19 +54,15 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         16: list_groups.handle,
         17: sasl_handshake.handle,
         18: api_versions.handle,
-        19: create_topics.handle,
-        20: delete_topics.handle,
         21: delete_records.handle,
         22: init_producer_id.handle,
         23: offset_for_leader_epoch.handle,
         32: describe_configs.handle,
-        33: alter_configs.handle,
         35: describe_log_dirs.handle,
         36: sasl_authenticate.handle,
-        37: create_partitions.handle,
         42: delete_groups.handle,
-        44: incremental_alter_configs.handle,
         47: offset_delete.handle,
         60: describe_cluster.handle,
+        **{key: change.answer for key, change in CHANGES.items()},
     }
 )

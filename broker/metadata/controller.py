@@ -120,18 +120,11 @@ class Controller:
         Raises `RequestError` NOT_CONTROLLER if nobody takes it in time, REQUEST_TIMED_OUT where
         nobody knows whether it was carried out.
         """
-        forwarded = ForwardRequest(
-            api_key=api_of(type(request)).key,
-            api_version=context.api_version,
-            client_id=context.client_id,
-            principal=context.session.user,
-            client_host=context.client_host,
-            listener_name=context.session.listener_name,
-            timeout_ms=timeout_ms,
-            body=encode(request, context.api_version),
-        )
         seconds = min(max(timeout_ms / 1000, WAIT_SECONDS_MIN), WAIT_SECONDS_MAX)
-        answered = await self._ask(forwarded, seconds, may_repeat=may_repeat)
+        answered = None
+        if not self._cluster.leads:
+            forwarded = _forwarded(request, context, timeout_ms)
+            answered = await self._ask(forwarded, seconds, may_repeat=may_repeat)
         if answered is None:
             with trio.move_on_after(seconds):
                 return await here()
@@ -255,6 +248,19 @@ class Controller:
         if answered.error_code != ErrorCode.NONE:
             raise RequestError(ErrorCode(answered.error_code), answered.error_message)
         return answered
+
+
+def _forwarded(request: Message, context: RequestContext, timeout_ms: int) -> ForwardRequest:
+    return ForwardRequest(
+        api_key=api_of(type(request)).key,
+        api_version=context.api_version,
+        client_id=context.client_id,
+        principal=context.session.user,
+        client_host=context.client_host,
+        listener_name=context.session.listener_name,
+        timeout_ms=timeout_ms,
+        body=encode(request, context.api_version),
+    )
 
 
 def _unknown_outcome() -> RequestError:

@@ -1,0 +1,185 @@
+"""Handlers of requests that change the cluster's metadata: passed on, unless this broker leads it.
+
+Any broker takes any of these requests, and clients see no difference (trap M7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from tidemark.broker.handlers import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    incremental_alter_configs,
+)
+from tidemark.broker.network.requests import RequestContext
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages import alter_configs as alter_configs_messages
+from tidemark.protocol.messages import incremental_alter_configs as incremental_messages
+from tidemark.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from tidemark.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from tidemark.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from tidemark.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from tidemark.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from tidemark.protocol.registry import api_of
+from tidemark.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+_DEFAULT_TIMEOUT_MS: Final = 30_000
+"""Of requests that state none."""
+
+
+# Any: one table holds the handlers of several APIs; each function below states its own messages.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One API that changes the metadata."""
+
+    handle: Callable[[Node, Any, RequestContext], Coroutine[Any, Any, Any]]
+    """Answers on the leader."""
+    refuse: Callable[[Any, RequestError], Any]
+    """The response to a request that came to nothing as a whole."""
+    response: type[Message]
+    may_repeat: bool = False
+    """Whether a second time does no harm, if nobody knows about the first."""
+
+    async def answer(self, node: Node, request: Any, context: RequestContext) -> Any:
+        """For any broker's clients: the handler of this API."""
+
+        async def here() -> Any:
+            return await self.handle(node, request, context)
+
+        try:
+            return await node.controller.answer(
+                request,
+                context,
+                here,
+                response=self.response,
+                timeout_ms=getattr(request, "timeout_ms", _DEFAULT_TIMEOUT_MS),
+                may_repeat=self.may_repeat,
+            )
+        except RequestError as error:
+            return self.refuse(request, error)
+
+
+def _no_topics(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ]
+    )
+
+
+def _no_deletions(request: DeleteTopicsRequest, error: RequestError) -> DeleteTopicsResponse:
+    by_name = [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=each.name,
+                topic_id=each.topic_id,
+                error_code=error.code,
+                error_message=error.message,
+            )
+            for each in [*request.topics, *by_name]
+        ]
+    )
+
+
+def _no_growth(request: CreatePartitionsRequest, error: RequestError) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name=name, error_code=error.code, error_message=error.message
+            )
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ]
+    )
+
+
+def _nothing_replaced(request: AlterConfigsRequest, error: RequestError) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=[
+            alter_configs_messages.AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each in request.resources
+        ]
+    )
+
+
+def _nothing_altered(
+    request: IncrementalAlterConfigsRequest, error: RequestError
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            incremental_messages.AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each in request.resources
+        ]
+    )
+
+
+CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
+    {
+        19: Change(handle=create_topics.handle, refuse=_no_topics, response=CreateTopicsResponse),
+        20: Change(
+            handle=delete_topics.handle, refuse=_no_deletions, response=DeleteTopicsResponse
+        ),
+        33: Change(
+            handle=alter_configs.handle,
+            refuse=_nothing_replaced,
+            response=AlterConfigsResponse,
+            may_repeat=True,
+        ),
+        37: Change(
+            handle=create_partitions.handle,
+            refuse=_no_growth,
+            response=CreatePartitionsResponse,
+        ),
+        44: Change(
+            handle=incremental_alter_configs.handle,
+            refuse=_nothing_altered,
+            response=IncrementalAlterConfigsResponse,
+        ),
+    }
+)
+"""By API key."""
+
+
+async def answer_here(node: Node, request: Message, context: RequestContext) -> Message:
+    """The leader's answer to a request that another broker has passed on."""
+    change = CHANGES.get(api_of(type(request)).key)
+    if change is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "that is answered by any broker")
+    response: Message = await change.handle(node, request, context)
+    return response

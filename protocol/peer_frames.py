@@ -12,7 +12,7 @@ connection by which its request came, and is of the request's version.
 """
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from tidemark.protocol.codec import decode, encode_chunks
 from tidemark.protocol.errors import MalformedMessage, UnsupportedVersion
@@ -26,6 +26,8 @@ from tidemark.protocol.peer_registry import (
 from tidemark.protocol.primitives import Chunk
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.schema.wire_types import SizedRecords
+
+M = TypeVar("M", bound=Message)
 
 _REQUEST: Final = Struct(">hhi")
 _REQUEST_FRAME: Final = Struct(">ihhi")
@@ -62,7 +64,7 @@ def decode_peer_header(frame: memoryview) -> tuple[PeerHeader, memoryview]:
     return PeerHeader(api, version, correlation_id), frame[_REQUEST.size :]
 
 
-def decode_body(cls: type[Message], version: int, body: bytes | memoryview) -> Message:
+def decode_body(cls: type[M], version: int, body: bytes | memoryview) -> M:
     return decode(cls, version, body, elements_max=_ELEMENTS_MAX)
 
 

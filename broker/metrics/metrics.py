@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tidemark.broker.metrics.counts import Count, Latency
+from tidemark.broker.metrics.peer_counts import PeerMetrics
 from tidemark.protocol.registry import APIS
 
 OTHER: Final = "(other)"
@@ -82,6 +83,8 @@ class Metrics:
         """How long each sync of the disk writer took."""
         self.flushed_logs = Count()
         """Logs that those syncs covered; by the number of syncs, the size of a group commit."""
+
+        self.peers = PeerMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

@@ -1,1 +1,22 @@
-"""The other brokers: connections to them and from them, messages of groups, calls."""
+"""The other brokers: connections to them and from them, messages of groups, calls.
+
+`open_peer_network` is the way in; `PeerEvents` is told what comes.
+"""
+
+from tidemark.broker.peers.hello import Peer, endpoints_of, metadata_of
+from tidemark.broker.peers.joining import call_address
+from tidemark.broker.peers.link import PeerEvents
+from tidemark.broker.peers.listening import BoundPeerListener, bind_peers
+from tidemark.broker.peers.network import PeerNetwork, open_peer_network
+
+__all__ = [
+    "BoundPeerListener",
+    "Peer",
+    "PeerEvents",
+    "PeerNetwork",
+    "bind_peers",
+    "call_address",
+    "endpoints_of",
+    "metadata_of",
+    "open_peer_network",
+]

@@ -10,6 +10,7 @@ from tidemark.protocol.schema import (
     INT64,
     STRING,
     UUID16,
+    ZERO_UUID,
     Message,
     Struct,
     array,
@@ -46,7 +47,7 @@ class PeerBroker(Struct):
     host: str = wire(STRING, "The host name or address to connect to.")
     port: int = wire(INT32, "The port to connect to.")
     directory_id: UUID = wire(
-        UUID16, "The id of its data directory; zero if it is not known.", default=UUID(int=0)
+        UUID16, "The id of its data directory; zero if it is not known.", default=ZERO_UUID
     )
 
 
@@ -64,8 +65,8 @@ class JoinResponse(Message):
     metadata_version: int = wire(
         INT64, "The version of the cluster's metadata that has the new broker.", default=-1
     )
-    node_id: int = wire(INT32, "Who answers.")
-    directory_id: UUID = wire(UUID16, "The id of its data directory.")
+    node_id: int = wire(INT32, "Who answers.", default=-1)
+    directory_id: UUID = wire(UUID16, "The id of its data directory.", default=ZERO_UUID)
     brokers: Sequence[PeerBroker] = wire(
         array(PeerBroker), "The brokers that are known, the one that answers too.", default=()
     )

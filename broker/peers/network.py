@@ -1,0 +1,249 @@
+"""All other brokers: connections kept to them, connections taken from them, calls both ways.
+
+What the rest of the broker sees of it is `send`, `call` and `PeerEvents`. It does not know what
+groups are, nor who leads what.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from random import Random
+from typing import Final, TypeVar
+
+import trio
+
+from tidemark.broker.background import open_background
+from tidemark.broker.config import Address
+from tidemark.broker.metrics.peer_counts import PeerEnd, PeerMetrics
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.reactor import Reactor
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.peers import encoding
+from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
+from tidemark.broker.peers.frame_socket import SocketServices
+from tidemark.broker.peers.hello import Peer, answer, judge
+from tidemark.broker.peers.incoming import Incoming
+from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEvents
+from tidemark.broker.peers.listening import Accepting, BoundPeerListener
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
+from tidemark.protocol.peer_frames import PeerHeader
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId
+
+logger = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=Message)
+
+FRAME_BYTES_MAX: Final = 101 * 1024 * 1024
+"""The largest batch that clients may send by default, and what is around it."""
+_STRANGERS_MAX: Final = 64
+# Of brokers that say they belong to the cluster, whether the cluster knows them or not.
+_NODES_MAX: Final = 1_000
+
+
+class PeerNetwork:
+    """Made by `open_peer_network`. Everything is called on the loop's thread."""
+
+    def __init__(
+        self,
+        services: LinkServices,
+        *,
+        address: Address,
+        handlers: PeerHandlers,
+        tasks: trio.Nursery,
+    ) -> None:
+        self.address = address
+        """Where it really listens."""
+        self._services = services
+        self._handlers = handlers
+        self._tasks = tasks
+        self._links: dict[NodeId, Link] = {}
+        self._dialing: dict[NodeId, trio.CancelScope] = {}
+        self._strangers: dict[Incoming, None] = {}
+
+    @property
+    def own(self) -> BrokerMetadata:
+        """This broker, as it introduces itself."""
+        return self._services.own
+
+    @property
+    def up(self) -> dict[NodeId, int]:
+        """The brokers that are up, with their incarnations."""
+        return {node: link.up for node, link in self._links.items() if link.up is not None}
+
+    def enter(self, cluster_id: str) -> None:
+        """The cluster that this broker belongs to. Before, it only answers who wants to join."""
+        assert self._services.cluster_id in (None, cluster_id)
+        self._services.cluster_id = cluster_id
+
+    def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
+        """All brokers of the cluster; this one is passed over, and who is not there any more is
+        left."""
+        assert self._services.cluster_id is not None, "enter() comes first"
+        self._services.sockets.turn.run(partial(self._set_peers, peers))
+
+    def _set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
+        for node in self._links.keys() - peers.keys():
+            if node in self._dialing:
+                self._dialing.pop(node).cancel()
+            self._links[node].close(PeerEnd.LEFT_OUT, "it does not belong to the cluster any more")
+            del self._links[node], self._services.sockets.metrics.up[node]
+        for node, peer in peers.items():
+            if node != self.own.node_id:
+                self._link(node).aim(peer)
+                if node not in self._dialing:
+                    scope = self._dialing[node] = trio.CancelScope()
+                    self._tasks.start_soon(_keep_connected, self._links[node], scope)
+
+    def send(self, node: NodeId, messages: Iterable[PeerMessage]) -> None:
+        """Say something to a broker once the turn is over. It is lost if that broker is not up.
+
+        Slices of log files are let go of when they are sent, or lost.
+        """
+        link = self._links.get(node)
+        if link is None:
+            encoding.release(messages)
+        else:
+            link.send(messages)
+
+    def unsent_bytes(self, node: NodeId) -> int:
+        """What waits to be sent to a broker, in memory or in files."""
+        link = self._links.get(node)
+        return 0 if link is None or link.outgoing is None else link.outgoing.unsent_bytes
+
+    async def call(self, node: NodeId, request: Message, answer_type: type[M]) -> M:
+        """Ask a broker something; how long that may take is the caller's to say.
+
+        Raises `RequestError` (NETWORK_EXCEPTION) if the broker is not connected, or no more before
+        its answer: whether it has done what was asked is not known then.
+        """
+        link = self._links.get(node)
+        if link is None or link.is_cut or link.outgoing is None:
+            raise lost(f"broker {node} is not connected")
+        response = await link.outgoing.call(request)
+        assert isinstance(response, answer_type)
+        return response
+
+    def cut(self, node: NodeId) -> None:
+        """For tests: nothing passes to that broker or from it, and nobody is told."""
+        self._link(node).cut()
+
+    def heal(self, node: NodeId) -> None:
+        """For tests: the end of `cut`. What was not delivered is lost, with its connection."""
+        self._services.sockets.turn.run(self._link(node).heal)
+
+    def begin(self, accepted: socket.socket) -> None:
+        """Somebody has connected."""
+        if len(self._strangers) >= _STRANGERS_MAX:
+            accepted.close()
+            self._services.sockets.metrics.ended[PeerEnd.TOO_MANY].inc()
+            return
+        incoming = Incoming(accepted, self, self._services.sockets)
+        self._strangers[incoming] = None
+        self._tasks.start_soon(self._expect_hello, incoming)
+
+    async def _expect_hello(self, incoming: Incoming) -> None:
+        while not incoming.identified.is_set():
+            with trio.move_on_after(HELLO_SECONDS):
+                await incoming.identified.wait()
+            if not (incoming.identified.is_set() or incoming.calls):
+                self._services.sockets.turn.run(
+                    partial(incoming.close, PeerEnd.NO_HELLO, "it has not said who it is")
+                )
+
+    def greeted(self, incoming: Incoming, hello: HelloRequest) -> HelloResponse:
+        """A Hello has come; the connection is taken or refused."""
+        link = self._links.get(NodeId(hello.node_id))
+        if link is None and len(self._links) >= _NODES_MAX:
+            raise MalformedMessage(f"more than {_NODES_MAX} node ids have come already")
+        known = None if link is None else link.known
+        refused = judge(hello, self.own, self._services.cluster_id, known)
+        if refused is None:
+            self._strangers.pop(incoming)
+            self._link(NodeId(hello.node_id)).take_in(incoming, hello)
+        else:
+            self._services.sockets.metrics.refused_hellos.inc()
+            self._services.sockets.odd_events.warn(
+                "refused brokers", "refused a broker at %s: %s", incoming.address, refused.reason
+            )
+        return answer(hello, self.own, refused)
+
+    def received(self, incoming: Incoming, messages: list[PeerMessage]) -> None:
+        assert incoming.node_id is not None
+        self._services.events.receive(incoming.node_id, messages)
+
+    def called(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:
+        self._tasks.start_soon(self._answer, incoming, header, request)
+
+    async def _answer(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:
+        response = await answer_call(self._handlers, header.api, incoming.node_id, request)
+        self._services.sockets.turn.run(partial(incoming.answer, header, response))
+
+    def incoming_ended(self, incoming: Incoming, end: PeerEnd, reason: str) -> None:
+        self._strangers.pop(incoming, None)
+        link = None if incoming.node_id is None else self._links.get(incoming.node_id)
+        if link is not None:
+            link.incoming_ended(incoming, end, reason)
+
+    def close(self) -> None:
+        """Say what is still to be said, if that takes no time, and hang up. Nobody is told."""
+        self._services.is_stopping = True
+        for link in self._links.values():
+            link.send_rest()
+            link.close(PeerEnd.STOPPING, "this broker stops")
+        for incoming in list(self._strangers):
+            incoming.close(PeerEnd.STOPPING, "this broker stops")
+
+    def _link(self, node: NodeId) -> Link:
+        link = self._links.get(node)
+        if link is None:
+            link = self._links[node] = Link(node, self._services)
+        return link
+
+
+async def _keep_connected(link: Link, scope: trio.CancelScope) -> None:
+    with scope:
+        await link.keep_connected()
+
+
+@asynccontextmanager
+async def open_peer_network(
+    bound: BoundPeerListener,
+    own: BrokerMetadata,
+    *,
+    events: PeerEvents,
+    handlers: PeerHandlers,
+    reactor: Reactor,
+    turn: Turn,
+    metrics: PeerMetrics,
+    rng: Random,
+    frame_bytes_max: int = FRAME_BYTES_MAX,
+) -> AsyncIterator[PeerNetwork]:
+    """This broker's side of the network, as long as this block lasts and `reactor` runs.
+
+    At first it belongs to no cluster and connects to nobody: see `enter` and `set_peers`.
+    """
+    services = LinkServices(
+        own=own,
+        cluster_id=None,
+        sockets=SocketServices(reactor, turn, metrics, OddEvents(logger), logger),
+        events=events,
+        rng=rng,
+        frame_bytes_max=frame_bytes_max,
+    )
+    # A broker that is cancelled still needs the others, to commit what it has taken.
+    async with open_background() as tasks:
+        network = PeerNetwork(services, address=bound.address, handlers=handlers, tasks=tasks)
+        accepting = Accepting(bound, network.begin, reactor, tasks)
+        try:
+            yield network
+        finally:
+            accepting.close()
+            turn.run(network.close)

@@ -1,0 +1,144 @@
+"""A connection that this broker has opened: what it says to another one, and the answers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+import trio
+
+from tidemark.broker.metrics.peer_counts import PeerEnd
+from tidemark.broker.peers.calls import PendingCalls, lost
+from tidemark.broker.peers.encoding import Frame, encode
+from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
+from tidemark.protocol.peer_frames import (
+    decode_body,
+    decode_peer_response_header,
+    encode_peer_request,
+)
+from tidemark.protocol.peer_registry import FIRST_VERSION, peer_api_of
+from tidemark.protocol.schema import Message
+
+# Calls as large as that go behind records that came before them.
+_URGENT_BYTES_MAX: Final = 64 * 1024
+_HELLO_ID: Final = 1
+
+
+class OutgoingOwner(Protocol):
+    """Who wants the connection."""
+
+    def answered(self, outgoing: Outgoing, response: HelloResponse) -> None:
+        """The Hello has been answered; the owner accepts the connection, or closes it."""
+
+    def outgoing_ended(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None: ...
+
+
+class Outgoing:
+    """From its Hello on. Nothing else may be said before the answer to that is accepted."""
+
+    __slots__ = (
+        "_calls",
+        "_frame_bytes_max",
+        "_owner",
+        "_socket",
+        "ended_event",
+        "incarnation",
+        "settled",
+        "version",
+    )
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        hello: HelloRequest,
+        owner: OutgoingOwner,
+        services: SocketServices,
+        *,
+        frame_bytes_max: int,
+    ) -> None:
+        self.version = -1
+        self.incarnation: int | None = None
+        """Of the broker that has taken the connection; `None` until it has."""
+        self.settled = trio.Event()
+        """Taken, or ended."""
+        self.ended_event = trio.Event()
+        self._owner = owner
+        self._frame_bytes_max = frame_bytes_max
+        self._calls = PendingCalls()
+        self._socket = FrameSocket(connected, self, services)
+        self._say(hello, FIRST_VERSION, _HELLO_ID)
+
+    @property
+    def address(self) -> str:
+        return self._socket.address
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.incarnation is not None and not self._socket.is_closed
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._socket.unsent_bytes
+
+    def accept(self, version: int, incarnation: int) -> None:
+        """The other side is who it should be."""
+        self._socket.accept_frames(self._frame_bytes_max)
+        self.version, self.incarnation = version, incarnation
+        self.settled.set()
+
+    def send(self, messages: Iterable[PeerMessage]) -> None:
+        for frame in encode(messages, self.version):
+            self._socket.send(frame)
+
+    async def call(self, request: Message) -> Message:
+        """Raises `RequestError` (NETWORK_EXCEPTION) when the connection ends before the answer.
+
+        Cancelled, it leaves the call to be done there, and its answer to nobody.
+        """
+        assert self.is_accepted
+        correlation_id, call = self._calls.begin(peer_api_of(type(request)), self.version)
+        try:
+            self._say(request, self.version, correlation_id)
+            return await call.wait()
+        finally:
+            self._calls.forget(correlation_id)
+
+    def close(self, end: PeerEnd, reason: str) -> None:
+        self._socket.close(end, reason)
+
+    def freeze(self) -> None:
+        self._socket.freeze()
+
+    def send_rest(self) -> None:
+        self._socket.send_rest()
+
+    def take(self, frame: memoryview) -> None:
+        correlation_id, body = decode_peer_response_header(frame)
+        if self.incarnation is not None:
+            self._calls.settle(correlation_id, body)
+            return
+        if correlation_id != _HELLO_ID:
+            raise MalformedMessage("something else than the answer to a Hello")
+        response = decode_body(HelloResponse, FIRST_VERSION, body)
+        self._owner.answered(self, response)
+
+    def ended(self, end: PeerEnd, reason: str) -> None:
+        self.settled.set()
+        self.ended_event.set()
+        self._calls.fail_all(f"the connection to the other broker was lost: {reason}")
+        self._owner.outgoing_ended(self, end, reason)
+
+    def _say(self, request: Message, version: int, correlation_id: int) -> None:
+        parts = [
+            part
+            for part in encode_peer_request(request, version, correlation_id)
+            if isinstance(part, bytes)
+        ]
+        size = sum(map(len, parts))
+        if size > self._frame_bytes_max:
+            raise lost(f"{size} bytes are more than another broker takes")
+        self._socket.send(Frame(parts, size, is_urgent=size <= _URGENT_BYTES_MAX))

@@ -1,0 +1,236 @@
+"""Brokers find each other, talk, lose each other and come back, on real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.broker.peers.brokers import introduce, open_one, open_pair
+from tests.broker.peers.values import append, heartbeat, records_of
+from tidemark.broker.config import Address
+from tidemark.broker.metrics.peer_counts import PeerEnd
+from tidemark.broker.peers import Peer
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.slices import LogSlice
+from tidemark.protocol.types import NodeId, Offset
+
+
+async def test_two_brokers_are_up_for_each_other_with_their_incarnations() -> None:
+    async with open_one(1, incarnation=5) as one, open_one(2, incarnation=7) as two:
+        introduce(one, two)
+        await one.wait_told("up", 2, 7)
+        await two.wait_told("up", 1, 5)
+        assert one.network.up == {2: 7}
+        assert two.metrics.up == {1: True}
+
+
+@pytest.mark.parametrize("first", [1, 2])
+async def test_who_starts_first_does_not_matter(first: int) -> None:
+    """The one that is there first has tried in vain for a while."""
+    async with AsyncExitStack() as stack:
+        early = await stack.enter_async_context(open_one(first))
+        async with open_one(3 - first) as gone:
+            address = gone.network.address
+        early.network.set_peers({NodeId(3 - first): Peer(address)})
+        await trio.sleep(0.1)
+        late = await stack.enter_async_context(open_one(3 - first, listen=address))
+        late.know(early)
+        await early.wait_up(late)
+        await late.wait_up(early)
+
+
+async def test_one_that_knows_nobody_yet_is_not_up_though_it_is_connected_to() -> None:
+    async with open_one(1) as one, open_one(2) as two:
+        one.know(two)
+        await wait_until(lambda: two.metrics.received_frames.value == 1)
+        await wait_until(lambda: one.metrics.received_frames.value == 1)
+        assert one.told == two.told == []
+        two.know(one)
+        await one.wait_up(two)
+        await two.wait_up(one)
+
+
+async def test_messages_go_both_ways_and_arrive_in_order() -> None:
+    async with open_pair() as (one, two):
+        for number in range(1, 101):
+            one.send(two, heartbeat(number))
+            two.send(one, append(b"%d" % number))
+        await one.wait_messages(100)
+        await two.wait_messages(100)
+        assert two.messages == [heartbeat(number) for number in range(1, 101)]
+        assert [records_of(each) for each in one.messages] == [b"%d" % n for n in range(1, 101)]
+
+
+async def test_what_a_turn_brings_together_is_few_frames() -> None:
+    async with open_pair() as (one, two):
+        before = one.metrics.sent_frames.value
+        one.send(two, *(append(b"x", partition=n) for n in range(1000)))
+        await two.wait_messages(1000)
+        assert one.metrics.sent_frames.value == before + 1
+
+
+async def test_slices_of_files_arrive_as_the_bytes_they_are(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 4096
+    (tmp_path / "log").write_bytes(content)
+    files = OsFiles()
+    async with open_pair() as (one, two):
+        slices = [
+            LogSlice(files.open(str(tmp_path / "log")), at, 300_000, Offset(1))
+            for at in range(0, 700_000, 100_000)
+        ]
+        one.send(two, *(append(each, partition=n) for n, each in enumerate(slices)))
+        await two.wait_messages(len(slices))
+        for number, message in enumerate(two.messages):
+            assert records_of(message) == content[number * 100_000 :][:300_000]
+        assert all(each._file is None for each in slices)
+
+
+async def test_a_batch_larger_than_a_frame_arrives_whole() -> None:
+    async with open_pair() as (one, two):
+        records = bytes(range(256)) * 40_000
+        one.send(two, append(records))
+        await two.wait_messages(1)
+        assert records_of(two.messages[0]) == records
+
+
+async def test_a_heartbeat_overtakes_batches_that_were_handed_over_before_it() -> None:
+    async with open_pair() as (one, two):
+
+        def say() -> None:
+            one.network.send(two.node, [append(bytes(900_000), partition=n) for n in range(40)])
+            one.network.send(two.node, [heartbeat()])
+
+        one.turn.run(say)
+        await two.wait_messages(41)
+        assert two.messages.index(heartbeat()) == 0
+
+
+async def test_messages_to_a_broker_that_is_not_up_are_lost_and_their_slices_let_go(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log").write_bytes(b"records")
+    piece = LogSlice(OsFiles().open(str(tmp_path / "log")), 0, 7, Offset(1))
+    async with open_one(1) as one:
+        one.network.send(NodeId(2), [append(piece), heartbeat()])
+    assert piece._file is None
+
+
+async def test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back() -> None:
+    async with open_one(1) as one:
+        async with open_one(2, incarnation=1) as two:
+            introduce(one, two)
+            await one.wait_up(two)
+            address = two.network.address
+        await one.wait_down(two)
+        async with open_one(2, incarnation=2, listen=address) as again:
+            again.know(one)
+            await one.wait_told("up", 2, 2)
+            await again.wait_up(one)
+            one.send(again, heartbeat())
+            await again.wait_messages(1)
+        await one.wait_down(two)
+        assert one.told == [("up", 2, 1), ("down", 2), ("up", 2, 2), ("down", 2)]
+
+
+async def test_a_broker_that_has_moved_is_found_by_what_it_says() -> None:
+    """Before the cluster's metadata can say so: that may need this very broker."""
+    async with open_one(1) as one:
+        async with open_one(2) as two:
+            introduce(one, two)
+            await one.wait_up(two)
+        await one.wait_down(two)
+        async with open_one(2, incarnation=2) as moved:
+            assert moved.network.address != two.network.address
+            moved.know(one)
+            await one.wait_up(moved)
+            await moved.wait_up(one)
+
+
+async def test_losing_one_direction_is_being_down_on_both_sides() -> None:
+    async with open_pair() as (one, two):
+        link = one.network._links[two.node]
+        assert link.outgoing is not None
+        one.turn.run(lambda: link.close(PeerEnd.ERROR, "for the test"))
+        await two.wait_told("down", 1)
+        await one.wait_up(two)
+        await two.wait_up(one)
+        assert ("down", 2) in one.told
+
+
+async def test_three_brokers_are_all_up_for_each_other() -> None:
+    async with open_one(1) as one, open_one(2) as two, open_one(3) as three:
+        introduce(one, two, three)
+        await one.wait_up(two, three)
+        await two.wait_up(one, three)
+        await three.wait_up(one, two)
+
+
+async def test_a_broker_that_is_no_more_of_the_cluster_is_left() -> None:
+    async with open_pair() as (one, two):
+        one.network.set_peers({})
+        await one.wait_told("down", 2)
+        await two.wait_told("down", 1)
+        assert one.metrics.up == {}
+        one.know(two)
+        await one.wait_up(two)
+
+
+async def test_a_broker_that_does_not_read_is_reset_and_its_memory_is_bounded() -> None:
+    async with open_pair() as (one, two):
+        link = two.network._links[one.node]
+        assert link._incoming is not None
+        link._incoming.pause()
+        for partition in range(100):
+            one.send(two, append(bytes(1_000_000), partition=partition))
+        await one.wait_told("down", 2)
+        assert one.metrics.ended[PeerEnd.OVERFLOW].value == 1
+        await two.wait_told("down", 1)
+        await one.wait_up(two)
+        one.send(two, heartbeat())
+        await two.wait(lambda: heartbeat() in two.messages)
+
+
+async def test_behind_a_cut_nothing_passes_and_nobody_is_told_until_it_is_healed() -> None:
+    async with open_pair() as (one, two):
+        one.network.cut(two.node)
+        one.send(two, heartbeat(1))
+        two.send(one, heartbeat(2))
+        await trio.sleep(0.05)
+        assert one.messages == two.messages == []
+        assert [event for event in one.told + two.told if event[0] == "down"] == []
+        one.network.heal(two.node)
+        await two.wait_told("down", 1)
+        await one.wait_up(two)
+        await two.wait_up(one)
+        one.send(two, heartbeat(3))
+        await two.wait_messages(1)
+        assert two.messages == [heartbeat(3)]
+        assert one.messages == []
+
+
+async def test_who_connects_over_a_cut_waits_until_it_is_healed() -> None:
+    async with open_one(1) as one, open_one(2) as two:
+        one.network.cut(two.node)
+        introduce(one, two)
+        await trio.sleep(0.05)
+        assert one.told == two.told == []
+        one.network.heal(two.node)
+        await one.wait_up(two)
+        await two.wait_up(one)
+
+
+async def test_names_are_resolved() -> None:
+    async with open_one(1) as one, open_one(2) as two:
+        port = two.network.address.port
+        one.network.set_peers({two.node: Peer(Address("localhost", port))})
+        two.know(one)
+        await one.wait_up(two)
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 # counts have no events
+        await trio.sleep(0.005)

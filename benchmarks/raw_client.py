@@ -176,21 +176,26 @@ def fetch_load(
     Every batch has to have the size of the first one; so only the first is looked into.
     """
     requests = size_bytes = offset = 0
-    batch_bytes = records_each = 0
-    buffer = memoryview(bytearray(bytes_max + _RECEIVE_BYTES))
     with _connect(address) as client:
+
+        def ask() -> None:
+            client.sendall(fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition))
+
+        ask()
+        first = memoryview(bytearray(bytes_max + _RECEIVE_BYTES))
+        batch_bytes, records_each = _first_batch(_read_frame_into(client, first))
+        # As small as that of the reader that this one is compared to: it stays in the cache.
+        buffer = memoryview(bytearray(_RECEIVE_BYTES))
         started = time.perf_counter()
         while offset < end_offset:
-            client.sendall(fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition))
-            frame = _read_frame_into(client, buffer)
-            if not batch_bytes:
-                batch_bytes, records_each = _first_batch(frame)
+            ask()
+            frame_bytes = _skip_frame(client, buffer)
             # Of what is not records there are a few dozen bytes: less than any batch.
-            batches = len(frame) // batch_bytes
+            batches = frame_bytes // batch_bytes
             if not batches:
                 raise RuntimeError(f"nothing came for offset {offset}")
             offset += batches * records_each
-            size_bytes += len(frame)
+            size_bytes += frame_bytes
             requests += 1
         seconds = time.perf_counter() - started
     return Load(requests=requests, size_bytes=size_bytes, seconds=seconds)
@@ -240,6 +245,21 @@ def _read_frame_into(client: socket.socket, buffer: memoryview) -> memoryview:
         if end == _LENGTH.size <= size:
             end += _LENGTH.unpack_from(buffer)[0]
     return buffer[_LENGTH.size : end]
+
+
+def _skip_frame(client: socket.socket, buffer: memoryview) -> int:
+    """Receive the next answer over itself, in `buffer`; its size. There is only one on its way."""
+    received = client.recv_into(buffer)
+    if received < _LENGTH.size:
+        raise ConnectionError("the broker has closed the connection, or answers byte by byte")
+    (length,) = _LENGTH.unpack_from(buffer)
+    left = length + _LENGTH.size - received
+    while left:
+        received = client.recv_into(buffer)
+        if not received:
+            raise ConnectionError("the broker has closed the connection")
+        left -= received
+    return int(length)
 
 
 def main() -> None:

@@ -52,9 +52,6 @@ class ClusterGroup(Protocol):
         ...
 
     @property
-    def epoch(self) -> Epoch: ...
-
-    @property
     def leader(self) -> NodeId | None: ...
 
     def append_own(self, batches: bytes) -> AppendedCommand: ...
@@ -74,8 +71,15 @@ class ClusterLog:
     """The state, and the way to change it. Used on the loop's thread."""
 
     def __init__(
-        self, group: ClusterGroup, machine: ClusterMachine, *, turn: Turn, clock: Clock
+        self,
+        node_id: NodeId,
+        group: ClusterGroup,
+        machine: ClusterMachine,
+        *,
+        turn: Turn,
+        clock: Clock,
     ) -> None:
+        self._node_id = node_id
         self._group = group
         self._turn = turn
         self._machine = machine
@@ -104,9 +108,13 @@ class ClusterLog:
         self._listeners.append(listener)
 
     def leadership_changed(self) -> None:
-        """For the shell: answer those who wait for what this broker can no longer carry out."""
-        for offset, waiter in list(self._waiters.items()):
-            if waiter.epoch != self._group.epoch or not self._group.is_serving:
+        """For the shell: answer those who wait for what another broker has to carry out now.
+
+        While nobody leads they wait on. If this broker leads again, in a later epoch, what it has
+        appended is still in its log, and will be applied.
+        """
+        if self._group.leader not in (None, self._node_id):
+            for offset in list(self._waiters):
                 self._settle(offset, _lost_leadership())
 
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar, overload
+from typing import Final, Protocol, TypeVar, overload
 
 import trio
 
@@ -77,8 +77,7 @@ class Calls(Protocol):
         """Who is connected."""
         ...
 
-    # Any: each request has a response of its own.
-    async def call(self, node: NodeId, request: Any, /) -> Any:
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
         """The answer. Raises `RequestError` NETWORK_EXCEPTION if the connection is lost before."""
         ...
 
@@ -88,7 +87,7 @@ class NoCalls:
 
     up: Mapping[NodeId, int] = {}  # never changed
 
-    async def call(self, node: NodeId, request: Message, /) -> Message:
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
         raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
 
 
@@ -236,7 +235,10 @@ class Controller:
         """What that broker says; `None` if the leader, whoever it is now, has to be asked again."""
         answered: ForwardResponse | ProposeResponse
         try:
-            answered = await self._calls.call(leader, request)
+            if isinstance(request, ForwardRequest):
+                answered = await self._calls.call(leader, request, ForwardResponse)
+            else:
+                answered = await self._calls.call(leader, request, ProposeResponse)
         except RequestError as error:
             if error.code is not ErrorCode.NETWORK_EXCEPTION:
                 raise

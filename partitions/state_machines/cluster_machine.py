@@ -18,7 +18,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.records.records import Record, decode_batch, encode_batch
-from tidemark.protocol.types import BytesLike, Offset, Position
+from tidemark.protocol.types import ORIGIN, BytesLike, Offset, Position
 
 CLUSTER_TOPIC: Final = "__cluster"
 """The name of the group's log. No topic that clients see has it."""
@@ -43,12 +43,18 @@ class ClusterMachine:
 
     def __init__(self) -> None:
         self.state = ClusterState()
-        self.applied = Offset(0)
-        """All commands below it are in the state."""
+        self.position = ORIGIN
+        """All commands up to it are in the state."""
+        self._snapshots: dict[Offset, bytes] = {Offset(0): b""}
         self.on_applied: Listener = _ignore
         """Called with each command that was applied, or refused."""
-        self.on_restored: Callable[[], None] = _nothing
-        """Called when the state has been replaced by another as a whole."""
+        self.on_restored: Callable[[bytes, Position], None] = _nothing
+        """Called when the state has been replaced as a whole, with the snapshot that it is now."""
+
+    @property
+    def applied(self) -> Offset:
+        """Where the next command begins."""
+        return self.position.offset
 
     def apply(self, header: BatchHeader, batch: BytesLike) -> None:
         """Take the next committed batch in. Raises `StorageError` if this broker cannot read it.
@@ -69,18 +75,30 @@ class ClusterMachine:
                 result = self.state.apply(command)
             except RequestError as error:
                 result = error
-            self.applied = Offset(record.offset + 1)
-            position = Position(header.partition_leader_epoch, self.applied)
-            self.on_applied(Outcome(position, command, result))
+            self.position = Position(header.partition_leader_epoch, Offset(record.offset + 1))
+            self.on_applied(Outcome(self.position, command, result))
 
-    def restore(self, snapshot: bytes, applied: Offset) -> None:
-        """Go on from a snapshot; an empty one is the state before any command.
+    def snapshot_at(self, start: Offset) -> bytes:
+        """The snapshot at the log's start, for a replica that needs what is below it."""
+        return self._snapshots[start]
+
+    def keep_snapshot(self, snapshot: bytes, start: Offset) -> None:
+        """The log may begin at `start` from now on, for there is this snapshot."""
+        self._snapshots[start] = snapshot
+
+    def drop_snapshots(self, start: Offset) -> None:
+        """The log begins at `start`: what is older is of no use."""
+        self._snapshots = {at: data for at, data in self._snapshots.items() if at >= start}
+
+    def restore(self, snapshot: bytes, start: Position) -> None:
+        """Go on from a snapshot of the log's start; an empty one is the state before any command.
 
         Raises `StorageError` if it cannot be read, and then nothing has changed.
         """
         self.state = ClusterState.decode(snapshot) if snapshot else ClusterState()
-        self.applied = applied
-        self.on_restored()
+        self.position = start
+        self._snapshots = {start.offset: snapshot}
+        self.on_restored(snapshot, start)
 
 
 def command_batch(command: Command, *, now_ms: int) -> bytearray:
@@ -93,5 +111,5 @@ def _ignore(_outcome: Outcome) -> None:
     pass
 
 
-def _nothing() -> None:
+def _nothing(_snapshot: bytes, _start: Position) -> None:
     pass

@@ -49,4 +49,4 @@ class FixedClock:
 
 
 def cluster_log(group: FakeGroup) -> ClusterLog:
-    return ClusterLog(group, group.machine, turn=Turn(), clock=FixedClock())
+    return ClusterLog(NodeId(1), group, group.machine, turn=Turn(), clock=FixedClock())

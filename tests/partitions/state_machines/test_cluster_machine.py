@@ -17,7 +17,7 @@ from tidemark.partitions.state_machines.cluster_machine import (
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import place, read_header
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
 
 
 def feed(machine: ClusterMachine, command: Command, *, at: int, epoch: int = 3) -> None:
@@ -52,7 +52,8 @@ def test_a_snapshot_stands_for_the_log_before_it() -> None:
     commands: list[Command] = [FoundCluster(at_version=0, cluster_id="x"), allocate(1)]
     for at, command in enumerate(commands):
         feed(machine, command, at=at)
-    restored.restore(machine.state.encode(), machine.applied)
+    restored.restore(machine.state.encode(), machine.position)
+    assert restored.snapshot_at(Offset(2)) == machine.state.encode()
     feed(restored, allocate(1), at=1)
     assert restored.state.version == 2, "what is in the snapshot is not applied again"
     for each in (machine, restored):
@@ -61,11 +62,12 @@ def test_a_snapshot_stands_for_the_log_before_it() -> None:
 
 
 def test_an_empty_snapshot_is_the_state_before_any_command() -> None:
-    machine, calls = ClusterMachine(), list[str]()
+    machine, calls = ClusterMachine(), list[Position]()
+    assert machine.snapshot_at(Offset(0)) == b""
     feed(machine, allocate(0), at=0)
-    machine.on_restored = lambda: calls.append("restored")
-    machine.restore(b"", Offset(0))
-    assert (machine.state.version, machine.applied, calls) == (0, 0, ["restored"])
+    machine.on_restored = lambda _, start: calls.append(start)
+    machine.restore(b"", ORIGIN)
+    assert (machine.state.version, machine.applied, calls) == (0, 0, [ORIGIN])
 
 
 def test_what_cannot_be_read_is_not_passed_over() -> None:
@@ -78,5 +80,16 @@ def test_what_cannot_be_read_is_not_passed_over() -> None:
     with pytest.raises(StorageError, match="offset 0"):
         machine.apply(read_header(damaged), damaged)
     with pytest.raises(StorageError):
-        machine.restore(b"nonsense", Offset(5))
+        machine.restore(b"nonsense", Position(Epoch(1), Offset(5)))
     assert machine.applied == 0
+
+
+def test_the_snapshot_at_the_logs_start_is_there_until_the_log_has_moved() -> None:
+    machine = ClusterMachine()
+    feed(machine, allocate(0), at=0)
+    machine.keep_snapshot(machine.state.encode(), machine.applied)
+    assert machine.snapshot_at(Offset(0)) == b""
+    machine.drop_snapshots(Offset(1))
+    assert machine.snapshot_at(Offset(1)) == machine.state.encode()
+    with pytest.raises(KeyError):
+        machine.snapshot_at(Offset(0))

@@ -33,6 +33,10 @@ class Follower:
         """The request is of this epoch, from its leader."""
         if request.clean_at is not None:
             self._clean_at = request.clean_at
+            if group.is_clean and not self._is_clean_at(group, request.clean_at):
+                # The leader has counted it anew since; so does it, or they would not agree again.
+                mark("unclean_again")
+                group.is_clean = False
         if not group.holds(request.prev):
             self._refuse_or_keep(group, source, request)
             return
@@ -67,14 +71,12 @@ class Follower:
     def become_clean(self, group: Group) -> None:
         """It counts again once it holds all it can ever have acknowledged to this leader."""
         clean_at = self._clean_at
-        if (
-            clean_at is not None
-            and not group.is_clean
-            and group.durable >= clean_at
-            and group.shape.contains(clean_at)
-        ):
+        if clean_at is not None and not group.is_clean and self._is_clean_at(group, clean_at):
             mark("became_clean")
             group.is_clean = True
+
+    def _is_clean_at(self, group: Group, position: Position) -> bool:
+        return group.durable >= position and group.shape.contains(position)
 
     def _refuse_or_keep(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         shape = group.shape

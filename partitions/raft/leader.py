@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Leader:
     """One replica in an epoch that it was elected in, from its `EpochStart` on."""
 
-    __slots__ = ("_progress", "_successor_told", "may_have_lost", "successor")
+    __slots__ = ("_before", "_progress", "_start", "_successor_told", "may_have_lost", "successor")
 
     def __init__(self, *, may_have_lost: bool) -> None:
         self._progress: dict[NodeId, Progress] = {}
@@ -41,7 +41,10 @@ class Leader:
         config = plan.config if plan else shape.config
         group.leader = group.node_id
         group.is_clean = True  # by being elected: nobody has more that counts
-        group.write([EpochStart(group.epoch, before.offset, group.node_id, config)])
+        row = EpochStart(group.epoch, before.offset, group.node_id, config)
+        group.write([row])
+        # It is sent from here: when it first is, it has not been written yet.
+        self._before, self._start = before, row
         for node in (*config.members, *(plan.learners if plan else ())):
             if node != group.node_id:
                 self._progress[node] = Progress(before)
@@ -77,7 +80,7 @@ class Leader:
                     self._hand_over_when_ready(group)
                 self._commit(group)
         elif response.conflict is not None:
-            progress.refused(response.prev, response.conflict, shape)
+            progress.refused(response, response.conflict, shape)
         if group.is_leader and progress.wants(shape.last):
             group.has_ready = True
 
@@ -96,6 +99,9 @@ class Leader:
                 if after == last:
                     self._send_entries(group, node, progress, ())
                     break
+                if after == self._before:
+                    self._send_entries(group, node, progress, (self._start,))
+                    continue
                 if after != read_after:
                     entries = group.read(after, last, limits.append_bytes_max)
                     read_after = after

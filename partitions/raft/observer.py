@@ -73,6 +73,9 @@ def answer_pull(group: Group, source: NodeId, request: PullRequest) -> None:
     entries: tuple[Entry, ...] = ()
     if last >= committed:
         pass  # it is ahead of this parent, or has all of it
+    elif not group.is_written:
+        mark("pull_before_it_is_written")
+        committed = last
     elif last.offset < shape.start_offset or not shape.contains(last):
         mark("observer_reset")
         start = shape.start

@@ -96,8 +96,7 @@ class Progress:
         self._forget_in_flight()
         self.is_probing = self.must_probe = True
         if self.clean_at is not None:  # it may have crashed again
-            self.clean_at, self.match = last, NOWHERE
-            self._is_clean_at_told = False
+            self._begin_anew(last)
 
     def note_clean(self, response: AppendResponse, last: Position) -> bool:
         """A follower that may have lost what it acknowledged begins to count anew.
@@ -108,10 +107,9 @@ class Progress:
         an acknowledgement of something later cannot have been given before the loss.
         """
         if not response.is_clean:
-            if self.clean_at is None or response.match is None:
+            if self.clean_at is None:
                 mark("follower_unclean")
-                self.clean_at, self.match = last, NOWHERE
-                self._is_clean_at_told = False
+                self._begin_anew(last)
         elif self.clean_at is not None:
             if response.match is None or response.match < self.clean_at:
                 mark("answer_from_before_the_loss")
@@ -147,11 +145,14 @@ class Progress:
             self.answers += 1
         return is_news
 
-    def refused(self, prev: Position, conflict: Position, shape: LogShape) -> bool:
-        """The logs part before `prev`. Returns whether to try again, from an earlier place."""
+    def refused(self, response: AppendResponse, conflict: Position, shape: LogShape) -> None:
+        """The logs part before the request's `prev`: try again, from an earlier place."""
+        prev = response.prev
         if not self._in_flight or self._in_flight[0][0] != prev or conflict >= prev:
             mark("stale_refusal")
-            return False
+            return
+        if not response.is_clean:  # it has lost what it acknowledged, or has lost more
+            self._begin_anew(shape.last)
         common = conflict if shape.contains(conflict) else shape.floor(conflict.epoch)
         if common > conflict:
             # Both have the epoch, and it is longer here: but then it contains the conflict, unless
@@ -164,7 +165,10 @@ class Progress:
         self.next = common
         self.is_probing = self.must_probe = True
         self.answers += 1
-        return True
+
+    def _begin_anew(self, last: Position) -> None:
+        self.clean_at, self.match = last, NOWHERE
+        self._is_clean_at_told = False
 
     def _forget_in_flight(self) -> None:
         self._in_flight.clear()

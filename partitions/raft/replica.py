@@ -140,6 +140,16 @@ class Replica:
     def is_hard_state_durable(self) -> bool:
         return not self._hard_state_changed and self._hard_state_token <= self._token_durable
 
+    @property
+    def is_written(self) -> bool:
+        """Whether all that was to be written has been taken, so that the log can be read."""
+        return not (
+            self._sealed
+            or self._entries
+            or self._reset is not None
+            or self._truncate_to is not None
+        )
+
     def hears_leader(self, besides: NodeId) -> bool:
         """Whether it knows of a leader, other than `besides`, that is alive."""
         leader = self.leader

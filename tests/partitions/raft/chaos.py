@@ -1,0 +1,203 @@
+"""A cluster to which everything happens that can, drawn from one seed."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.scenarios.cluster import Cluster
+from tidemark.partitions.raft.group import Group, Limits
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import NodeId
+
+
+class Chaos:
+    """Loses, doubles, reorders, crashes, campaigns; `invariants` of the cluster look on."""
+
+    def __init__(self, seed: int, *, size: int, is_lossy: bool = False) -> None:
+        """With `is_lossy`, crashes of a minority take acknowledged records with them."""
+        self.random = Random(seed)
+        knobs = self.random
+        limits = Limits(
+            append_bytes_max=knobs.choice([1, 2, 32]),
+            window_bytes=knobs.choice([1, 4, 64]),
+            early_bytes_max=knobs.choice([64, 200, 4096]),
+        )
+        self.spare = knobs.choice([0, 1, 2])
+        self.cluster = Cluster(size + self.spare, voters=range(1, size + 1), limits=limits)
+        self.is_lossy = is_lossy
+        self.unclean: set[int] = set()
+        self.written = 0
+        self._actions = [
+            (40, self.deliver),
+            (20, self.persist),
+            (12, self.append),
+            (knobs.choice([1, 5]), self.campaign),
+            (knobs.choice([0, 3]), self.lose_or_double),
+            (knobs.choice([0, 1, 3]), self.crash),
+            (4, self.restart),
+            (3, self.beat),
+            (2, self.lose_leader),
+            (3, self.reset_peer),
+            (1, self.pause),
+            (knobs.choice([0, 2]), self.change),
+            (knobs.choice([0, 1]), self.trim),
+        ]
+
+    def run(self, steps: int) -> None:
+        weights = [weight for weight, _ in self._actions]
+        actions = [action for _, action in self._actions]
+        for action in self.random.choices(actions, weights, k=steps):
+            action()
+
+    def calm(self) -> None:
+        """All come back, nothing more is lost: one leads, and all logs become the same."""
+        cluster = self.cluster
+        while cluster.down:
+            self.restart()
+        cluster.heal()
+        for _ in range(8):
+            for node in cluster.nodes.values():
+                node.do(lambda group: group.leader_lost())
+            for node in [*cluster.nodes.values()]:
+                if not any(other.group.is_leader for other in cluster.nodes.values()):
+                    node.do(lambda group: group.campaign())
+                cluster.settle()
+            cluster.reconnect()
+            cluster.settle()
+            for node in [*cluster.nodes.values()]:
+                node.do(lambda group: group.abort_hand_over())
+                node.do(lambda group: group.check_quorum())
+                cluster.settle()
+            leaders = [n for n in cluster.nodes.values() if n.group.is_serving]
+            if len(leaders) == 1 and not leaders[0].group.config.is_joint:
+                break
+        (leader,) = leaders
+        leader.append(b"!")
+        cluster.settle()
+        cluster.beat()
+        assert leader.committed == leader.log
+        for voter in leader.group.config.voters:
+            node = cluster.nodes[voter]
+            start = max(node.disk.written.start.offset, leader.disk.written.start.offset)
+            assert node.group.shape.last == leader.group.shape.last
+            assert node.group.committed == leader.group.committed
+            assert (
+                node.disk.written.content[start - node.disk.written.start.offset :]
+                == (leader.log[start - leader.disk.written.start.offset :])
+            )
+            assert not node.group.has_in_flight
+
+    def any_node(self) -> int:
+        return self.random.choice([*self.cluster.nodes])
+
+    def deliver(self) -> None:
+        messages = self.cluster.messages
+        if messages:
+            index = 0 if self.random.random() < 0.6 else self.random.randrange(len(messages))
+            self.cluster.deliver(messages.pop(index))
+
+    def persist(self) -> None:
+        node = self.cluster[self.any_node()]
+        if node.disk.pending:
+            node.persist(self.random.choice(node.disk.pending))
+
+    def append(self) -> None:
+        for node in self.cluster.nodes.values():
+            if node.group.is_accepting:
+                size = self.random.choice([1, 1, 3])
+                data = bytes((self.written + i) % 251 for i in range(size))
+                self.written += size
+                node.append(data)
+                return
+
+    def campaign(self) -> None:
+        is_migration = self.random.random() < 0.1
+        self.cluster[self.any_node()].do(lambda g: g.campaign(is_migration=is_migration))
+
+    def lose_or_double(self) -> None:
+        messages = self.cluster.messages
+        if messages:
+            index = self.random.randrange(len(messages))
+            if self.random.random() < 0.5:
+                del messages[index]
+            else:
+                messages.append(messages[index])
+
+    def crash(self) -> None:
+        cluster = self.cluster
+        if len(cluster.nodes) <= 1:
+            return
+        victim = self.any_node()
+        keep = self.random.randrange(3)
+        lose = 0
+        nodes = cluster.nodes.values()
+        has_copies = all(len(node.group.config.voters) > 1 for node in nodes)
+        if self.is_lossy and has_copies and not self.unclean - {victim}:
+            lose = self.random.randrange(4)
+            if lose:
+                self.unclean.add(victim)
+        cluster.crash(victim, keep=keep, lose=lose)
+
+    def restart(self) -> None:
+        if self.cluster.down:
+            node = self.random.choice([*self.cluster.down])
+            self.cluster.restart(node, is_clean=node not in self.unclean)
+
+    def beat(self) -> None:
+        self.cluster.beat()
+
+    def lose_leader(self) -> None:
+        self.cluster[self.any_node()].do(lambda g: g.leader_lost())
+
+    def reset_peer(self) -> None:
+        other = NodeId(self.any_node())
+        self.cluster[self.any_node()].do(lambda g: g.peer_reset(other))
+
+    def pause(self) -> None:
+        node = self.cluster[self.any_node()]
+        others = [other for other in self.cluster.nodes if other != node.id]
+        if node.dead:
+            node.dead.clear()
+        elif others:
+            node.dead = {*self.random.sample(others, k=self.random.randrange(len(others)))}
+        node.do(lambda g: g.check_quorum())
+        for node_id in [*self.unclean]:
+            if node_id in self.cluster.nodes and self.cluster[node_id].group.is_clean:
+                self.unclean.discard(node_id)
+
+    def change(self) -> None:
+        def attempt(group: Group) -> None:
+            try:
+                match draw:
+                    case 0:
+                        for spare in spares:
+                            group.add_learner(NodeId(spare))
+                    case 1:
+                        voters = self.random.sample([*everyone], k=size)
+                        group.change_config(tuple(NodeId(voter) for voter in voters))
+                    case 2:
+                        group.hand_over(NodeId(self.any_node()))
+                    case _:
+                        group.abort_hand_over()
+            except RequestError:
+                pass
+
+        everyone = {*self.cluster.nodes, *self.cluster.down}
+        draw = self.random.randrange(4)
+        leaders = [node for node in self.cluster.nodes.values() if node.group.is_leader]
+        if leaders:
+            leader = self.random.choice(leaders)
+            spares = everyone - {*leader.group.config.members}
+            size = self.random.choice([1, 3, len(everyone)])
+            size = min(size, len(everyone))
+            leader.do(attempt)
+
+    def trim(self) -> None:
+        node = self.cluster[self.any_node()]
+        start, end = node.group.shape.start_offset, node.group.committed.offset
+        durable = node.disk.durable.end_offset
+        if start < min(end, durable):
+            new = self.random.randrange(start, min(end, durable)) + 1
+            if not node.disk.pending:
+                node.disk.trim(type(end)(new))
+                node.do(lambda g: g.trim(type(end)(new)))

@@ -11,12 +11,13 @@ will be. Until then the group hears nothing; what it is told waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import HardState, Message, ResetRequest
+from tidemark.partitions.raft.messages import HardState, Message, PullResponse, ResetRequest
 from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.applier import Applier, apply_committed
 from tidemark.partitions.replication.checking import RefusedMessage, bytes_of, checked
@@ -54,6 +55,7 @@ class GroupReplica:
     """
 
     __slots__ = (
+        "_appended_end",
         "_applier",
         "_condition",
         "_deferred",
@@ -117,6 +119,7 @@ class GroupReplica:
         self._wanted_start = log.start_offset
         self._held: Ready | None = None
         self._deferred: list[tuple[NodeId, Message]] | None = None
+        self._appended_end: Offset | None = None
         # The journal batch with the newest record of this group.
         self._last_batch = 0
         self.group = make_group(self)
@@ -183,6 +186,7 @@ class GroupReplica:
         if syncs and not self._syncs:
             # The journal must not go on where the log's files may end.
             self.log.sync()
+        self._tell_appended()
         self._syncs = syncs
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
@@ -248,11 +252,17 @@ class GroupReplica:
                 self._last_batch = host.outbox.stage_record(journal.batches(self.key, kept))
             if not self._is_alone:
                 host.recent.keep(self._recent, Run(epoch, base_offset, end_offset, kept))
-        self.group.appended(end_offset, is_durable=not syncs)
+        # The core hears of it once, before anything else happens to the group.
+        self._appended_end = end_offset
         host.dirty[self] = None
-        if self.group.high_watermark > self.high_watermark:
-            self._commit(self.group.committed)
+        if self._is_alone and not syncs:
+            self._commit(Position(epoch, end_offset))
         return end_offset
+
+    def _tell_appended(self) -> None:
+        if self._appended_end is not None:
+            end_offset, self._appended_end = self._appended_end, None
+            self.group.appended(end_offset, is_durable=not self._syncs)
 
     def _not_serving(self) -> RequestError:
         if self.failure is not None:
@@ -284,7 +294,12 @@ class GroupReplica:
         self._host.committed(self)
 
     def hear_log_start(self, offset: Offset) -> None:
-        """The leader has given up all below; so does this replica, once that is committed here."""
+        """The leader has given up all below; so does this replica, once that is committed here.
+
+        Not the log of a state machine: each replica keeps what its own snapshot does not have.
+        """
+        if self._applier is not None:
+            return
         self._wanted_start = max(self._wanted_start, offset)
         self._follow_log_start()
 
@@ -307,6 +322,7 @@ class GroupReplica:
         except RefusedMessage as error:
             self._host.warn(f"{self._name}: refused what broker {source} sent: {error}")
             return
+        self._tell_appended()
         self.group.receive(source, message)
         self._host.dirty[self] = None
 
@@ -317,6 +333,7 @@ class GroupReplica:
         if self._held is not None:
             self._host.outbox.wait_for(self._last_batch, partial(self.tell, event))
             return
+        self._tell_appended()
         event(self.group)
         self._host.dirty[self] = None
 
@@ -324,6 +341,7 @@ class GroupReplica:
 
     def work(self) -> None:
         """Do what has come of the events since the last time."""
+        self._tell_appended()
         group = self.group
         while group.has_ready and self._held is None and self.failure is None:
             self._do(group.take_ready())
@@ -428,16 +446,14 @@ class GroupReplica:
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         for out in send_after:
             self._send(out)
+        self._tell_appended()
         self.group.persisted(token)
         self._host.dirty[self] = None
 
     def _send(self, out: Outgoing) -> None:
         message = out.message
-        if isinstance(message, ResetRequest) and self._applier is not None:
-            snapshot = self._applier.snapshot_at(message.start.offset)
-            message = ResetRequest(
-                message.epoch, message.start, message.table, snapshot, message.committed
-            )
+        if self._applier is not None:
+            message = _with_snapshot(message, self._applier)
         self._host.outbox.send(out.to, GroupMessage(self.key, message))
 
     def _tell(self, ready: Ready) -> None:
@@ -493,3 +509,13 @@ class GroupReplica:
         host.warn(f"{self._name} {what}")
         host.outbox.failed(self.key)
         host.leadership(self, Leadership(self.group.epoch, None))
+
+
+def _with_snapshot(message: Message, applier: Applier) -> Message:
+    """The core knows where a reset begins; the state machine knows its state there."""
+    if isinstance(message, ResetRequest):
+        return replace(message, snapshot=applier.snapshot_at(message.start.offset))
+    if isinstance(message, PullResponse) and message.reset is not None:
+        snapshot = applier.snapshot_at(message.reset.start.offset)
+        return replace(message, reset=replace(message.reset, snapshot=snapshot))
+    return message

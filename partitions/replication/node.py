@@ -13,8 +13,10 @@ from random import Random
 from typing import Final
 
 from tidemark.partitions.raft.entries import Configuration
+from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import PullResponse
+from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
@@ -194,6 +196,8 @@ class ReplicationNode:
             if node not in nodes:
                 self._lost(node)
         before = set(self.peers.nodes)
+        if not before:
+            self._next_heartbeat = 0.0
         for node in self.peers.set_nodes(nodes):
             self._heartbeats.remove(node)
         for node in self.peers.nodes:
@@ -226,7 +230,7 @@ class ReplicationNode:
             return 0.0
         news = self._news_sent + self.timing.news_gap_s if self._is_news_due else float("inf")
         return min(
-            self._next_heartbeat,
+            self._next_heartbeat if self.peers.nodes else float("inf"),
             news,
             self.peers.next_deadline(),
             self._elections.next_deadline(),
@@ -373,7 +377,9 @@ class ReplicationNode:
         if replica.leader is not None or replica.failure is not None or not replica.is_voter:
             return
         if config.members == (self.node_id,):
-            self._alone.append(key)
+            # A candidate already waits for its own vote only, that is for the disk.
+            if isinstance(replica.group.role, Follower):
+                self._alone.append(key)
         elif config.agreed(self.peers.is_alive):
             self._elections.add(
                 key, self._now, priority=Priority(replica.priority), rank=self._rank(replica)
@@ -448,7 +454,7 @@ class ReplicationNode:
     def _pull(self, now: float) -> None:
         for key, parent in self._pulls.take_due(now):
             replica = self._replicas.get(key)
-            if replica is None or replica.is_voter:
+            if replica is None or not isinstance(replica.group.role, Observer):
                 self._pulls.remove(key)
             elif replica.failure is None and not replica.is_held:
                 out = replica.group.next_pull(parent)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
 from tidemark.protocol.errors import RequestError
@@ -43,9 +43,8 @@ class Session:
         return self.user is not None or not self.requires_sasl
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """Who asks, and how; the same value for all requests of one API on one connection."""
+class RequestContext(NamedTuple):
+    """Who asks, and how. A tuple, because one is made for every request."""
 
     api_version: int
     client_id: str | None

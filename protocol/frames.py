@@ -90,7 +90,7 @@ def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int
     api = APIS.get(key)
     if api is None or not api.speaks(version):
         raise UnsupportedVersion(key, version, correlation_id)
-    client_id, at = _decode_client_id(frame, client_id_bytes)
+    client_id, at = _decode_client_id(memoryview(frame), client_id_bytes)
     if api.is_flexible(version):
         at = _skip_tags(frame, at)
     return RequestHeader(key, version, correlation_id, client_id), at
@@ -185,13 +185,13 @@ def _decode_short_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]
     raise MalformedMessage(f"a request of {len(frame)} bytes")
 
 
-def _decode_client_id(frame: bytes | memoryview, size_bytes: int) -> tuple[str | None, int]:
+def _decode_client_id(frame: memoryview, size_bytes: int) -> tuple[str | None, int]:
     """The client id of a request's header, whose length has been read, and where it ends."""
     at = _REQUEST.size
     end = at + size_bytes
     if at <= end <= len(frame):
         try:
-            return str(frame[at:end], "utf-8"), end
+            return frame[at:end].tobytes().decode(), end
         except UnicodeDecodeError as error:
             raise MalformedMessage(f"a client id that is not UTF-8: {error}") from error
     if size_bytes == -1:

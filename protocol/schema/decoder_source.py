@@ -15,7 +15,7 @@ def decode(data, at, end, left):
     stop5 = at + n4
     if n4 < 0 or stop5 > end:
         refuse(n4, end - at)
-    o1.group_id = str(data[at:stop5], 'utf-8')
+    o1.group_id = data[at:stop5].tobytes().decode()
     at = stop5
     o1.generation_id, n6, = unpack7(data, at)
     ...
@@ -126,7 +126,7 @@ class _DecoderWriter:
         length = self._write_length("h" if wire_type == STRING else "l")
         stop = source.fresh("stop")
         content = {
-            STRING: f"str(data[at:{stop}], 'utf-8')",
+            STRING: f"data[at:{stop}].tobytes().decode()",
             BYTES: f"data[at:{stop}].tobytes()",
             RECORDS: f"data[at:{stop}]",
         }[wire_type]

@@ -10,17 +10,19 @@ from tidemark.protocol.types import Epoch, Offset
 class EpochsByOffset:
     """What a stored batch's epoch can be, by the epochs of its log."""
 
-    __slots__ = ("_epochs", "_starts")
+    __slots__ = ("_epochs", "_log_start", "_starts")
 
-    def __init__(self, rows: Sequence[EpochStart]) -> None:
-        """`rows` ascend, in epoch and in start offset."""
+    def __init__(self, rows: Sequence[EpochStart], log_start: Offset) -> None:
+        """`rows` ascend, in epoch and in start offset; those wholly below the log start may be
+        missing."""
+        self._log_start = log_start
         self._starts = [row.start_offset for row in rows]
         self._epochs = [row.epoch for row in rows]
 
     def allow(self, epoch: Epoch, offset: Offset) -> bool:
-        """Whether a batch at `offset` may carry `epoch`; before the first row, any may."""
+        """Whether a batch at `offset` may carry `epoch`."""
         at = bisect_right(self._starts, offset) - 1
-        return at < 0 or self._epochs[at] == epoch
+        return offset < self._log_start if at < 0 else self._epochs[at] == epoch
 
 
 def rows_within(rows: Iterable[EpochStart], end_offset: Offset) -> tuple[EpochStart, ...]:

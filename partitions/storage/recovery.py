@@ -90,7 +90,7 @@ class Recovery:
         self._start_offset = start_offset
         self._recovery_point = recovery_point
         self._epoch_max = epoch_max
-        self._epochs = None if epochs is None else EpochsByOffset(epochs)
+        self._epochs = None if epochs is None else EpochsByOffset(epochs, start_offset)
         self._observer = observer
         self._observed_to = Offset(0)
         self._epoch = NO_EPOCH

@@ -266,4 +266,14 @@ def test_epochs_before_the_first_that_is_kept_are_not_doubted() -> None:
         log.append(data)
     log.close()
     row = EpochStart(Epoch(3), Offset(1), NodeId(1), Configuration((NodeId(1),)))
-    assert Log.open(files, "/p-0", LogSettings(), epochs=[row]).end_offset == 2
+    log = Log.open(files, "/p-0", LogSettings(), start_offset=Offset(1), epochs=[row])
+    assert log.end_offset == 2
+
+
+def test_batches_of_a_log_that_has_no_epoch_are_cut() -> None:
+    """The crash took the first epoch's start, and left its batches in the page cache."""
+    files = MemoryFiles()
+    files.make_directory("/p-0")
+    log = Log.open(files, "/p-0", LogSettings())
+    log.append(batch(0, epoch=1))
+    assert Log.open(files, "/p-0", LogSettings(), epochs=()).end_offset == 0

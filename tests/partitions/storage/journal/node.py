@@ -5,6 +5,7 @@ takes the records to the journal and `sync` makes them durable. What destroys so
 waits for its record to be durable.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
@@ -206,6 +207,12 @@ class Node:
     def killed(self) -> "Node":
         """The next process, after this one was killed."""
         files = self.files.after_kill()
+        return Node(files, copy_of(self.state), self.boot, file_pages=self.file_pages)
+
+    def killed_with(self, change: Callable[[MemoryFiles], None]) -> "Node":
+        """The next process, after something was done to the files in between."""
+        files = self.files.after_kill()
+        change(files)
         return Node(files, copy_of(self.state), self.boot, file_pages=self.file_pages)
 
     def power_failed(self, rng: Random) -> "Node":

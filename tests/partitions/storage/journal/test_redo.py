@@ -34,7 +34,7 @@ def position(epoch: int, offset: int) -> Position:
 
 def crashed_in_every_way(node: Node) -> list[Node]:
     """What comes after a kill, and after the power failed, in a number of ways."""
-    return [node.killed(), *(node.power_failed(Random(seed)) for seed in range(30))]
+    return [node.killed(), *(node.power_failed(Random(seed)) for seed in range(12))]
 
 
 def all_but_the_unjournaled(node: Node) -> dict[PartitionKey, Held]:
@@ -406,7 +406,7 @@ def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
             redo(files, DataDirectory.open(files, DATA), state)
         except Interrupted:
             interruptions += 1
-        for seed in range(4):
+        for seed in range(2):
             after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
             assert all_but_the_unjournaled(after) == expected, (syncs, seed)
     assert 5 < interruptions < 90

@@ -47,11 +47,24 @@ def _split(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
 @click.option("--advertise", metavar="HOST:PORT", help="What clients are told to connect to.")
 @click.option("--http", metavar="HOST:PORT", help="Metrics and health, or none [127.0.0.1:9644].")
 @click.option("--node-id", metavar="N", help="The number of this broker [1].")
+@click.option("--rack", metavar="NAME", help="The rack or zone that it is in.")
+@click.option(
+    "--peer-listen", metavar="HOST:PORT", help="Where other brokers connect [127.0.0.1:9093]."
+)
+@click.option("--peer-advertise", metavar="HOST:PORT", help="What other brokers are told.")
+@click.option(
+    "--join",
+    metavar="HOST:PORT",
+    multiple=True,
+    help="A broker of the cluster to belong to, by its peer address; may be repeated.",
+)
 @click.option("--config", type=click.Path(path_type=Path), help="TOML, or a server.properties.")
 @click.option(
     "--set", "others", metavar="NAME=VALUE", multiple=True, callback=_split, help="Any setting."
 )
-def serve(config: Path | None, others: dict[str, str], **shortcuts: str | None) -> None:
+def serve(
+    config: Path | None, others: dict[str, str], join: tuple[str, ...], **shortcuts: str | None
+) -> None:
     """Run a broker.
 
     Without options it keeps its data in ./tidemark-data and serves clients on 127.0.0.1:9092. Port
@@ -63,6 +76,8 @@ def serve(config: Path | None, others: dict[str, str], **shortcuts: str | None) 
     Every setting is also an environment variable, as in TIDEMARK_NUM_PARTITIONS.
     """
     options = {name: value for name, value in shortcuts.items() if value is not None}
+    if join:
+        options["join"] = ",".join(join)
     _run({**options, **others}, config)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tidemark.broker.config.addresses import Endpoint, SecurityProtocol
+from tidemark.broker.config.addresses import Address, Endpoint, SecurityProtocol
 from tidemark.broker.config.settings import BrokerSettings
 
 _PROTOCOLS = frozenset(protocol.value for protocol in SecurityProtocol)
@@ -11,6 +11,7 @@ _PROTOCOLS = frozenset(protocol.value for protocol in SecurityProtocol)
 def problems_between(settings: BrokerSettings) -> Iterator[str]:
     """Each contradiction, as a sentence that says what to change."""
     yield from _listener_problems(settings)
+    yield from _peer_problems(settings)
     yield from _security_problems(settings)
     if settings.group_min_session_timeout_ms > settings.group_max_session_timeout_ms:
         yield (
@@ -42,6 +43,29 @@ def _listener_problems(settings: BrokerSettings) -> Iterator[str]:
             )
         if endpoint.address.is_wildcard:
             yield f"advertised.listeners has {endpoint}: clients need a host to connect to"
+
+
+def _peer_problems(settings: BrokerSettings) -> Iterator[str]:
+    listen, advertise = settings.peer_listen, settings.peer_advertise
+    if advertise is None and listen.is_wildcard:
+        yield (
+            f"peer.listen is {listen}, every interface: say with peer.advertise where the other "
+            "brokers reach this one"
+        )
+    if advertise is not None and advertise.is_wildcard:
+        yield f"peer.advertise is {advertise}: other brokers need a host to connect to"
+    for endpoint in settings.listeners:
+        if _collide(endpoint.address, listen):
+            yield (
+                f"listeners has {endpoint}, and other brokers connect to {listen}: change its "
+                "port, or that of peer.listen"
+            )
+
+
+def _collide(one: Address, other: Address) -> bool:
+    if one.port != other.port or not one.port:
+        return False
+    return one.host == other.host or one.is_wildcard or other.is_wildcard
 
 
 def _security_problems(settings: BrokerSettings) -> Iterator[str]:

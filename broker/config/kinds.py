@@ -53,6 +53,19 @@ class AddressText:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressList:
+    """Addresses to connect to, with commas between."""
+
+    type: ConfigType = ConfigType.LIST
+
+    def parse(self, text: str) -> tuple[Address, ...]:
+        addresses = tuple(parse_address(item) for item in split_list(text))
+        if any(address.is_wildcard or not address.port for address in addresses):
+            raise ValueError("addresses to connect to, with a host and a port each")
+        return addresses
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoints:
     """Listeners, with commas between."""
 

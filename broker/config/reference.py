@@ -18,7 +18,8 @@ _OPENING = """\
 A broker needs none: `tidemark serve` keeps its data in `./tidemark-data` and serves clients on
 127.0.0.1:9092. Everything here can be set in four places; the first that says something counts:
 
-1. an option: `--set NAME=VALUE`, or `--data-dir`, `--listen`, `--advertise`, `--http`, `--node-id`;
+1. an option: `--set NAME=VALUE`, or `--data-dir`, `--listen`, `--advertise`, `--http`, `--node-id`,
+   `--peer-listen`, `--peer-advertise`, `--join`, `--rack`;
 2. the environment: `TIDEMARK_` and the name in capitals with underscores, as in
    `TIDEMARK_NUM_PARTITIONS`; then `KAFKA_` in the same way, as Kafka's container image has it;
 3. the file that `--config` names: TOML, or one of Kafka's `server.properties`;
@@ -44,10 +45,25 @@ Clients connect to `listeners` once, and from then on to what the broker tells t
 in a container whose port is published, and whose neighbours reach it by name:
 
 ```toml
-listeners = "INSIDE://0.0.0.0:9093,OUTSIDE://0.0.0.0:9092"
-advertised.listeners = "INSIDE://tidemark:9093,OUTSIDE://localhost:9092"
+listeners = "INSIDE://0.0.0.0:29092,OUTSIDE://0.0.0.0:9092"
+advertised.listeners = "INSIDE://tidemark:29092,OUTSIDE://localhost:9092"
 listener.security.protocol.map = "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"
 ```
+
+## Several brokers
+
+Each broker has a number, a data directory and two listeners: one for clients, one for the other
+brokers. The first one begins a cluster; the others are told where it is:
+
+```sh
+tidemark serve --node-id 1 --data-dir a
+tidemark serve --node-id 2 --data-dir b --listen 127.0.0.1:9192 --peer-listen 127.0.0.1:9193 \\
+    --http 127.0.0.1:9744 --join 127.0.0.1:9093
+```
+
+On several machines `peer.listen` has to be an address that the others reach; on every interface,
+`peer.advertise` says which. What is said there is neither encrypted nor proven: give it a network
+of its own.
 
 ## Users and passwords
 

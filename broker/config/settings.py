@@ -13,7 +13,15 @@ import attrs
 
 from tidemark.broker.config.addresses import Address, Endpoint, Listener, SecurityProtocol
 from tidemark.broker.config.fields import Setting, setting, settings_of
-from tidemark.broker.config.kinds import AddressText, Endpoints, Folder, Optionally, Pairs, Text
+from tidemark.broker.config.kinds import (
+    AddressList,
+    AddressText,
+    Endpoints,
+    Folder,
+    Optionally,
+    Pairs,
+    Text,
+)
 from tidemark.broker.config.users import User, Users
 from tidemark.partitions.state_machines.config_table import (
     INT_MAX,
@@ -25,6 +33,7 @@ from tidemark.partitions.state_machines.config_table import (
 )
 
 BROKER: Final = "The broker"
+CLUSTER: Final = "The cluster"
 CONNECTIONS: Final = "Connections and memory"
 TOPICS: Final = "Topics"
 GROUPS: Final = "Consumer groups"
@@ -91,8 +100,9 @@ class BrokerSettings:
         "broker.rack",
         Optionally(Text()),
         None,
-        "The rack or zone that clients are told this broker is in.",
+        "The rack or zone this broker is in: clients are told, and replicas are spread over racks.",
         section=BROKER,
+        aliases=("rack",),
     )
     stop_timeout_ms: int = setting(
         "stop.timeout.ms",
@@ -101,6 +111,31 @@ class BrokerSettings:
         "How long a graceful stop waits for requests in progress.",
         section=BROKER,
         aliases=("controlled.shutdown.timeout.ms",),
+    )
+
+    peer_listen: Address = setting(  # noqa: RUF009 # makes an attrs field; frozen
+        "peer.listen",
+        AddressText(),
+        Address("127.0.0.1", 9093),
+        "Where other brokers connect. Nothing there asks who they are: keep it to a network of "
+        "their own.",
+        section=CLUSTER,
+    )
+    peer_advertise: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen
+        "peer.advertise",
+        Optionally(AddressText()),
+        None,
+        "What the other brokers are told to connect to; without it, the address listened on.",
+        section=CLUSTER,
+    )
+    join: tuple[Address, ...] = setting(
+        "join",
+        AddressList(),
+        (),
+        "Brokers of the cluster to belong to, by their `peer.listen`, with commas between; one "
+        "that can be reached is enough. Without it a new data directory begins a cluster of its "
+        "own.",
+        section=CLUSTER,
     )
 
     socket_request_max_bytes: int = setting(

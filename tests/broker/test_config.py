@@ -212,6 +212,10 @@ def test_users_come_from_tables_or_from_text_and_passwords_do_not_show(tmp_path:
         ({"listeners": "SASL_PLAINTEXT://:1"}, "a listener asks for SASL and there are no users"),
         ({"group.min.session.timeout.ms": "9999999"}, "group.min.session.timeout.ms is above"),
         ({"queued.max.request.bytes": "4096"}, "queued.max.request.bytes is below"),
+        ({"peer.listen": ":9093"}, "peer.listen is :9093, every interface: say with"),
+        ({"peer.advertise": "0.0.0.0:1"}, "peer.advertise is 0.0.0.0:1: other brokers need a host"),
+        ({"listen": ":9093"}, "listeners has :9093, and other brokers connect to 127.0.0.1:9093"),
+        ({"listen": "127.0.0.1:9093"}, "listeners has 127.0.0.1:9093, and other brokers connect"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(
@@ -219,6 +223,22 @@ def test_settings_that_contradict_each_other_are_refused(
 ) -> None:
     (told,) = problems(options=options)
     assert told.startswith(problem)
+
+
+def test_brokers_to_join_are_addresses_that_can_be_connected_to(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.toml", 'join = ["a:9093", "[::1]:9093"]')
+    both = (Address("a", 9093), Address("::1", 9093))
+    assert load_settings(file=file).settings.join == both
+    assert load_settings(options={"join": "a:9093,[::1]:9093"}).settings.join == both
+    for wrong in ("a", "a:0", ":9093"):
+        (told,) = problems(options={"join": wrong})
+        assert told.startswith(f"join = '{wrong}' (option): it takes ")
+
+
+def test_ports_that_are_free_to_choose_do_not_collide() -> None:
+    load_settings(options={"listen": "127.0.0.1:0", "peer.listen": "127.0.0.1:0"})
+    load_settings(options={"listen": ":9093", "peer.listen": "10.0.0.1:9094"})
+    load_settings(options={"listen": "10.0.0.2:9093", "peer.listen": "10.0.0.1:9093"})
 
 
 def test_with_users_a_listener_without_a_protocol_asks_for_sasl() -> None:

@@ -16,8 +16,11 @@ import pytest
 
 from tidemark.testing.process import open_broker_process
 
-READY = re.compile(r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)\n")
-FREE_PORTS = ("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+READY = re.compile(
+    r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)"
+    r"(?: peers=127\.0\.0\.1:\d+)?\n"
+)
+FREE_PORTS = ("--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
 SECONDS = 30
 
 
@@ -107,13 +110,21 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for arguments in (
-            ("--listen", f"127.0.0.1:{port}", "--http", "none"),
-            ("--listen", "127.0.0.1:0", "--http", f"127.0.0.1:{port}"),
+            ("--listen", f"127.0.0.1:{port}"),
+            ("--http", f"127.0.0.1:{port}"),
         ):
-            status, lines = refused(tmp_path, *arguments)
+            status, lines = refused(tmp_path, *FREE_PORTS, *arguments)
             assert (status, len(lines)) == (1, 1)
             assert "in use" in lines[0]
             assert str(port) in lines[0]
+
+
+def test_where_other_brokers_are_is_given_by_options_that_may_be_repeated(tmp_path: Path) -> None:
+    _, lines = refused(tmp_path, "--join", "a:1", "--join", "b", "--peer-listen", "c")
+    assert [line.partition(" (option)")[0] for line in lines] == [
+        "tidemark: peer.listen = 'c'",
+        "tidemark: join = 'a:1,b'",
+    ]
 
 
 def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:

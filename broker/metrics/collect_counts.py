@@ -7,7 +7,14 @@ from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tidemark import __version__
-from tidemark.broker.metrics.families import counter, counters, gauge, histogram, histograms
+from tidemark.broker.metrics.families import (
+    counter,
+    counters,
+    gauge,
+    gauges,
+    histogram,
+    histograms,
+)
 from tidemark.broker.metrics.metrics import Metrics
 
 
@@ -22,6 +29,7 @@ class CountsCollector(Collector):
         yield from self._requests()
         yield from self._topics()
         yield from self._connections()
+        yield from self._peers()
         yield from self._disk()
 
     def _broker(self) -> Iterator[Metric]:
@@ -85,6 +93,43 @@ class CountsCollector(Collector):
         )
         yield counter("tidemark_received_bytes", "Bytes read from clients.", metrics.received_bytes)
         yield counter("tidemark_sent_bytes", "Bytes written to clients.", metrics.sent_bytes)
+
+    def _peers(self) -> Iterator[Metric]:
+        peers = self._metrics.peers
+        yield gauges(
+            "tidemark_peer_up",
+            "Whether another broker is up for this one: connected both ways.",
+            "peer",
+            {str(node): float(is_up) for node, is_up in peers.up.copy().items()},
+        )
+        yield counter(
+            "tidemark_peer_connection_attempts",
+            "Connections to other brokers that were tried.",
+            peers.attempts,
+        )
+        yield counters(
+            "tidemark_peer_connections_ended",
+            "Connections to and from other brokers that have ended, by why.",
+            "reason",
+            {str(reason): count for reason, count in peers.ended.items()},
+        )
+        yield counter(
+            "tidemark_peer_refused_hellos",
+            "Brokers that came and were refused: of another cluster, or not who they should be.",
+            peers.refused_hellos,
+        )
+        yield counter(
+            "tidemark_peer_received_bytes", "Bytes read from other brokers.", peers.received_bytes
+        )
+        yield counter(
+            "tidemark_peer_sent_bytes", "Bytes written to other brokers.", peers.sent_bytes
+        )
+        yield counter(
+            "tidemark_peer_received_frames",
+            "Frames from other brokers; many groups may share one.",
+            peers.received_frames,
+        )
+        yield counter("tidemark_peer_sent_frames", "Frames to other brokers.", peers.sent_frames)
 
     def _disk(self) -> Iterator[Metric]:
         metrics = self._metrics

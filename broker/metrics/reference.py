@@ -81,6 +81,7 @@ def families() -> list[Metric]:
     metrics = Metrics(topics_max=1)
     metrics.topic("topic")
     metrics.api(0).requests.inc()
+    metrics.peers.up[NodeId(2)] = True
     limits = Limits(partitions_max=1, groups_max=1)
     return [
         *CountsCollector(metrics).collect(),

@@ -76,6 +76,8 @@ def test_every_metric_of_our_own_that_moves_is_on_the_dashboard() -> None:
         "tidemark_partition_leader_epoch",
         "tidemark_partition_log_start_offset",
         "tidemark_partition_size_bytes",
+        "tidemark_peer_received_frames",
+        "tidemark_peer_sent_frames",
         "tidemark_recovery_cut_bytes",
         "tidemark_recovery_read_bytes",
     }

@@ -20,7 +20,7 @@ from typing import Self
 
 from tidemark.protocol.errors import TidemarkError
 
-_READY = re.compile(r"^ready node=(\d+) kafka=(\S+) http=(\S+)$")
+_READY = re.compile(r"^ready node=(\d+) kafka=(\S+) http=(\S+)(?: peers=(\S+))?$")
 
 
 class BrokerDidNotStart(TidemarkError):
@@ -30,8 +30,8 @@ class BrokerDidNotStart(TidemarkError):
 class BrokerProcess:
     """`tidemark serve` on free ports of 127.0.0.1; it can be started again on the same data.
 
-    `bootstrap` and `http` are known once `start` has returned; a restart keeps the Kafka port, so
-    that clients find the broker again.
+    `bootstrap`, `peers` and `http` are known once `start` has returned; a restart keeps the first
+    two, so that clients and other brokers find the broker again.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class BrokerProcess:
     ) -> None:
         self.data_dir = data_dir
         self.bootstrap = "127.0.0.1:0"
+        self.peers = "127.0.0.1:0"
         self.http = "127.0.0.1:0"
         self._settings = dict(settings or {})
         self._arguments = list(arguments)
@@ -69,7 +70,7 @@ class BrokerProcess:
         """The command line that `start` runs."""
         command = [sys.executable, "-m", "tidemark.cli.main", "serve"]
         command += ["--data-dir", str(self.data_dir), "--listen", self.bootstrap]
-        command += ["--http", "127.0.0.1:0", *self._arguments]
+        command += ["--peer-listen", self.peers, "--http", "127.0.0.1:0", *self._arguments]
         for name, value in self._settings.items():
             command += ["--set", f"{name}={value}"]
         return command
@@ -87,6 +88,7 @@ class BrokerProcess:
             self.kill()
             raise BrokerDidNotStart(f"no ready line but {line!r}; it said:\n{self.log[-2000:]}")
         self.bootstrap, self.http = match[2], match[3]
+        self.peers = match[4] or self.peers
 
     def kill(self) -> None:
         """`kill -9`: nothing is flushed, nothing is said."""

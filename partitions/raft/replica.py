@@ -199,7 +199,7 @@ class Replica:
         mark("truncated")
         if self._entries:
             mark("truncated_what_was_not_even_written")
-            self._seal()
+            self._sealed.append(self._close())
         self.shape.truncate(to)
         self._truncate_to = to
         self._forget_durable_beyond(to)
@@ -210,7 +210,7 @@ class Replica:
         assert request.start > self.committed
         mark("reset")
         if self._entries or self._truncate_to is not None or self._reset is not None:
-            self._seal()
+            self._sealed.append(self._close())
         self.shape.reset(request.start, request.table)
         self._reset = request
         self._forget_durable_beyond(NOWHERE)
@@ -260,11 +260,10 @@ class Replica:
 
     def take(self) -> Ready:
         """The next `Ready`; only to be asked for while `has_ready`."""
-        if not self._sealed:
-            self._seal()
-        ready = self._sealed.pop(0)
-        self.has_ready = bool(self._sealed) or self._has_writes or bool(self._send)
-        return ready
+        if self._sealed:  # what came after it is still to come, if it is anything
+            return self._sealed.pop(0)
+        self.has_ready = False
+        return self._close()
 
     @property
     def _has_writes(self) -> bool:
@@ -277,38 +276,34 @@ class Replica:
             or self._reset is not None
         )
 
-    def _seal(self) -> None:
-        """Close what has come together into a `Ready` of its own."""
+    def _close(self) -> Ready:
+        """What has come together, as a `Ready` of its own."""
         token = 0
         if self._has_writes:
             self._token = token = self._token + 1
             self._tokens.append((token, self.shape.last))
-        hard_state = None
+        hard_state = leadership = None
         if self._hard_state_changed:
             hard_state = HardState(self.epoch, self.voted_for)
             self._hard_state_token = token
-        committed = self.committed if self.committed != self._committed_told else None
-        leadership = None
         if (self.epoch, self.leader) != self._leadership_told:
             self._leadership_told = (self.epoch, self.leader)
             leadership = Leadership(self.epoch, self.leader)
-        is_serving = self.is_serving
-        self._sealed.append(
-            Ready(
-                token=token,
-                reset=self._reset,
-                truncate_to=self._truncate_to,
-                entries=tuple(self._entries),
-                hard_state=hard_state,
-                send=tuple(self._send),
-                send_after=tuple(self._send_after),
-                committed=committed,
-                leadership=leadership,
-                is_serving=is_serving if is_serving != self._serving_told else None,
-                failure=None if self._failure_told else self.failure,
-            )
+        committed, is_serving = self.committed, self.is_serving
+        ready = Ready(
+            token,
+            self._reset,
+            self._truncate_to,
+            tuple(self._entries),
+            hard_state,
+            tuple(self._send),
+            tuple(self._send_after),
+            committed if committed is not self._committed_told else None,
+            leadership,
+            is_serving if is_serving != self._serving_told else None,
+            None if self._failure_told else self.failure,
         )
-        self._committed_told = self.committed
+        self._committed_told = committed
         self._serving_told = is_serving
         self._failure_told = self.failure is not None
         self._reset = self._truncate_to = None
@@ -316,6 +311,7 @@ class Replica:
         self._entries.clear()
         self._send.clear()
         self._send_after.clear()
+        return ready
 
     def _forget_durable_beyond(self, to: Position) -> None:
         self.durable = min(self.durable, to)

@@ -1,11 +1,28 @@
 """Three brokers and one group: what was acknowledged stays, whoever dies."""
 
+from random import Random
+from uuid import UUID
+
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Cluster
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.raft.entries import Run
+from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.partitions.replication.group_replica import Appended
+from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.journal.records import RecordKind
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import (
+    ORIGIN,
+    Epoch,
+    NodeId,
+    Offset,
+    ProducerId,
+    TopicPartition,
+)
 
 
 def alone(*, flush_commit: bool = True) -> Cluster:
@@ -96,3 +113,259 @@ def test_a_tail_that_nobody_else_has_is_cut() -> None:
     assert back.values() == ["a", "lost"]
     cluster.run(1)
     assert back.committed_values() == ["a", "b"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_acknowledged_survives_the_power_of_all(seed: int) -> None:
+    cluster = three()
+    for value in "abc":
+        cluster[2].append(value)
+    cluster.run(0.3)
+    left = {number: cluster.kill(number, Random(seed * 10 + number)) for number in (1, 2, 3)}
+    for number, (files, state) in left.items():
+        cluster.start(number, files, state)
+    cluster.open([1, 2, 3])
+    cluster.run(3)
+    assert [b.committed_values() for b in cluster.brokers.values()] == [["a", "b", "c"]] * 3
+
+
+def test_a_leader_that_is_cut_off_resigns_and_appends_no_more() -> None:
+    cluster = three()
+    cluster.cut = {(2, 1), (1, 2), (2, 3), (3, 2)}
+    cluster.run(2)
+    with pytest.raises(RequestError) as refusal:
+        cluster[2].append("a")
+    assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert cluster.leader() is not cluster[2]
+    cluster.cut = set()
+    cluster.run(1)
+    assert cluster[2].replica().leader == cluster.leader().node_id
+
+
+def test_a_returning_broker_does_not_disturb_the_leader() -> None:
+    cluster = three()
+    epoch = cluster[2].replica().epoch
+    cluster.cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
+    cluster.run(10)
+    cluster.cut = set()
+    cluster.run(3)
+    assert cluster.leader() is cluster[2]
+    assert cluster[2].replica().epoch == epoch
+
+
+def test_a_leader_that_nobody_hears_gives_way() -> None:
+    cluster = three()
+    cluster.cut = {(1, 2), (3, 2)}  # it can speak, and hears nothing
+    cluster.run(3)
+    assert not cluster[2].replica().is_leader
+
+
+def test_messages_that_were_lost_are_sent_again() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.turn(cluster[2])
+    cluster.pool.clear()
+    cluster.run(2.5)
+    assert cluster[3].committed_values() == ["a"]
+
+
+def test_a_killed_leader_is_replaced_within_its_jitter_and_three_syncs() -> None:
+    cluster = three()
+    before = cluster.now
+    cluster.kill(2)
+    while not any(b.replica().is_serving for b in cluster.brokers.values()):
+        cluster.run(0.01)
+    assert cluster.now - before < 0.1
+    assert cluster.leader() is cluster[1]  # the next one preferred
+
+
+# Producers
+
+
+def test_a_duplicate_after_a_failover_gets_the_offset_of_the_original() -> None:
+    cluster = three()
+    first = cluster[2].append("a", producer=5)
+    cluster[2].append("b", producer=5, sequence=1)
+    cluster.run(0.3)
+    cluster.kill(2)
+    cluster.run(1)
+    again = cluster.leader().append("a", producer=5)
+    assert isinstance(again, Duplicate)
+    assert again.base_offset == first.base_offset
+    assert cluster.leader().append("c", producer=5, sequence=2) == Appended(
+        Offset(2), Offset(3), cluster.leader().replica().epoch
+    )
+
+
+def test_a_duplicate_of_what_is_not_committed_says_where_to_wait() -> None:
+    cluster = three()
+    cluster[2].append("a", producer=5)
+    again = cluster[2].append("a", producer=5)
+    assert isinstance(again, Duplicate)
+    assert again.next_offset == 1
+    assert cluster[2].replica().high_watermark == 0
+
+
+def test_what_was_cut_is_no_duplicate() -> None:
+    cluster = three()
+    cluster.cut = {(2, 1), (2, 3)}
+    cluster[2].append("lost", producer=5)
+    cluster.settle()
+    cluster.run(2)
+    cluster.cut = set()
+    cluster.run(1)
+    assert cluster[2].values() == []
+    assert cluster[2].replica().producers.newest_epoch(ProducerId(5)) is None
+
+
+# Lies and failures
+
+
+def test_a_peer_that_lies_is_refused_and_nothing_of_it_stored() -> None:
+    cluster = three()
+    epoch = cluster[2].replica().epoch
+    lie = Run(epoch, Offset(0), Offset(2), bytes(batch(0, 1, epoch=epoch)))
+    prev = cluster[2].replica().group.shape.last
+    message = AppendRequest(epoch, prev, (lie,), ORIGIN)
+    cluster[1].node.receive(NodeId(2), GroupMessage(KEY, message), cluster.now)
+    output = cluster[1].take()
+    assert output.records == ()
+    assert not output.sends
+    assert "refused" in output.warnings[0]
+    assert cluster[1].values() == []
+
+
+def test_a_leader_whose_disk_is_full_refuses_and_goes_on_when_there_is_room() -> None:
+    cluster = alone()
+    broker = cluster[1]
+    broker.files.capacity_bytes = 0
+    with pytest.raises(OSError, match="space"):
+        broker.append("a")
+    broker.files.capacity_bytes = None
+    broker.append("b")
+    cluster.run(0.1)
+    assert broker.committed_values() == ["b"]
+
+
+def test_one_groups_failure_is_no_other_groups() -> None:
+    other, topic = PartitionKey(UUID(int=8), 0), TopicPartition("other", 0)
+    cluster = three()
+    cluster.open([1, 2, 3], key=other, partition=topic, preference=[2, 1, 3])
+    cluster.run(1)
+    cluster[2].replica().fail("cannot be read")
+    cluster.run(1)
+    assert cluster.leader().node_id != 2
+    assert cluster.leader(other).node_id == 2
+    with pytest.raises(RequestError) as refusal:
+        cluster[2].append("a")
+    assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+# Log starts, resets, checkpoints
+
+
+def test_followers_give_up_what_the_leader_has_given_up() -> None:
+    cluster = three()
+    for value in "abc":
+        cluster[2].append(value)
+    cluster.run(0.3)
+    removal = cluster[2].replica().move_log_start(Offset(2))
+    cluster.run(0.5)
+    removal.run()
+    assert [b.replica().log_start for b in cluster.brokers.values()] == [2, 2, 2]
+
+
+def test_a_follower_below_the_log_start_is_reset_to_it() -> None:
+    cluster = three()
+    files, state = cluster.kill(3)
+    for value in "abc":
+        cluster[2].append(value)
+    cluster.run(0.3)
+    cluster[2].replica().move_log_start(Offset(2))
+    back = cluster.start(3, files, state)
+    back.open([1, 2, 3])
+    cluster.run(3)
+    assert back.replica().log_start == 2
+    assert back.committed_values() == ["c"]
+    files, state = cluster.kill(3)
+    back = cluster.start(3, files, state)
+    back.open([1, 2, 3])
+    assert back.values() == ["c"]
+
+
+def test_files_are_cut_only_once_the_journal_says_so() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.settle()
+    cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
+    cluster[2].append("lost")
+    cluster.settle()
+    cluster.run(1.5)
+    cluster.leader().append("b")
+    cluster.settle()
+    cluster[2].is_disk_slow = True
+    cluster.cut = set()
+    cluster.run(1)
+    assert cluster[2].values() == ["a", "lost"]
+    assert not cluster[2].node.can_checkpoint
+    cluster[2].sync()
+    assert cluster[2].values() == ["a"]
+    assert cluster[2].node.can_checkpoint
+    cluster[2].is_disk_slow = False
+    cluster.run(1)
+    assert cluster[2].values() == ["a", "b"]
+
+
+def test_after_a_checkpoint_the_journal_before_it_is_not_needed() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.run(0.3)
+    for broker in cluster.brokers.values():
+        broker.checkpoint()
+    cluster[2].append("b")
+    cluster.run(0.3)
+    files, state = cluster.kill(1, Random(1))
+    back = cluster.start(1, files, state)
+    assert back.redone.partitions == 1
+    back.open([1, 2, 3])
+    assert back.values() == ["a", "b"]
+
+
+# Durability by topic
+
+
+def test_with_flush_os_batches_are_in_no_journal_but_epochs_are() -> None:
+    cluster = three(flush_commit=False)
+    cluster[2].append("a")
+    kinds = [record.kind for record in cluster[2].take().records]
+    assert RecordKind.BATCHES not in kinds
+    cluster.run(0.3)
+    files, state = cluster.kill(2)
+    back = cluster.start(2, files, state)
+    back.open([1, 2, 3], flush_commit=False)
+    assert back.values() == ["a"]
+
+
+def test_a_change_to_flush_commit_syncs_what_was_not() -> None:
+    cluster = alone(flush_commit=False)
+    broker = cluster[1]
+    broker.append("a")
+    broker.replica().syncs_before_ack = True
+    broker.append("b")
+    broker.take()
+    assert broker.replica().high_watermark == 1
+    broker.sync()
+    cluster.run(0.1)
+    assert broker.replica().high_watermark == 2
+    files, state = cluster.kill(1, Random(3))
+    back = cluster.start(1, files, state)
+    back.open([1])
+    assert back.values() == ["a", "b"]
+
+
+def test_a_change_to_flush_os_makes_an_append_the_commit() -> None:
+    cluster = alone()
+    broker = cluster[1]
+    broker.replica().syncs_before_ack = False
+    broker.append("a")
+    assert broker.replica().high_watermark == 1

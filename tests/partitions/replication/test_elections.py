@@ -1,0 +1,87 @@
+"""The queue of groups without a leader: ordered, jittered, paced."""
+
+from random import Random
+from uuid import UUID
+
+from tidemark.partitions.replication.elections import ElectionQueue, Priority
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+
+TIMING = Timing(
+    election_jitter_s=0.1, election_rank_s=1.0, campaigns_at_once=2, campaign_timeout_s=5.0
+)
+KEYS = [PartitionKey(UUID(int=n), 0) for n in range(6)]
+
+
+def queue() -> ElectionQueue:
+    return ElectionQueue(TIMING, Random(1))
+
+
+def add(elections: ElectionQueue, number: int, *, rank: int = 0, priority: int = 2) -> None:
+    elections.add(KEYS[number], 10.0, priority=Priority(priority), rank=rank)
+
+
+def test_a_group_waits_for_its_jitter_and_for_each_voter_before_it() -> None:
+    elections = queue()
+    add(elections, 0)
+    add(elections, 1, rank=1)
+    assert elections.take_due(10.0) == []
+    assert 10.0 < elections.next_deadline() <= 10.1
+    assert elections.take_due(10.1) == [KEYS[0]]
+    assert elections.take_due(10.99) == []
+    assert elections.take_due(11.1) == [KEYS[1]]
+
+
+def test_the_clusters_metadata_goes_first() -> None:
+    elections = queue()
+    for number, priority in enumerate([2, 1, 0]):
+        add(elections, number, priority=priority)
+    assert elections.take_due(11.0) == [KEYS[2], KEYS[1]]
+
+
+def test_only_so_many_campaign_at_once() -> None:
+    elections = queue()
+    for number in range(4):
+        add(elections, number)
+    first = elections.take_due(11.0)
+    assert len(first) == 2
+    assert elections.take_due(11.0) == []
+    elections.remove(first[0])
+    assert elections.next_deadline() <= 11.0
+    assert len(elections.take_due(11.0)) == 1
+
+
+def test_who_was_not_elected_tries_again() -> None:
+    elections = queue()
+    add(elections, 0)
+    elections.take_due(11.0)
+    assert elections.next_deadline() == 16.0
+    assert elections.take_due(15.9) == []
+    assert elections.take_due(16.0) == []  # new jitter first
+    assert elections.take_due(16.1) == [KEYS[0]]
+
+
+def test_a_group_with_a_leader_does_not_campaign() -> None:
+    elections = queue()
+    add(elections, 0)
+    elections.remove(KEYS[0])
+    assert elections.take_due(20.0) == []
+    assert elections.next_deadline() == float("inf")
+
+
+def test_a_group_that_is_here_keeps_its_turn() -> None:
+    elections = queue()
+    add(elections, 0)
+    elections.add(KEYS[0], 15.0, priority=Priority.REST, rank=0)
+    assert elections.take_due(10.1) == [KEYS[0]]
+    add(elections, 0)  # while it campaigns
+    assert len(elections) == 1
+
+
+def test_groups_that_come_and_go_leave_nothing_behind() -> None:
+    elections = queue()
+    for _ in range(1000):
+        add(elections, 0)
+        elections.remove(KEYS[0])
+    add(elections, 1)
+    assert elections.take_due(10.1) == [KEYS[1]]

@@ -1,0 +1,118 @@
+"""Heartbeats carry what is not confirmed: all of it, and nothing else."""
+
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemark.partitions.replication.heartbeats import Heartbeats
+from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
+
+A, B = NodeId(1), NodeId(2)
+KEYS = [PartitionKey(UUID(int=n), 0) for n in range(4)]
+
+
+def beat_of(key: PartitionKey) -> GroupBeat:
+    return GroupBeat(key, Epoch(1), True, ORIGIN, Offset(0))
+
+
+def answer(sequence: int, acknowledges: int) -> Heartbeat:
+    return Heartbeat(incarnation=1, sequence=sequence, acknowledges=acknowledges)
+
+
+def keys_in(heartbeat: Heartbeat) -> list[PartitionKey]:
+    return [beat.key for beat in heartbeat.groups]
+
+
+def test_news_are_repeated_until_they_are_confirmed() -> None:
+    beats = Heartbeats(1, beat_of)
+    beats.add_news(KEYS[0], [B])
+    assert keys_in(beats.make(B)) == [KEYS[0]]
+    assert keys_in(beats.make(B)) == [KEYS[0]]
+    assert beats.take_in(B, answer(1, acknowledges=1))
+    assert keys_in(beats.make(B)) == []
+
+
+def test_newer_news_of_the_same_group_are_not_confirmed_with_the_older() -> None:
+    beats = Heartbeats(1, beat_of)
+    beats.add_news(KEYS[0], [B])
+    first = beats.make(B)
+    beats.add_news(KEYS[0], [B])
+    beats.take_in(B, answer(1, acknowledges=first.sequence))
+    assert keys_in(beats.make(B)) == [KEYS[0]]
+
+
+def test_a_heartbeat_that_comes_late_is_dropped() -> None:
+    beats = Heartbeats(1, beat_of)
+    assert beats.take_in(B, answer(2, 0))
+    assert not beats.take_in(B, answer(1, 0))
+    assert not beats.take_in(B, answer(2, 0))
+
+
+def test_each_side_confirms_what_it_took_in() -> None:
+    beats = Heartbeats(1, beat_of)
+    beats.take_in(B, answer(5, 0))
+    assert beats.make(B).acknowledges == 5
+
+
+def test_a_new_process_has_confirmed_nothing() -> None:
+    beats = Heartbeats(1, beat_of)
+    beats.add_news(KEYS[0], [B])
+    beats.make(B)
+    beats.restarted(B)
+    beats.take_in(B, answer(1, acknowledges=0))
+    assert keys_in(beats.make(B)) == [KEYS[0]]
+
+
+def test_only_news_that_no_heartbeat_has_carried_are_pressing() -> None:
+    beats = Heartbeats(1, beat_of)
+    assert not beats.has_unsent_news(B)
+    beats.add_news(KEYS[0], [B])
+    assert beats.has_unsent_news(B)
+    beats.make(B)
+    assert not beats.has_unsent_news(B)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("news"), st.integers(0, 3)),
+            st.tuples(st.just("beat"), st.sampled_from([0, 0, 1, 3])),
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_is_lost_or_late_the_peer_ends_with_the_newest(
+    events: list[tuple[str, int]],
+) -> None:
+    """The value of a group is how often it had news; heartbeats may be lost (0), held back (3)."""
+    values = dict.fromkeys(KEYS, 0)
+
+    def beat(key: PartitionKey) -> GroupBeat:
+        return beat_of(key)._replace(log_start=Offset(values[key]))
+
+    ours, theirs = Heartbeats(1, beat), Heartbeats(1, beat_of)
+    known: dict[PartitionKey, int] = {}
+    held: list[Heartbeat] = []
+
+    def deliver(heartbeat: Heartbeat) -> None:
+        if theirs.take_in(A, heartbeat):
+            known.update({each.key: each.log_start for each in heartbeat.groups})
+        ours.take_in(B, theirs.make(A))
+
+    for kind, number in events:
+        if kind == "news":
+            values[KEYS[number]] += 1
+            ours.add_news(KEYS[number], [B])
+            continue
+        heartbeat = ours.make(B)
+        if number == 3:
+            held.append(heartbeat)
+        elif number:
+            deliver(heartbeat)
+    for heartbeat in held:
+        deliver(heartbeat)
+    deliver(ours.make(B))
+    assert known == {key: value for key, value in values.items() if value}

@@ -1,0 +1,222 @@
+"""Belonging to the cluster: a broker registers at every start, and takes in others that do.
+
+A registration says where this start of the broker is reached. It goes to the leader of the metadata
+by any broker that answers. Nothing else is learned by it than that this broker's view of the
+metadata is current once it has reached the version in the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import trio
+
+from tidemark.broker.config.addresses import Address
+from tidemark.broker.metadata.controller import Calls, Cluster
+from tidemark.broker.peers.hello import endpoints_of, metadata_of
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError, StorageError
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse, PeerBroker
+from tidemark.protocol.types import NodeId
+
+logger = logging.getLogger(__name__)
+
+CALL_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 0.05
+_RETRY_SECONDS_MAX: Final = 1.0
+_PATIENCE_SECONDS: Final = 5.0
+"""After so long without an answer, and every so often from then on, the log says why."""
+_FINAL: Final = frozenset(
+    {
+        ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        ErrorCode.STALE_BROKER_EPOCH,
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.INVALID_REQUEST,
+    }
+)
+
+CallAddress = Callable[[Address, JoinRequest], Awaitable[JoinResponse]]
+
+
+class Voters(Protocol):
+    """Who votes on the metadata, as far as this broker knows."""
+
+    def __call__(self) -> Sequence[NodeId]: ...
+
+
+def registration(own: BrokerMetadata, state: ClusterState) -> RegisterBroker:
+    """The command that makes a broker known as it is now."""
+    return RegisterBroker(
+        at_version=state.version,
+        node_id=own.node_id,
+        directory_id=own.directory_id,
+        incarnation=own.incarnation,
+        listeners=own.listeners,
+        peer=own.peer,
+        rack=own.rack,
+    )
+
+
+def join_request(own: BrokerMetadata, cluster_id: str | None) -> JoinRequest:
+    return JoinRequest(
+        cluster_id=cluster_id,
+        node_id=own.node_id,
+        directory_id=own.directory_id,
+        incarnation=own.incarnation,
+        rack=own.rack,
+        endpoints=endpoints_of(own.peer, own.listeners),
+    )
+
+
+async def join(
+    own: BrokerMetadata,
+    addresses: Iterable[Address],
+    call: CallAddress,
+    *,
+    cluster_id: str | None = None,
+) -> JoinResponse:
+    """Ask at these addresses, in turn and again and again, until a cluster takes this broker in.
+
+    Raises `StorageError` if one of them refuses it for good.
+    """
+    addresses = list(addresses)
+    request, nagging = join_request(own, cluster_id), _Nagging()
+    while True:
+        for address in addresses:
+            try:
+                with trio.fail_after(CALL_SECONDS):
+                    answered = await call(address, request)
+                _check(own, answered)
+            except (OSError, ProtocolError, RequestError, trio.TooSlowError) as error:
+                nagging.about("%s does not take this broker in yet: %s", address, error)
+            else:
+                return answered
+        await nagging.pause()
+
+
+class Membership:
+    """This broker's place in a cluster that it belongs to."""
+
+    def __init__(self, own: BrokerMetadata, cluster: Cluster, calls: Calls, voters: Voters) -> None:
+        self._own = own
+        self._cluster = cluster
+        self._calls = calls
+        self._voters = voters
+
+    async def register(self) -> None:
+        """Be registered as of this start, and have applied what the cluster had decided by then.
+
+        Returns once that is so, however long it takes. Raises `StorageError` if the cluster refuses
+        this broker for good.
+        """
+        nagging = _Nagging()
+        while True:
+            try:
+                await self._cluster.wait_version(await self._register_once())
+            except (RequestError, trio.TooSlowError) as error:
+                nagging.about("broker %s is not registered yet: %s", self._own.node_id, error)
+                await nagging.pause()
+            else:
+                return
+
+    async def _register_once(self) -> int:
+        """The version that has the registration."""
+        if self._cluster.leads:
+            try:
+                await self._cluster.propose(lambda state: registration(self._own, state))
+            except RequestError as error:
+                raise _for_good(self._own, error) from error
+            return self._cluster.state.version
+        leader = self._cluster.leader
+        if leader is None or leader not in self._calls.up:
+            raise RequestError(
+                ErrorCode.NOT_CONTROLLER, "no broker that leads the cluster's metadata is connected"
+            )
+        request = join_request(self._own, self._cluster.state.cluster_id)
+        with trio.fail_after(CALL_SECONDS):
+            answered = await self._calls.call(leader, request, JoinResponse)
+        _check(self._own, answered)
+        return answered.metadata_version
+
+    async def serve_join(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
+        """Take a broker in, if this one leads the metadata; else ask the one that does."""
+        state = self._cluster.state
+        if request.cluster_id not in (None, state.cluster_id):
+            raise RequestError(
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                f"it belongs to cluster {request.cluster_id}, and this is {state.cluster_id}",
+            )
+        broker = metadata_of(
+            request.node_id,
+            request.directory_id,
+            request.incarnation,
+            request.rack,
+            request.endpoints,
+        )
+        if broker is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "it has no address for other brokers")
+        if not self._cluster.leads:
+            return await self._pass_on(caller, request)
+        await self._cluster.propose(lambda state: registration(broker, state))
+        return self._welcome()
+
+    async def _pass_on(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
+        leader = self._cluster.leader
+        # What has been passed on once goes no further: two brokers may each think the other leads.
+        is_first_hand = caller is None or caller == request.node_id
+        if leader is None or leader not in self._calls.up or not is_first_hand:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "nobody leads the cluster's metadata")
+        return await self._calls.call(leader, request, JoinResponse)
+
+    def _welcome(self) -> JoinResponse:
+        state = self._cluster.state
+        return JoinResponse(
+            cluster_id=state.cluster_id,
+            metadata_version=state.version,
+            node_id=self._own.node_id,
+            directory_id=self._own.directory_id,
+            brokers=[
+                PeerBroker(
+                    node_id=broker.node_id,
+                    host=broker.peer.host,
+                    port=broker.peer.port,
+                    directory_id=broker.directory_id,
+                )
+                for broker in state.brokers.values()
+            ],
+            voters=tuple(self._voters()),
+        )
+
+
+class _Nagging:
+    """Pauses that grow, and a log line now and then."""
+
+    def __init__(self) -> None:
+        self._pause = _RETRY_SECONDS
+        self._next = trio.current_time() + _PATIENCE_SECONDS
+
+    def about(self, text: str, *values: object) -> None:
+        if trio.current_time() >= self._next:
+            logger.warning(text, *values)
+            self._next = trio.current_time() + _PATIENCE_SECONDS
+
+    async def pause(self) -> None:
+        await trio.sleep(self._pause)
+        self._pause = min(2 * self._pause, _RETRY_SECONDS_MAX)
+
+
+def _check(own: BrokerMetadata, answered: JoinResponse) -> None:
+    """Raises for a refusal: `StorageError` for one that trying again will not change."""
+    if answered.error_code != ErrorCode.NONE:
+        error = RequestError(ErrorCode(answered.error_code), answered.error_message)
+        raise _for_good(own, error)
+
+
+def _for_good(own: BrokerMetadata, error: RequestError) -> RequestError | StorageError:
+    if error.code not in _FINAL:
+        return error
+    return StorageError(f"the cluster refuses broker {own.node_id}: {error.message}")

@@ -1,0 +1,167 @@
+"""Belonging to a cluster: who is taken in, who is refused, and who passes on whom."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.broker.fake_cluster import FakeGroup, cluster_log
+from tidemark.broker.config import Address
+from tidemark.broker.metadata.membership import (
+    Membership,
+    join,
+    join_request,
+    registration,
+)
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId
+
+R = TypeVar("R", bound=Message)
+
+
+def broker(node_id: int, *, incarnation: int = 1, directory: int | None = None) -> BrokerMetadata:
+    return BrokerMetadata(
+        node_id=NodeId(node_id),
+        directory_id=UUID(int=directory or node_id),
+        incarnation=incarnation,
+        listeners={"PLAINTEXT": BrokerAddress(f"b{node_id}", 9092)},
+        peer=BrokerAddress(f"b{node_id}", 9093),
+        rack=None,
+    )
+
+
+@dataclass
+class Line:
+    """Calls to the leader."""
+
+    leader: Membership | None = None
+    caller: NodeId = field(default=NodeId(2))
+    up: dict[NodeId, int] = field(default_factory=dict)
+    calls: int = 0
+
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
+        self.calls += 1
+        assert self.leader is not None
+        assert isinstance(request, JoinRequest)
+        try:
+            response = await self.leader.serve_join(self.caller, request)
+        except RequestError as error:
+            response = JoinResponse(
+                error_code=error.code,
+                error_message=error.message,
+                node_id=1,
+                directory_id=UUID(int=1),
+            )
+        assert isinstance(response, answer_type)
+        return response
+
+
+@asynccontextmanager
+async def leader() -> AsyncIterator[tuple[Membership, FakeGroup]]:
+    group = FakeGroup(commits_at_once=True)
+    cluster = cluster_log(group)
+    await cluster.propose(lambda state: FoundCluster(at_version=state.version, cluster_id="ours"))
+    membership = Membership(broker(1), cluster, Line(), lambda: [NodeId(1)])
+    await membership.register()
+    yield membership, group
+
+
+async def test_a_new_broker_learns_the_cluster_its_brokers_and_the_voters() -> None:
+    async with leader() as (membership, group):
+
+        async def call(address: Address, request: JoinRequest) -> JoinResponse:
+            return await membership.serve_join(None, request)
+
+        answered = await join(broker(2), [Address("x", 1)], call)
+        assert answered.cluster_id == "ours"
+        assert answered.metadata_version == group.machine.state.version == 3
+        assert [(each.node_id, each.host) for each in answered.brokers] == [(1, "b1"), (2, "b2")]
+        assert list(answered.voters) == [1]
+        assert group.machine.state.brokers[NodeId(2)] == broker(2)
+
+
+async def test_addresses_are_tried_in_turn_until_one_answers(autojump_clock: MockClock) -> None:
+    async with leader() as (membership, _):
+        asked = []
+
+        async def call(address: Address, request: JoinRequest) -> JoinResponse:
+            asked.append(address.host)
+            match len(asked):
+                case 1:
+                    raise ConnectionRefusedError
+                case 2:
+                    await trio.sleep_forever()
+                case 3:
+                    raise RequestError(ErrorCode.NOT_CONTROLLER, "not yet")
+            return await membership.serve_join(None, request)
+
+        answered = await join(broker(2), [Address("x", 1), Address("y", 2)], call)
+        assert answered.cluster_id == "ours"
+        assert asked == ["x", "y", "x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("own", "cluster_id", "words"),
+    [
+        (broker(1, directory=9), None, "a broker 1 already"),
+        (broker(1, incarnation=0), None, "has been started again since"),
+        (broker(2), "theirs", "belongs to cluster theirs, and this is ours"),
+        (replace(broker(2), peer=BrokerAddress("", 1)), "theirs", "refuses broker 2"),
+    ],
+)
+async def test_a_refusal_for_good_ends_the_broker(
+    own: BrokerMetadata, cluster_id: str | None, words: str
+) -> None:
+    async with leader() as (membership, _):
+        line = Line(membership)
+
+        async def call(address: Address, request: JoinRequest) -> JoinResponse:
+            return await line.call(NodeId(1), request, JoinResponse)
+
+        with pytest.raises(StorageError, match=words):
+            await join(own, [Address("x", 1)], call, cluster_id=cluster_id)
+
+
+async def test_a_start_is_registered_with_the_leader_and_applied_here() -> None:
+    async with leader() as (membership, group):
+        follower = FakeGroup(log=group.log, is_serving=False, leader=None)
+        line = Line(membership)
+        second = Membership(broker(2, incarnation=4), cluster_log(follower), line, list)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second.register)
+            await trio.sleep(0.02)
+            follower.leader = NodeId(1)
+            await trio.sleep(0.02)
+            assert line.calls == 0, "it is not connected yet"
+            line.up[NodeId(1)] = 1
+            await trio.sleep(0.2)
+            assert line.calls == len(nursery.child_tasks) == 1, "it waits for its own state"
+            follower.commit()
+        assert group.machine.state.brokers[NodeId(2)].incarnation == 4
+
+
+async def test_a_join_is_passed_on_once() -> None:
+    async with leader() as (membership, group):
+        follower = FakeGroup(log=group.log, is_serving=False, leader=NodeId(1))
+        line = Line(membership, up={NodeId(1): 1})
+        follower.commit()
+        second = Membership(broker(2), cluster_log(follower), line, list)
+        request = join_request(broker(3), None)
+        assert (await second.serve_join(None, request)).node_id == 1
+        assert (await second.serve_join(NodeId(3), request)).node_id == 1
+        with pytest.raises(RequestError, match="NOT_CONTROLLER"):
+            await second.serve_join(NodeId(4), request)
+
+
+async def test_the_command_is_what_the_broker_says_of_itself() -> None:
+    async with leader() as (_, group):
+        assert registration(broker(7), group.machine.state).broker == broker(7)

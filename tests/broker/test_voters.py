@@ -1,0 +1,119 @@
+"""The voters of the metadata: observers catch up, and become voters in whole steps.
+
+On real groups without a network or time: `tests/partitions/replication/cluster.py`.
+"""
+
+from uuid import UUID
+
+from tests.partitions.replication.cluster import Broker, Cluster
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.metadata.voters import adjust_voters
+from tidemark.partitions.replication.elections import Priority
+from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
+from tidemark.partitions.state_machines.cluster_machine import (
+    CLUSTER_TOPIC,
+    ClusterMachine,
+    command_batch,
+)
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress
+from tidemark.partitions.storage.state_db import StateDb
+from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.testing.memory_files import MemoryFiles
+
+PARTITION = TopicPartition(CLUSTER_TOPIC, 0)
+
+
+class Brokers:
+    """Brokers that know of each other; only the first one votes on the metadata at first."""
+
+    def __init__(self, count: int) -> None:
+        self.cluster = Cluster(count)
+        self.machines: dict[NodeId, ClusterMachine] = {}
+        for broker in self.cluster.brokers.values():
+            self.open(broker)
+        self.run(1)
+        for node_id in self.cluster.brokers:
+            self.register(node_id)
+
+    def open(self, broker: Broker) -> None:
+        machine = self.machines[broker.node_id] = ClusterMachine()
+        replica = broker.open(
+            (1,),
+            key=CLUSTER_KEY,
+            partition=PARTITION,
+            priority=Priority.CLUSTER,
+            is_eager=True,
+            applier=machine,
+        )
+        if not replica.is_voter:
+            broker.node.observe(CLUSTER_KEY, (NodeId(1),))
+
+    def register(self, node_id: NodeId) -> None:
+        leader = self.cluster.leader(CLUSTER_KEY)
+        address = BrokerAddress("there", 9093)
+        command = RegisterBroker(
+            at_version=self.machines[leader.node_id].state.version,
+            node_id=node_id,
+            directory_id=UUID(int=node_id),
+            incarnation=1,
+            listeners={},
+            peer=address,
+            rack=None,
+        )
+        leader.replica(CLUSTER_KEY).append_own(bytes(command_batch(command, now_ms=1)))
+        self.run(1)
+
+    def run(self, seconds: float) -> None:
+        self.cluster.run(seconds)
+
+    def adjust(self, *dead: int, times: int = 20) -> None:
+        for _ in range(times):
+            for broker in self.cluster.brokers.values():
+                state = self.machines[broker.node_id].state
+                adjust_voters(broker.node, state, lambda node: node not in dead)
+            self.run(0.25)
+
+    def voters(self) -> set[tuple[int, ...]]:
+        """What each broker takes for the voters."""
+        return {
+            broker.replica(CLUSTER_KEY).group.config.voters
+            for broker in self.cluster.brokers.values()
+        }
+
+
+def test_two_brokers_have_one_voter_and_both_have_the_state() -> None:
+    brokers = Brokers(2)
+    brokers.adjust()
+    assert brokers.voters() == {(1,)}
+    states = [machine.state.encode() for machine in brokers.machines.values()]
+    assert states[0] == states[1]
+    assert list(brokers.machines[NodeId(2)].state.brokers) == [1, 2]
+
+
+def test_three_brokers_have_three_voters_and_five_have_five() -> None:
+    brokers = Brokers(4)
+    brokers.adjust()
+    assert brokers.voters() == {(1, 2, 3)}
+    fifth = brokers.cluster.start(5, MemoryFiles(), StateDb.open(":memory:"))
+    brokers.open(fifth)
+    brokers.run(1)
+    brokers.register(NodeId(5))
+    brokers.adjust()
+    assert brokers.voters() == {(1, 2, 3, 4, 5)}
+
+
+def test_the_dead_are_passed_over() -> None:
+    brokers = Brokers(4)
+    brokers.adjust(2)
+    assert brokers.voters() == {(1, 3, 4)}
+
+
+def test_nobody_is_missed_when_the_first_voter_dies_after_the_change() -> None:
+    brokers = Brokers(3)
+    brokers.adjust()
+    brokers.cluster.kill(1)
+    brokers.run(3)
+    leader = brokers.cluster.leader(CLUSTER_KEY)
+    assert leader.node_id in (2, 3)
+    brokers.register(NodeId(2))
+    assert brokers.machines[NodeId(2)].state.encode() == brokers.machines[NodeId(3)].state.encode()

@@ -50,7 +50,7 @@ from tidemark.protocol.messages.peer.votes import (
 )
 from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message as WireMessage
-from tidemark.protocol.schema import Struct
+from tidemark.protocol.schema import SizedRecords, Struct
 from tidemark.protocol.types import Position
 
 FRAME_BYTES: Final = 1024 * 1024
@@ -66,14 +66,25 @@ class Frame:
 
     parts: Sequence[Part]
     size_bytes: int
+    memory_bytes: int
+    """The bytes that are in memory; the rest is in files."""
     is_urgent: bool
     """Whether it goes before those that carry records."""
 
     @classmethod
     def of(cls, message: WireMessage, version: int, *, is_urgent: bool = True) -> Frame:
+        return cls.made_of(encode_peer_request(message, version), is_urgent=is_urgent)
+
+    @classmethod
+    def made_of(cls, encoded: Sequence[bytes | SizedRecords], *, is_urgent: bool) -> Frame:
         # The records that a broker sends and has not in memory are slices of log files.
-        parts = cast("Sequence[Part]", encode_peer_request(message, version))
-        return cls(parts, sum(map(len, parts)), is_urgent)
+        parts = cast("Sequence[Part]", encoded)
+        size = memory = 0
+        for part in parts:
+            size += len(part)
+            if isinstance(part, bytes):
+                memory += len(part)
+        return cls(parts, size, memory, is_urgent)
 
     def release(self) -> None:
         """It will not be sent: let go of the log files."""

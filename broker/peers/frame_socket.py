@@ -26,8 +26,10 @@ from tidemark.protocol.errors import MalformedMessage, ProtocolError
 
 # Before it is known who is there.
 FIRST_FRAME_BYTES_MAX: Final = 64 * 1024
-# What a peer that does not read may cost in memory, and in segments held on the disk.
-UNSENT_BYTES_MAX: Final = 64 * 1024 * 1024
+# What a broker that does not read may cost in memory; and in segments held on the disk, where one
+# that has been away for long may find much of every log on its way.
+_UNSENT_MEMORY_BYTES_MAX: Final = 64 * 1024 * 1024
+_UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024 * 1024
 # Sent bytes that the other side does not acknowledge for so long break the connection. The kernel
 # alone would try for a quarter of an hour, ever more rarely, and not notice that a network is back.
 _UNACKNOWLEDGED_MS: Final = 4_000
@@ -105,6 +107,10 @@ class FrameSocket:
     def unsent_bytes(self) -> int:
         return self._outbox.size_bytes + self._out.size_bytes
 
+    def _is_full(self) -> bool:
+        memory_bytes = self._outbox.memory_bytes + self._out.memory_bytes
+        return memory_bytes > _UNSENT_MEMORY_BYTES_MAX or self.unsent_bytes > _UNSENT_BYTES_MAX
+
     def accept_frames(self, frame_bytes_max: int) -> None:
         """From now on take frames of this size: it is known who is there.
 
@@ -116,11 +122,11 @@ class FrameSocket:
 
     def send(self, frame: Frame) -> None:
         """Queue a frame; it is sent once the turn is over. Too much unsent ends the socket."""
-        if self.is_closed or self._is_frozen or self.unsent_bytes > UNSENT_BYTES_MAX:
+        if self.is_closed or self._is_frozen or self._is_full():
             frame.release()
             return
         self._outbox.add(frame)
-        if self.unsent_bytes > UNSENT_BYTES_MAX:
+        if self._is_full():
             # Not at once: who sends is in the middle of something.
             self._services.turn.after(self._overflow)
         elif not self._flush_is_due:

@@ -122,9 +122,5 @@ class Incoming:
             self.close(PeerEnd.REFUSED, response.reason)
 
     def _say(self, response: Message, header: PeerHeader) -> None:
-        parts = [
-            part
-            for part in encode_peer_response(response, header.version, header.correlation_id)
-            if isinstance(part, bytes)
-        ]
-        self._socket.send(Frame(parts, sum(map(len, parts)), is_urgent=True))
+        encoded = encode_peer_response(response, header.version, header.correlation_id)
+        self._socket.send(Frame.made_of(encoded, is_urgent=True))

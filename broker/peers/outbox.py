@@ -19,12 +19,14 @@ _AHEAD_BYTES: Final = 256 * 1024
 class Outbox:
     """One connection's frames that no system call has seen yet."""
 
-    __slots__ = ("_bulk", "_urgent", "size_bytes")
+    __slots__ = ("_bulk", "_urgent", "memory_bytes", "size_bytes")
 
     def __init__(self) -> None:
         self._urgent: deque[Frame] = deque()
         self._bulk: deque[Frame] = deque()
         self.size_bytes = 0
+        self.memory_bytes = 0
+        """The bytes that are in memory; the rest is in files."""
 
     def __bool__(self) -> bool:
         return bool(self._urgent or self._bulk)
@@ -32,6 +34,7 @@ class Outbox:
     def add(self, frame: Frame) -> None:
         (self._urgent if frame.is_urgent else self._bulk).append(frame)
         self.size_bytes += frame.size_bytes
+        self.memory_bytes += frame.memory_bytes
 
     def fill(self, queue: SendQueue) -> int:
         """Move frames to `queue` until that has enough; how many."""
@@ -39,6 +42,7 @@ class Outbox:
         while self and queue.size_bytes < _AHEAD_BYTES:
             frame = (self._urgent or self._bulk).popleft()
             self.size_bytes -= frame.size_bytes
+            self.memory_bytes -= frame.memory_bytes
             queue.add(frame.parts)
             moved += 1
         return moved
@@ -49,4 +53,4 @@ class Outbox:
             frame.release()
         self._urgent.clear()
         self._bulk.clear()
-        self.size_bytes = 0
+        self.size_bytes = self.memory_bytes = 0

@@ -133,12 +133,8 @@ class Outgoing:
         self._owner.outgoing_ended(self, end, reason)
 
     def _say(self, request: Message, version: int, correlation_id: int) -> None:
-        parts = [
-            part
-            for part in encode_peer_request(request, version, correlation_id)
-            if isinstance(part, bytes)
-        ]
-        size = sum(map(len, parts))
+        encoded = encode_peer_request(request, version, correlation_id)
+        size = sum(map(len, encoded))
         if size > self._frame_bytes_max:
             raise lost(f"{size} bytes are more than another broker takes")
-        self._socket.send(Frame(parts, size, is_urgent=size <= _URGENT_BYTES_MAX))
+        self._socket.send(Frame.made_of(encoded, is_urgent=size <= _URGENT_BYTES_MAX))

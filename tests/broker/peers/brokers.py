@@ -15,8 +15,10 @@ from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers import Peer, PeerNetwork, bind_peers, open_peer_network
 from tidemark.broker.peers.calls import PeerHandler
+from tidemark.broker.peers.hello import hello_to
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
+from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -159,3 +161,18 @@ async def read_to_end(stream: trio.SocketStream) -> bytes:
         while data := await stream.receive_some():
             received += data
     return received
+
+
+def hello_of(node: int, to: Broker) -> bytes:
+    """The frame by which a broker that is not there would introduce itself."""
+    own = BrokerMetadata(
+        node_id=NodeId(node),
+        directory_id=directory(node),
+        incarnation=1,
+        listeners={},
+        peer=BrokerAddress("127.0.0.1", 1),
+        rack=None,
+    )
+    (frame,) = encode_peer_request(hello_to(to.node, own, CLUSTER), 1, 1)
+    assert isinstance(frame, bytes)
+    return frame

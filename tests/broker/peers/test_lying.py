@@ -8,9 +8,8 @@ import pytest
 import trio
 
 from tests.broker.peers.brokers import (
-    CLUSTER,
     Broker,
-    directory,
+    hello_of,
     open_pair,
     raw,
     read_to_end,
@@ -21,30 +20,10 @@ from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers import Peer
 from tidemark.broker.peers.encoding import encode
 from tidemark.broker.peers.frame_socket import FIRST_FRAME_BYTES_MAX
-from tidemark.broker.peers.hello import hello_to
-from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.metadata import MetadataRequest
-from tidemark.protocol.peer_frames import encode_peer_request
-from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
-
-
-def request(message: Message, correlation_id: int = 0) -> bytes:
-    return b"".join(encode_peer_request(message, 1, correlation_id))  # type: ignore[arg-type]  # all of it is in memory
-
-
-def hello_of(node: int, to: Broker) -> bytes:
-    own = BrokerMetadata(
-        node_id=NodeId(node),
-        directory_id=directory(node),
-        incarnation=1,
-        listeners={},
-        peer=BrokerAddress("127.0.0.1", 1),
-        rack=None,
-    )
-    return request(hello_to(to.node, own, CLUSTER), 1)
 
 
 def frames_of(*messages: object) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.broker.peers.brokers import introduce, open_one, open_pair
+from tests.broker.peers.brokers import hello_of, introduce, open_one, open_pair, raw
 from tests.broker.peers.values import append, heartbeat, records_of
 from tidemark.broker.config import Address
 from tidemark.broker.metrics.peer_counts import PeerEnd
@@ -192,6 +194,31 @@ async def test_a_broker_that_does_not_read_is_reset_and_its_memory_is_bounded() 
         await one.wait_up(two)
         one.send(two, heartbeat())
         await two.wait(lambda: heartbeat() in two.messages)
+
+
+async def test_what_waits_in_files_costs_no_memory_and_may_be_more(tmp_path: Path) -> None:
+    """A broker that comes back after a while finds much of every log on its way."""
+    (tmp_path / "log").write_bytes(bytes(1_000_000))
+    files = OsFiles()
+    async with open_pair() as (one, two):
+        slices = [
+            LogSlice(files.open(str(tmp_path / "log")), 0, 1_000_000, Offset(1)) for _ in range(100)
+        ]
+        one.send(two, *(append(each, partition=n) for n, each in enumerate(slices)))
+        assert one.network.unsent_bytes(two.node) > 64 * 1024 * 1024
+        await two.wait_messages(100)
+        assert one.told == [("up", 2, 1)]
+
+
+async def test_a_connection_that_is_reset_has_ended() -> None:
+    async with open_one(1) as one:
+        stranger = await raw(one)
+        await stranger.send_all(hello_of(2, one))
+        assert await stranger.receive_some()
+        stranger.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await stranger.aclose()
+        await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
+        assert one.network._links[NodeId(2)]._incoming is None
 
 
 async def test_behind_a_cut_nothing_passes_and_nobody_is_told_until_it_is_healed() -> None:

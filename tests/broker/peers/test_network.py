@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from collections.abc import Callable
@@ -11,11 +12,15 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.broker.peers.brokers import hello_of, introduce, open_one, open_pair, raw
+from tests.broker.peers.brokers import hello_of, introduce, open_one, open_pair, raw, read_to_end
 from tests.broker.peers.values import append, heartbeat, records_of
 from tidemark.broker.config import Address
 from tidemark.broker.metrics.peer_counts import PeerEnd
-from tidemark.broker.peers import Peer
+from tidemark.broker.network.reactor import Reactor
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.peers import BoundPeerListener, Peer
+from tidemark.broker.peers.encoding import encode
+from tidemark.broker.peers.listening import Accepting
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.types import NodeId, Offset
@@ -219,6 +224,84 @@ async def test_a_connection_that_is_reset_has_ended() -> None:
         await stranger.aclose()
         await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
         assert one.network._links[NodeId(2)]._incoming is None
+
+
+async def test_one_that_is_not_up_is_not_listened_to_but_its_end_is_noticed() -> None:
+    async with open_one(1) as one:
+        async with await raw(one) as stranger:
+            await stranger.send_all(hello_of(2, one))
+            assert await stranger.receive_some()
+            for frame in encode([heartbeat()], 1):
+                await stranger.send_all(b"".join(frame.parts))  # type: ignore[arg-type]  # all of it is in memory
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)
+        assert one.messages == []
+
+
+async def test_one_that_connects_again_has_one_connection() -> None:
+    async with open_one(1) as one, await raw(one) as first, await raw(one) as second:
+        for stranger in (first, second):
+            await stranger.send_all(hello_of(2, one))
+            assert await stranger.receive_some()
+        assert await read_to_end(first) == b""
+        assert one.metrics.ended[PeerEnd.REPLACED].value == 1
+
+
+async def test_one_that_does_not_answer_a_hello_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tidemark.broker.peers.link.HELLO_SECONDS", 0.02)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with open_one(1) as one:
+            one.network.set_peers({NodeId(2): Peer(Address(*silent.getsockname()))})
+            await wait_until(lambda: one.metrics.ended[PeerEnd.NO_HELLO].value == 2)
+            assert one.told == []
+
+
+async def test_slices_are_let_go_of_when_their_connection_ends(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(bytes(1_000_000))
+    files = OsFiles()
+    async with open_pair() as (one, two):
+        two.network.cut(one.node)
+        slices = [
+            LogSlice(files.open(str(tmp_path / "log")), 0, 1_000_000, Offset(1)) for _ in range(50)
+        ]
+        one.send(two, *(append(each, partition=n) for n, each in enumerate(slices)))
+        assert not all(each._file is None for each in slices)
+        two.network.heal(one.node)
+        await one.wait_told("down", 2)
+        assert all(each._file is None for each in slices)
+
+
+async def test_without_descriptors_others_are_accepted_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tidemark.broker.peers.listening._EXHAUSTED_SECONDS", 0.01)
+    errors = [errno.EMFILE, errno.EPROTO]
+
+    class Listening(socket.socket):
+        def accept(self) -> tuple[socket.socket, object]:
+            if errors:
+                raise OSError(errors.pop(0), "as told")
+            return super().accept()
+
+    taken: list[socket.socket] = []
+    reactor = Reactor(Turn())
+    async with trio.open_nursery() as tasks:
+        with Listening() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            listening.setblocking(False)
+            address = Address(*listening.getsockname())
+            bound = BoundPeerListener(socket=listening, advertised=address)
+            accepting = Accepting(bound, taken.append, reactor, tasks)
+            tasks.start_soon(reactor.run)
+            async with await trio.open_tcp_stream(address.host, address.port):
+                await wait_until(lambda: bool(taken))
+            taken[0].close()
+            accepting.close()
+            tasks.cancel_scope.cancel()
+    assert errors == []
 
 
 async def test_behind_a_cut_nothing_passes_and_nobody_is_told_until_it_is_healed() -> None:

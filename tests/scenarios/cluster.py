@@ -10,7 +10,7 @@ from tests.scenarios.disk import Disk, Image
 from tests.scenarios.invariants import Invariants
 from tidemark.partitions.raft.entries import Configuration, Run
 from tidemark.partitions.raft.group import Group, Limits
-from tidemark.partitions.raft.messages import Message
+from tidemark.partitions.raft.messages import Message, VoteRequest, VoteResponse
 from tidemark.partitions.raft.ready import Failure, Leadership, Outgoing
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -274,15 +274,37 @@ class Cluster:
 
     def elect(self, node: int, *, only: Iterable[int] | None = None) -> Node:
         """Let it campaign until it leads and serves; those who heard another leader lost it."""
-        for other in self.nodes.values():
-            if other.id != node and (only is None or other.id in {*only}):
-                other.do(lambda group: group.leader_lost())
         for _ in range(5):
+            for other in self.nodes.values():
+                if other.id != node and (only is None or other.id in {*only}):
+                    other.do(lambda group: group.step_down())
+                    other.do(lambda group: group.leader_lost())
             self.nodes[node].do(lambda group: group.campaign())
             self.settle(only=only)
             if self.nodes[node].group.is_serving:
                 return self.nodes[node]
         raise AssertionError(f"{node} was not elected")
+
+    def win(self, node: int, voters: Iterable[int]) -> Node:
+        """Let it be elected by these, and leave what it sends as a leader in the pool."""
+        for voter in {*voters} - {node}:
+            self.nodes[voter].do(lambda group: group.leader_lost())
+        for _ in range(2):  # the first attempt may only teach it the epoch
+            if not self.nodes[node].group.is_leader:
+                self.nodes[node].do(lambda group: group.campaign())
+                self.carry_votes(node, voters)
+        assert self.nodes[node].group.is_leader, f"{node} was not elected"
+        return self.nodes[node]
+
+    def carry_votes(self, node: int, voters: Iterable[int]) -> None:
+        """Let these voters answer this candidate, first about the pre-vote, then in earnest."""
+        for _ in range(2):
+            self.nodes[node].persist()
+            for voter in voters:
+                self.deliver(*self.take(VoteRequest, source=node, to=voter))
+                self.nodes[voter].persist()
+                self.deliver(*self.take(VoteResponse, source=voter, to=node))
+        self.nodes[node].persist()
 
     def produce(self, node: int, data: bytes, *, only: Iterable[int] | None = None) -> None:
         """Append on the leader, and let it be committed where it can be."""

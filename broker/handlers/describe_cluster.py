@@ -11,6 +11,8 @@ from tidemark.protocol.messages.describe_cluster import (
 )
 from tidemark.protocol.messages.metadata import NOT_ASKED
 
+NOBODY = -1
+"""In place of a broker's number."""
 _BROKERS = 1
 
 
@@ -19,16 +21,21 @@ def handle(
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         raise RequestError(ErrorCode.INVALID_REQUEST, "this is a broker: ask it for brokers")
-    broker = DescribeClusterBroker(
-        broker_id=node.node_id,
-        host=context.listener.host,
-        port=context.listener.port,
-        rack=node.settings.broker_rack,
-    )
+    controller = node.brokers.controller
+    shown = node.brokers.shown_to(context.session, dead_too=request.include_fenced_brokers)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        brokers=(broker,),
+        controller_id=NOBODY if controller is None else controller,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=broker.node_id,
+                host=broker.address.host,
+                port=broker.address.port,
+                rack=broker.rack,
+                is_fenced=not broker.is_alive,
+            )
+            for broker in shown
+        ],
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),

@@ -1,12 +1,10 @@
 """Metadata: who the brokers are, what the topics are; and topics made by first use."""
 
-from collections.abc import Sequence
-
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
+from tidemark.broker.metadata.partition_view import PartitionView, partition_view
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
     NOT_ASKED,
@@ -19,6 +17,8 @@ from tidemark.protocol.messages.metadata import (
 )
 from tidemark.protocol.schema import ZERO_UUID
 
+NOBODY = -1
+"""In place of a broker's number."""
 _IDS_SINCE = 12
 
 
@@ -31,17 +31,19 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             await _answer(node, asked, request, context.api_version)
             for asked in request.topics or ()
         ]
-    listener = context.listener
-    broker = MetadataResponseBroker(
-        node_id=node.node_id,
-        host=listener.host,
-        port=listener.port,
-        rack=node.settings.broker_rack,
-    )
+    controller = node.brokers.controller
     return MetadataResponse(
-        brokers=(broker,),
+        brokers=[
+            MetadataResponseBroker(
+                node_id=broker.node_id,
+                host=broker.address.host,
+                port=broker.address.port,
+                rack=broker.rack,
+            )
+            for broker in node.brokers.shown_to(context.session)
+        ],
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
+        controller_id=NOBODY if controller is None else controller,
         topics=topics,
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
@@ -98,32 +100,24 @@ def _describe(node: Node, topic: Topic, request: MetadataRequest) -> MetadataRes
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=_partitions(node, topic.replicas),
+        partitions=[
+            _partition(partition_view(node.brokers, topic, partition))
+            for partition in range(topic.partition_count)
+        ],
         topic_authorized_operations=(
             ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
         ),
     )
 
 
-def _partitions(node: Node, replicas: Sequence[Replica]) -> list[MetadataResponsePartition]:
-    me = (node.node_id,)
-    return [
-        MetadataResponsePartition(
-            partition_index=replica.partition,
-            leader_id=node.node_id,
-            leader_epoch=replica.epoch,
-            replica_nodes=me,
-            isr_nodes=me,
-        )
-        if replica.is_available
-        else MetadataResponsePartition(
-            error_code=ErrorCode.LEADER_NOT_AVAILABLE,
-            partition_index=replica.partition,
-            leader_id=-1,
-            leader_epoch=replica.epoch,
-            replica_nodes=me,
-            isr_nodes=(),
-            offline_replicas=me,
-        )
-        for replica in replicas
-    ]
+def _partition(view: PartitionView) -> MetadataResponsePartition:
+    has_leader = view.leader is not None
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=view.partition,
+        leader_id=NOBODY if view.leader is None else view.leader,
+        leader_epoch=view.epoch,
+        replica_nodes=view.replicas,
+        isr_nodes=view.in_sync,
+        offline_replicas=view.offline,
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Collection
+from typing import NamedTuple, Protocol
 
 from tidemark.broker.config.addresses import Address
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.network.requests import Session
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -20,6 +21,19 @@ class Liveness(Protocol):
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]: ...
 
+    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+        """The voters that do not hold all that is committed, if this broker leads the group."""
+        ...
+
+
+class ShownBroker(NamedTuple):
+    """A broker as one client is told of it."""
+
+    node_id: NodeId
+    address: Address
+    rack: str | None
+    is_alive: bool
+
 
 class Brokers:
     """The registered brokers, with what is known of them at this moment."""
@@ -27,7 +41,7 @@ class Brokers:
     def __init__(
         self, node_id: NodeId, state: Callable[[], ClusterState], liveness: Liveness
     ) -> None:
-        self._node_id = node_id
+        self.node_id = node_id
         self._state = state
         self._liveness = liveness
 
@@ -36,12 +50,23 @@ class Brokers:
 
     def is_alive(self, node_id: NodeId) -> bool:
         """Whether it was heard of within the failure timeout; this broker always lives."""
-        return node_id == self._node_id or self._liveness.is_alive(node_id)
+        return node_id == self.node_id or self._liveness.is_alive(node_id)
 
-    def living(self) -> list[BrokerMetadata]:
-        """Those that can be connected to, by number."""
-        brokers = self._state().brokers
-        return [brokers[node_id] for node_id in sorted(brokers) if self.is_alive(node_id)]
+    def shown_to(self, session: Session, *, dead_too: bool = False) -> list[ShownBroker]:
+        """The brokers that a client can connect to, by number, each where it can reach it."""
+        shown = []
+        for node_id, broker in sorted(self._state().brokers.items()):
+            is_alive = self.is_alive(node_id)
+            address = self.address_for(node_id, session)
+            if address is not None and (is_alive or dead_too):
+                shown.append(ShownBroker(node_id, address, broker.rack, is_alive))
+        return shown
+
+    def address_for(self, node_id: NodeId, session: Session) -> Address | None:
+        """Where a client reaches a broker: this one where it has, the others by that listener."""
+        if node_id == self.node_id:
+            return session.listener
+        return self.address(node_id, session.listener_name)
 
     def address(self, node_id: NodeId, listener_name: str) -> Address | None:
         """Where a client of the listener so called reaches a broker.
@@ -61,6 +86,10 @@ class Brokers:
             return None, epoch
         return leader, epoch
 
+    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+        """The voters that do not hold all that is committed; known where the group is led."""
+        return self._liveness.lagging(key)
+
     @property
     def controller(self) -> NodeId | None:
         """Who leads the cluster's metadata, and so takes changes to it."""
@@ -78,3 +107,6 @@ class Alone:
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self._node_id, NO_EPOCH
+
+    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+        return ()

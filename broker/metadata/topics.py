@@ -89,6 +89,13 @@ class Topics:
         here = self._here.get(name)
         return None if here is None else here.get(partition)
 
+    def replica_here(self, name: str, partition: int) -> Replica:
+        """The replica on this broker. Raises `RequestError` if there is none."""
+        replica = self.replica(name, partition)
+        if replica is None:
+            raise self.why_not_here(name, partition)
+        return replica
+
     def why_not_here(self, name: str, partition: int) -> RequestError:
         """What to answer about a partition that has no replica here."""
         topic = self._topics.get(name)

@@ -1,0 +1,170 @@
+"""The cluster as one broker shows it: who lives, who leads, and what is not known."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.broker.handlers.asking import ask
+from tests.broker.nodes import context, open_node
+from tidemark.broker.config import Address
+from tidemark.broker.handlers import describe_cluster, metadata
+from tidemark.broker.metadata.brokers import Brokers
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.metadata.partition_view import partition_view
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress, TopicMetadata
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.describe_cluster import DescribeClusterRequest
+from tidemark.protocol.messages.metadata import MetadataRequest
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
+
+ME, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
+TOPIC = UUID(int=77)
+KEY = PartitionKey(TOPIC, 0)
+
+
+@dataclass
+class FakeLiveness:
+    alive: set[int] = field(default_factory=lambda: {2, 3})
+    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = field(default_factory=dict)
+    behind: tuple[NodeId, ...] = ()
+
+    def is_alive(self, node: NodeId) -> bool:
+        return node in self.alive
+
+    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
+        return self.leaders.get(key, (None, NO_EPOCH))
+
+    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+        return self.behind
+
+
+@dataclass
+class Local:
+    """A replica here."""
+
+    partition: int = 0
+    is_available: bool = True
+    epoch: Epoch = field(default=Epoch(5))
+
+
+def three() -> ClusterState:
+    state = ClusterState()
+    for number in (3, 1, 2):
+        state.apply(
+            RegisterBroker(
+                at_version=state.version,
+                node_id=NodeId(number),
+                directory_id=UUID(int=number),
+                incarnation=1,
+                listeners={
+                    "INSIDE": BrokerAddress(f"in{number}", 1),
+                    "OUTSIDE": BrokerAddress(f"out{number}", 2),
+                },
+                peer=BrokerAddress(f"peer{number}", 3),
+                rack=f"r{number}",
+            )
+        )
+    return state
+
+
+def brokers(liveness: FakeLiveness) -> Brokers:
+    state = three()
+    return Brokers(ME, lambda: state, liveness)
+
+
+def topic(*local: Local) -> Topic:
+    described = TopicMetadata(
+        name="waves", id=TOPIC, assignments=((ME, TWO, THREE),), configs={}, created_ms=0
+    )
+    return Topic.of(described, {}, local)  # type: ignore[arg-type]  # all that is looked at
+
+
+def test_a_client_is_shown_the_brokers_at_the_addresses_of_its_own_listener() -> None:
+    cluster = brokers(FakeLiveness(alive={3}))
+    session = replace(
+        context(12).session, listener=Address("came.here", 9), listener_name="OUTSIDE"
+    )
+    assert [tuple(each) for each in cluster.shown_to(session)] == [
+        (1, Address("came.here", 9), "r1", True),
+        (3, Address("out3", 2), "r3", True),
+    ]
+    assert [each.is_alive for each in cluster.shown_to(session, dead_too=True)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_broker_without_that_listener_is_shown_at_its_first() -> None:
+    cluster = brokers(FakeLiveness())
+    assert cluster.address(TWO, "OTHER") == Address("in2", 1)
+    assert cluster.address(NodeId(9), "INSIDE") is None
+
+
+def test_a_dead_leader_is_none() -> None:
+    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = {
+        CLUSTER_KEY: (TWO, Epoch(3)),
+        KEY: (THREE, Epoch(4)),
+    }
+    cluster = brokers(FakeLiveness(alive={3}, leaders=leaders))
+    assert cluster.controller is None
+    assert cluster.leader_of(KEY) == (THREE, 4)
+
+
+@pytest.mark.parametrize(
+    ("leader", "local", "behind", "seen"),
+    [
+        (TWO, Local(), (), (TWO, 7, (1, 2, 3), ())),
+        (TWO, None, (), (TWO, 7, (2, 3), (1,))),
+        (None, Local(), (), (None, 7, (1, 2, 3), ())),
+        (ME, Local(), (THREE,), (ME, 7, (1, 2), ())),
+        (ME, Local(is_available=False), (), (None, 7, (2, 3), (1,))),
+        (TWO, Local(epoch=Epoch(9)), (), (TWO, 9, (1, 2, 3), ())),
+    ],
+)
+def test_a_partition_is_shown_as_far_as_it_is_known(
+    leader: NodeId | None,
+    local: Local | None,
+    behind: tuple[NodeId, ...],
+    seen: tuple[NodeId | None, int, tuple[int, ...], tuple[int, ...]],
+) -> None:
+    liveness = FakeLiveness(leaders={KEY: (leader, Epoch(7))}, behind=behind)
+    view = partition_view(brokers(liveness), topic(*([] if local is None else [local])), 0)
+    assert view.replicas == (1, 2, 3)
+    assert (view.leader, view.epoch, view.in_sync, view.offline) == seen
+
+
+async def test_clients_are_told_of_all_brokers_that_live(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as alone:
+        leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = {CLUSTER_KEY: (TWO, Epoch(1))}
+        node = replace(alone, brokers=brokers(FakeLiveness(alive={2}, leaders=leaders)))
+        for version in (0, 9, 12):
+            known = await ask(metadata.handle, node, MetadataRequest(topics=()), version)
+            assert [(each.node_id, each.host) for each in known.brokers] == [
+                (1, "127.0.0.1"),
+                (2, "in2"),
+            ]
+            assert known.controller_id == (2 if version else -1)
+        asked = DescribeClusterRequest(
+            include_cluster_authorized_operations=False, include_fenced_brokers=True
+        )
+        described = await ask(describe_cluster.handle, node, asked, 2)
+        assert [each.is_fenced for each in described.brokers] == [False, False, True]
+        assert described.controller_id == 2
+
+
+async def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as alone:
+        await alone.topics.create(NewTopic(name="waves", partitions=1))
+        node = replace(alone, brokers=brokers(FakeLiveness()))
+        answered = await ask(metadata.handle, node, MetadataRequest(topics=None), 12)
+        ((partition,),) = (each.partitions for each in answered.topics)
+        assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+        assert partition.leader_id == -1

@@ -1,0 +1,56 @@
+"""Several broker processes that have joined each other, for what only real processes can show.
+
+Blocking, like `process`. The first broker founds the cluster; the others join it. Each keeps its
+ports over restarts, so clients and brokers find it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tidemark.testing.process import BrokerProcess
+
+
+class ProcessCluster:
+    """The brokers by node id, counted from 1. Made by `open_process_cluster`."""
+
+    def __init__(self, directory: Path, count: int, settings: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._settings = dict(settings)
+        self.brokers: dict[int, BrokerProcess] = {}
+        self._count = count
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers.values())
+
+    def start(self) -> None:
+        """Start all, one after the other. Raises `BrokerDidNotStart`."""
+        for node in range(1, self._count + 1):
+            joined = [f"--join={broker.peers}" for broker in self.brokers.values()]
+            broker = BrokerProcess(
+                self._directory / f"broker-{node}",
+                settings=self._settings,
+                arguments=["--node-id", str(node), *joined],
+            )
+            broker.start()
+            self.brokers[node] = broker
+
+    def kill_all(self) -> None:
+        for broker in self.brokers.values():
+            if broker.is_running:
+                broker.kill()
+
+
+@contextmanager
+def open_process_cluster(
+    directory: Path, *, count: int = 3, settings: Mapping[str, str] | None = None
+) -> Iterator[ProcessCluster]:
+    """Brokers that run when the block begins and are gone, by `kill -9`, when it ends."""
+    cluster = ProcessCluster(directory, count, settings or {})
+    with ExitStack() as stack:
+        stack.callback(cluster.kill_all)
+        cluster.start()
+        yield cluster

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
+from typing import Final, Protocol
 
+from tidemark.partitions.raft.messages import Message, PullResponse, ResetRequest
 from tidemark.partitions.storage.log import Log
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import BytesLike, Offset, Position
 
-_READ_BYTES_MAX = 1 << 20
+_READ_BYTES_MAX: Final = 1 << 20
 
 
 class Applier(Protocol):
@@ -42,3 +44,13 @@ def apply_committed(applier: Applier, log: Log, committed: Offset) -> None:
             return
         for at, header in iter_headers(data):
             applier.apply(header, data[at : at + header.size_bytes])
+
+
+def with_snapshot(message: Message, applier: Applier) -> Message:
+    """The core knows where a reset begins; the state machine knows its state there."""
+    if isinstance(message, ResetRequest):
+        return replace(message, snapshot=applier.snapshot_at(message.start.offset))
+    if isinstance(message, PullResponse) and message.reset is not None:
+        snapshot = applier.snapshot_at(message.reset.start.offset)
+        return replace(message, reset=replace(message.reset, snapshot=snapshot))
+    return message

@@ -23,6 +23,7 @@ class _Link:
     sent: int = 0
     taken_in: int = 0
     """The newest of its heartbeats that was read."""
+    is_hurried: bool = False
     news: dict[PartitionKey, int] = field(default_factory=dict)
     """Groups with news, by the heartbeat that carries the newest of them first."""
 
@@ -49,6 +50,7 @@ class Heartbeats:
         """The next heartbeat for `node`."""
         link = self._link(node)
         link.sent += 1
+        link.is_hurried = False
         beats = (self._beat_of(key) for key in link.news)
         return Heartbeat(
             incarnation=self._incarnation,
@@ -57,11 +59,15 @@ class Heartbeats:
             groups=tuple(beat for beat in beats if beat is not None),
         )
 
-    def has_unsent_news(self, node: NodeId) -> bool:
-        """Whether there are news that no heartbeat to `node` has carried."""
-        link = self._links.get(node)
-        if link is None or not link.news:
-            return False
+    def hurry(self, node: NodeId) -> None:
+        """Have it hear soon that its last heartbeat was read."""
+        self._link(node).is_hurried = True
+
+    def is_urgent(self, node: NodeId) -> bool:
+        """Whether there are news that no heartbeat to `node` has carried, or a hurry."""
+        link = self._link(node)
+        if link.is_hurried or not link.news:
+            return link.is_hurried
         return next(reversed(link.news.values())) > link.sent
 
     def take_in(self, node: NodeId, heartbeat: Heartbeat) -> bool:

@@ -41,6 +41,10 @@ class Host(Protocol):
         """A replica has learned who leads its group, or that nobody does."""
         ...
 
+    def paused(self, replica: GroupReplica) -> None:
+        """A replica has failed, and may be resumed in a while."""
+        ...
+
     def warn(self, what: str) -> None:
         """Something that should not happen, for people to read."""
         ...

@@ -33,7 +33,7 @@ from tidemark.partitions.replication.peer_messages import (
 )
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.recent import RecentBytes
-from tidemark.partitions.replication.retries import Retries, reset_peer
+from tidemark.partitions.replication.retries import Retries, needs_watch, reset_peer
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -79,9 +79,13 @@ class ReplicationNode:
         # Leaderless groups of which no majority lives: there is no use in campaigning.
         self._parked: dict[PartitionKey, None] = {}
         self._alone: list[PartitionKey] = []
+        self._paused: dict[GroupReplica, float] = {}
+        # The last news of groups that were led here and left.
+        self._parted: dict[PartitionKey, GroupBeat] = {}
         self._retries = Retries(self.timing, self.peers)
         self._pulls = Pulls(self.timing, self.peers, rng)
         self._now = 0.0
+        self._young_until = float("-inf")
         self._next_heartbeat = 0.0
         self._next_heartbeat_to_dead = 0.0
         self._news_sent = 0.0
@@ -106,6 +110,10 @@ class ReplicationNode:
         self._replicas[replica.key] = replica
         replica.priority, replica.preference = priority, preference
         replica.is_eager = is_eager
+        self._parted.pop(replica.key, None)
+        self._join(replica)
+
+    def _join(self, replica: GroupReplica) -> None:
         known = self.known.get(replica.key)
         if known.leads and self.peers.is_alive(known.node):
             self._hear_leader(replica, known.node, known.epoch, known.committed)
@@ -125,8 +133,13 @@ class ReplicationNode:
         replica = self._replicas.pop(key, None)
         if replica is None:
             return
-        if replica.is_held:
-            self.held -= 1
+        if replica.led_epoch is not None and not is_deleted:
+            # The others are to hear that it leads no more.
+            self._parted[key] = GroupBeat(
+                key, replica.led_epoch, False, replica.committed, replica.log_start
+            )
+            self._heartbeats.add_news(key, self.peers.nodes)
+        self._paused.pop(replica, None)
         replica.failure = replica.failure or "it was closed"
         self.dirty.pop(replica, None)
         self._set_leader(key, None)
@@ -212,6 +225,8 @@ class ReplicationNode:
         """Time has passed. To be called when `next_deadline` is reached, at least."""
         late = now - self._next_heartbeat
         self._now = now
+        if self._young_until < 0:
+            self._young_until = now + self.timing.failure_timeout_s
         if self._next_heartbeat and late > self.timing.failure_timeout_s / 2:
             # This process stood still. The others may have spoken all the while.
             self.peers.excuse(now, 2 * self.timing.heartbeat_s)
@@ -220,6 +235,7 @@ class ReplicationNode:
         self._campaign(now)
         self._pull(now)
         self._retries.tick(now)
+        self._resume(now)
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self.timing.heartbeat_s
             self._send_heartbeats(now)
@@ -236,6 +252,7 @@ class ReplicationNode:
             self._elections.next_deadline(),
             self._pulls.next_deadline(),
             self._retries.next_deadline(),
+            min(self._paused.values(), default=float("inf")),
         )
 
     def take_output(self) -> Output:
@@ -244,7 +261,7 @@ class ReplicationNode:
             dirty, self.dirty = self.dirty, {}
             for replica in dirty:
                 replica.work()
-                if replica.is_leader and replica.group.has_in_flight:
+                if needs_watch(replica):
                     self._retries.watch(replica, self._now)
         if self._is_news_due and self._now >= self._news_sent + self.timing.news_gap_s:
             self._send_news()
@@ -267,6 +284,9 @@ class ReplicationNode:
         if replica.is_leader:
             self._heartbeats.add_news(replica.key, self._audience(replica))
             self._is_news_due |= replica.is_eager
+
+    def paused(self, replica: GroupReplica) -> None:
+        self._paused[replica] = self._now + self.timing.retry_s
 
     def leadership(self, replica: GroupReplica, leadership: Leadership) -> None:
         key, (epoch, leader) = replica.key, (leadership.epoch, leadership.leader)
@@ -297,8 +317,13 @@ class ReplicationNode:
             return
         self._meet(source, heartbeat.incarnation)
         if self._heartbeats.take_in(source, heartbeat):
+            is_news = False
             for beat in heartbeat.groups:
-                self._take_beat(source, beat)
+                is_news |= self._take_beat(source, beat)
+            if is_news:
+                # Confirmed soon, or many leaders' news would be sent again and again meanwhile.
+                self._heartbeats.hurry(source)
+                self._is_news_due = True
 
     def _meet(self, node: NodeId, incarnation: int) -> None:
         """A process of `node` lives, perhaps another one than before."""
@@ -321,6 +346,7 @@ class ReplicationNode:
                 self._hear_leader(replica, node, known.epoch, known.committed)
         for replica in self._led_with(node):
             replica.tell(partial(reset_peer, node=node))
+            replica.tell(Group.check_quorum)
         parked, self._parked = self._parked, {}
         for key in parked:
             self._seek_leader(self._replicas[key])
@@ -343,12 +369,17 @@ class ReplicationNode:
 
     # Who leads
 
-    def _take_beat(self, source: NodeId, beat: GroupBeat) -> None:
-        if self.known.hear(source, beat):
+    def _take_beat(self, source: NodeId, beat: GroupBeat) -> bool:
+        """Whether it changes who leads the group."""
+        is_news = self.known.hear(source, beat)
+        if is_news:
             self.outbox.leadership(beat.key)
         replica = self._replicas.get(beat.key)
-        if replica is None:
-            return
+        if replica is not None:
+            self._apply_beat(replica, source, beat)
+        return is_news
+
+    def _apply_beat(self, replica: GroupReplica, source: NodeId, beat: GroupBeat) -> None:
         if beat.leads:
             self._hear_leader(replica, source, beat.epoch, beat.committed)
             replica.hear_log_start(beat.log_start)
@@ -388,13 +419,14 @@ class ReplicationNode:
             self._parked[key] = None
 
     def _rank(self, replica: GroupReplica) -> int:
-        """How many living voters had better lead."""
-        order = replica.preference or replica.group.config.members
+        """How many living voters had better lead. Soon after a start, those not heard of yet
+        may live as well."""
+        is_young = self._now < self._young_until
         rank = 0
-        for node in order:
+        for node in replica.preference or replica.group.config.members:
             if node == self.node_id:
                 break
-            rank += self.peers.is_alive(node)
+            rank += self.peers.is_alive(node) or (is_young and not self.peers.incarnation(node))
         return rank
 
     def _campaign(self, now: float) -> None:
@@ -408,6 +440,13 @@ class ReplicationNode:
             else:
                 self._elections.remove(key)
                 self._parked[key] = None
+
+    def _resume(self, now: float) -> None:
+        for replica, due in list(self._paused.items()):
+            if due <= now:
+                del self._paused[replica]
+                replica.resume()
+                self._join(replica)
 
     def _may_win(self, replica: GroupReplica) -> bool:
         config: Configuration = replica.group.config
@@ -424,7 +463,7 @@ class ReplicationNode:
     def _beat_of(self, key: PartitionKey) -> GroupBeat | None:
         replica = self._replicas.get(key)
         if replica is None or replica.led_epoch is None:
-            return None
+            return self._parted.get(key)
         leads = replica.is_leader and replica.led_epoch == replica.epoch
         return GroupBeat(key, replica.led_epoch, leads, replica.committed, replica.log_start)
 
@@ -448,7 +487,7 @@ class ReplicationNode:
         self._is_news_due = False
         self._news_sent = self._now
         for node in self.peers.alive:
-            if self._heartbeats.has_unsent_news(node):
+            if self._heartbeats.is_urgent(node):
                 self.outbox.send(node, self._heartbeats.make(node))
 
     def _pull(self, now: float) -> None:

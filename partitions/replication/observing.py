@@ -25,6 +25,8 @@ class _Pulling:
     due: float = 0.0
     is_asked: bool = False
     """Whether an answer is due; then `due` is when it is given up."""
+    is_hurried: bool = False
+    """There was more to be had after it was asked for."""
 
 
 class Pulls:
@@ -50,7 +52,11 @@ class Pulls:
     def hurry(self, key: PartitionKey) -> None:
         """There is more to be had."""
         pulling = self._pulling.get(key)
-        if pulling is not None and not pulling.is_asked:
+        if pulling is None:
+            return
+        if pulling.is_asked:
+            pulling.is_hurried = True
+        else:
             pulling.due = 0.0
 
     def answered(self, key: PartitionKey, source: NodeId, now: float, *, is_more: bool) -> None:
@@ -58,7 +64,7 @@ class Pulls:
         pulling = self._pulling.get(key)
         if pulling is not None and source == pulling.parent:
             pulling.is_asked = False
-            pulling.due = now if is_more else now + self._timing.pull_s
+            pulling.due = now if is_more or pulling.is_hurried else now + self._timing.pull_s
 
     def take_due(self, now: float) -> list[tuple[PartitionKey, NodeId]]:
         """Whom to ask now for what."""
@@ -70,7 +76,7 @@ class Pulls:
             if parent is None:
                 pulling.due, pulling.is_asked = now + self._timing.pull_s, False
                 continue
-            pulling.parent, pulling.is_asked = parent, True
+            pulling.parent, pulling.is_asked, pulling.is_hurried = parent, True, False
             pulling.due = now + self._timing.pull_timeout_s
             taken.append((key, parent))
         return taken

@@ -6,13 +6,13 @@ that cannot be served does not keep the others from being.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
-from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.applier import Applier
+from tidemark.partitions.replication.group_log import GroupLog
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
@@ -139,17 +139,21 @@ def _open(
         config=Configuration(tuple(sorted(spec.voters))),
     )
     shape.trim(log.start_offset)
-    replica = GroupReplica(
+    store = GroupLog(
         spec.key,
         name=spec.name,
         host=host,
         log=log,
         producers=producers,
+        syncs_before_ack=spec.syncs_before_ack,
+    )
+    replica = GroupReplica(
+        store,
+        host=host,
+        shape=shape,
         hard_state=after.hard_state,
         condition=after.condition,
-        syncs_before_ack=spec.syncs_before_ack,
         applier=spec.applier,
-        make_group=_group_maker(shape, after, host),
     )
     return replica, after
 
@@ -161,22 +165,3 @@ def _after_loss(stored: PartitionState, log: Log) -> PartitionState:
         return stored
     lost = Condition.UNCLEAN if stored.condition is Condition.CLEAN else stored.condition
     return replace(stored, epochs=rows, condition=lost)
-
-
-def _group_maker(
-    shape: LogShape, state: PartitionState, host: Host
-) -> Callable[[GroupReplica], Group]:
-    def make(replica: GroupReplica) -> Group:
-        return Group(
-            node_id=host.node_id,
-            shape=shape,
-            hard_state=state.hard_state,
-            committed=shape.start_offset,
-            read=replica.read,
-            peers=host.peers,
-            limits=host.limits,
-            is_clean=state.condition is Condition.CLEAN,
-            may_vote=state.condition is not Condition.DAMAGED,
-        )
-
-    return make

@@ -49,7 +49,7 @@ class Retries:
         while self._heap and self._heap[0][0] <= now:
             _, _, replica = heappop(self._heap)
             watch = self._watched[replica]
-            if replica.is_leader and replica.group.has_in_flight:
+            if needs_watch(replica):
                 self._look(replica, watch)
                 heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
             else:
@@ -61,9 +61,18 @@ class Retries:
             if watch.progress.get(node) == made and self._peers.is_alive(node):
                 is_stuck = True
                 replica.tell(partial(reset_peer, node=node))
+        replica.tell(Group.check_quorum)
         watch.progress = progress
         longer = min(2 * watch.wait_s, self._timing.retry_max_s)
         watch.wait_s = longer if is_stuck else self._timing.retry_s
+
+
+def needs_watch(replica: GroupReplica) -> bool:
+    """Whether a leader waits for others: for entries to arrive, or a change to be finished."""
+    group = replica.group
+    return replica.is_leader and (
+        group.has_in_flight or group.config.is_joint or group.successor is not None
+    )
 
 
 def progress_of(group: Group) -> dict[NodeId, int]:

@@ -68,11 +68,11 @@ def test_a_new_process_has_confirmed_nothing() -> None:
 
 def test_only_news_that_no_heartbeat_has_carried_are_pressing() -> None:
     beats = Heartbeats(1, beat_of)
-    assert not beats.has_unsent_news(B)
+    assert not beats.is_urgent(B)
     beats.add_news(KEYS[0], [B])
-    assert beats.has_unsent_news(B)
+    assert beats.is_urgent(B)
     beats.make(B)
-    assert not beats.has_unsent_news(B)
+    assert not beats.is_urgent(B)
 
 
 @given(
@@ -116,3 +116,11 @@ def test_whatever_is_lost_or_late_the_peer_ends_with_the_newest(
         deliver(heartbeat)
     deliver(ours.make(B))
     assert known == {key: value for key, value in values.items() if value}
+
+
+def test_a_heartbeat_that_is_to_be_confirmed_soon_is_urgent_once() -> None:
+    beats = Heartbeats(1, beat_of)
+    beats.hurry(B)
+    assert beats.is_urgent(B)
+    beats.make(B)
+    assert not beats.is_urgent(B)

@@ -1,0 +1,159 @@
+"""A group's log on the disk, its producers, and what of both the journal has to say.
+
+It does what it is told, in the order in which it is told; why, and what may be said about it when,
+is `group_replica`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.partitions.raft.ready import Ready
+from tidemark.partitions.replication.checking import bytes_of
+from tidemark.partitions.replication.host import Host
+from tidemark.partitions.replication.producer_state import ProducerState
+from tidemark.partitions.replication.reading import read_entries
+from tidemark.partitions.replication.recent import RecentRuns
+from tidemark.partitions.storage.journal import records as journal
+from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.retention import Removal
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.types import Epoch, Offset, Position
+
+
+class GroupLog:
+    """One group's. What raises does so with the `OSError`, `StorageError` or `CorruptBatch` of
+    its log."""
+
+    __slots__ = ("_host", "_recent", "_syncs", "key", "last_batch", "log", "name", "producers")
+
+    def __init__(
+        self,
+        key: PartitionKey,
+        *,
+        name: str,
+        host: Host,
+        log: Log,
+        producers: ProducerState,
+        syncs_before_ack: bool,
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.log = log
+        self.producers = producers
+        self.last_batch = 0
+        """The journal batch with the newest record of this group."""
+        self._host = host
+        self._syncs = syncs_before_ack
+        self._recent: RecentRuns = {}
+
+    @property
+    def syncs_before_ack(self) -> bool:
+        return self._syncs
+
+    def set_syncs_before_ack(self, syncs: bool) -> None:
+        if syncs and not self._syncs:
+            # The journal must not go on where the log's files may end.
+            self.log.sync()
+        self._syncs = syncs
+
+    def append(
+        self,
+        records: bytearray | memoryview,
+        base_offset: Offset,
+        epoch: Epoch,
+        *,
+        has_followers: bool,
+    ) -> Offset:
+        """Append batches that were placed; where they end. They count once the journal has them,
+        or at once."""
+        syncs = self._syncs
+        # One copy for all who keep it: the journal, and the frames to the followers.
+        kept = bytes(records) if syncs or has_followers else b""
+        end_offset = self.log.append(records)
+        if syncs:
+            record = journal.batches(self.key, kept)
+            self.last_batch = self._host.outbox.stage_record(record)
+        if has_followers:
+            self._host.recent.keep(self._recent, Run(epoch, base_offset, end_offset, kept))
+        return end_offset
+
+    def stage(self, ready: Ready, then: Callable[[], None] | None = None) -> None:
+        """Have the journal say what is in a `Ready`; do `then` once it is durable."""
+        records = self._records_of(ready)
+        if records or then is not None:
+            self.last_batch = self._host.outbox.stage(records, then)
+
+    def _records_of(self, ready: Ready) -> list[JournalRecord]:
+        key, records = self.key, []
+        if ready.reset is not None:
+            reset = ready.reset
+            records.append(journal.reset(key, reset.start, reset.table, reset.snapshot))
+        if ready.truncate_to is not None:
+            records.append(journal.truncate(key, ready.truncate_to))
+        for entry in ready.entries:
+            if isinstance(entry, EpochStart):
+                records.append(journal.epoch_start(key, entry))
+            elif self._syncs:
+                records.append(journal.batches(key, bytes_of(entry)))
+        if ready.hard_state is not None:
+            records.append(journal.hard_state(key, ready.hard_state))
+        return records
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Do `then` once all that was staged of this group is durable; at once if it is."""
+        self._host.outbox.wait_for(self.last_batch, then)
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Append another replica's batches."""
+        table, now_ms = self.producers.table, self._host.now_ms()
+        for entry in entries:
+            if isinstance(entry, Run):
+                data = bytes_of(entry)
+                self.log.append(data)
+                for _, header in iter_headers(data):
+                    table.append(header, header.base_offset, heard_ms=now_ms)
+
+    def truncate(self, offset: Offset) -> None:
+        """Give up all from `offset` on, and what it said of producers. The journal has it."""
+        self._recent.clear()
+        if offset < self.log.end_offset:
+            self.log.truncate(offset)
+            self.producers.rebuild(self.log)
+
+    def reset(self, offset: Offset) -> None:
+        """Give up everything, to begin anew at `offset`. The journal has it."""
+        self._recent.clear()
+        self.log.reset(offset)
+        self.producers.rebuild(self.log)
+
+    def forget_recent(self) -> None:
+        """There are no followers any more."""
+        self._recent.clear()
+
+    def move_start(self, offset: Offset) -> Removal:
+        """Give up all below `offset`; the removal may run once the journal has it."""
+        removal = self.log.delete_before(offset)
+        self._stage_start()
+        return removal
+
+    def apply_retention(self, now_ms: int, *, end_offset: Offset) -> Removal:
+        """Give up the segments that the settings no longer keep; else as `move_start`."""
+        before = self.log.start_offset
+        removal = self.log.apply_retention(now_ms, end_offset=end_offset)
+        if self.log.start_offset != before:
+            self._stage_start()
+        return removal
+
+    def _stage_start(self) -> None:
+        record = journal.log_start(self.key, self.log.start_offset)
+        self.last_batch = self._host.outbox.stage_record(record)
+
+    def read(
+        self, rows: Sequence[EpochStart], after: Position, up_to: Position, bytes_max: int
+    ) -> tuple[Entry, ...]:
+        """Entries for other replicas. Also raises `RequestError` outside of the log."""
+        return read_entries(rows, self.log, self._recent, after, up_to, bytes_max=bytes_max)

@@ -31,7 +31,6 @@ from tidemark.protocol.errors import StorageError
 FILE_BYTES: Final = 16 * 1024 * 1024
 FILES_MAX: Final = 8
 _PREWRITE_BYTES: Final = 1024 * 1024
-_ZERO_PAGE: Final = bytes(PAGE_BYTES)
 
 
 class JournalStart(NamedTuple):
@@ -158,14 +157,7 @@ class Journal:
                 self._roll()
             active = self._active
             parts = encode(self._owner, self._next, self._synced, records)
-            try:
-                active.file.pwritev(parts, active.page * PAGE_BYTES)
-            except OSError as error:
-                if error.errno == errno.ENOSPC and active.page * PAGE_BYTES < active.file.size():
-                    # A header whose payload is missing must not be met where the next try,
-                    # which may go to another file, will have put its own.
-                    active.file.pwrite(_ZERO_PAGE, active.page * PAGE_BYTES)
-                raise
+            active.file.pwritev(parts, active.page * PAGE_BYTES)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 self._failure = error
@@ -223,12 +215,12 @@ class Journal:
         It is not synced. But where it is found, a bad block before it is no torn tail, though no
         block may ever have followed.
         """
-        active = self._active
-        if active.page < self._file_pages:
-            note = encode(self._owner, self._next, self._synced, [])
-            # Nothing depends on it. What is wrong with the disk, the next block will tell.
-            with contextlib.suppress(OSError):
-                active.file.pwritev(note, active.page * PAGE_BYTES)
+        note = encode(self._owner, self._next, self._synced, [])
+        # Nothing depends on it. What is wrong with the disk, the next block will tell.
+        with contextlib.suppress(OSError):
+            if self._active.page >= self._file_pages:
+                self._roll()
+            self._active.file.pwritev(note, self._active.page * PAGE_BYTES)
 
     def begin_checkpoint(self) -> Lsn:
         """The mark: all records written so far are before it. Any thread may call it.

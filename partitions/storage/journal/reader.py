@@ -134,7 +134,8 @@ class ReadJournal:
         self.cut_bytes = sum(block.header.size_bytes for block in tail)
 
     def _read(self, lsn: Lsn) -> tuple[_Block | None, Sequence[StoredRecord]]:
-        """The block at `lsn`: the whole one, if a write that failed was repeated elsewhere."""
+        """The block at `lsn`: the whole one, where the disk was full and half of one was left
+        before it was written to another file."""
         found: tuple[_Block | None, Sequence[StoredRecord]] = (None, ())
         for block in self._by_lsn.get(lsn, ()):
             found = block, block.records()

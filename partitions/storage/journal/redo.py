@@ -2,15 +2,17 @@
 
 All of the journal is read, what it says of each partition is taken together (`replay`), and done:
 
-1. Recovery points go down to where the journal begins to speak of a log, so that a log which a
-   crash left shorter is not taken for damaged.
-2. Batches that a segment does not hold as the journal has them are written to it; what is of
-   another history there is cut before. The segments are synced.
-3. Everything small, the recovery points, and where the journal goes on, are one transaction.
+1. Each log is checked from where the journal begins to speak of it. What is of another history
+   there is cut, and so is what is not sound. The journal's batches that it does not hold are
+   written to it, and it is synced.
+2. Everything small, the recovery points, and where the journal goes on, are one transaction.
 
-Only 3 ends it. A crash before leaves the journal as it is and all of it is done again, to the same
-end; a crash after finds nothing to do. The journal's old blocks are not erased: they are before
-where it goes on.
+Only that ends it. A crash before leaves the journal as it is and all of it is done again, to the
+same end; a crash after finds nothing to do. The journal's old blocks are not erased: they are
+before where it goes on.
+
+Of a partition whose records were damaged, the log is left as it is. What the records would make of
+it is not known, and its owner may want to look at it.
 """
 
 from collections.abc import Iterable
@@ -73,7 +75,6 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
         damage.append(f"{directory.journal_path} has no journal, though there was one")
     if is_missing or journal.is_torn_apart:
         redoing.doubt_all()
-    redoing.lower_recovery_points()
     redoing.redo_logs()
     # Not at the next page, but behind whatever is there: a block of a torn tail that is whole
     # must not be met again behind a block that comes to lie before it.
@@ -121,21 +122,12 @@ class _Redoing:
     def doubt_all(self) -> None:
         """Records are missing, and nobody knows whose."""
         for key, stored in self._stored.items():
-            replay = self.replays.setdefault(key, PartitionReplay(stored))
-            replay.state = replace(replay.state, condition=Condition.DAMAGED)
-
-    def lower_recovery_points(self) -> None:
-        points = {
-            key: replay.changed_from
-            for key, replay in self.replays.items()
-            if replay.changed_from is not None
-            and replay.changed_from < self._stored[key].recovery_point
-        }
-        if points:
-            self._state.set_recovery_points(points)
+            self.replays.setdefault(key, PartitionReplay(stored)).is_broken = True
 
     def redo_logs(self) -> None:
         for replay in self._kept():
+            if replay.is_broken:
+                continue
             point = replay.state.recovery_point
             if replay.changed_from is not None:
                 point = min(point, replay.changed_from)
@@ -150,7 +142,7 @@ class _Redoing:
             redone = redo_log(self._files, f"{self._directory.path}/{name}", replay)
         except (StorageError, FileNotFoundError) as error:
             self.damage.append(f"{name} cannot be brought up to the journal: {error}")
-            replay.state = replace(replay.state, condition=Condition.DAMAGED)
+            replay.is_broken = True
             return
         self.appended_bytes += redone.appended_bytes
         replay.state = replace(
@@ -179,7 +171,7 @@ class _Redoing:
         return (replay for replay in self.replays.values() if not replay.is_forgotten)
 
     def _states(self) -> Iterable[PartitionState]:
-        return (replay.state for replay in self._kept())
+        return (replay.outcome() for replay in self._kept())
 
 
 def _keep_for_people(files: Files, paths: Iterable[str]) -> None:

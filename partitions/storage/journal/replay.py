@@ -40,6 +40,7 @@ class PartitionReplay:
     """One partition, record after record."""
 
     def __init__(self, stored: PartitionState, *, is_forgotten: bool = False) -> None:
+        self.stored = stored
         self.state = stored
         self.pieces: list[Piece] = []
         """Ascending, without overlaps; with gaps only where something is missing."""
@@ -49,11 +50,20 @@ class PartitionReplay:
         """Below, the records have not touched the log."""
         self.is_forgotten = is_forgotten
         """Nothing came after its deletion."""
+        self.is_broken = False
+        """What is said of it here is not all."""
+
+    def outcome(self) -> PartitionState:
+        """What is to be recorded of it. Of one that is broken only a vote is known to be true."""
+        if not self.is_broken:
+            return self.state
+        vote = self.state.hard_state
+        return replace(self.stored, hard_state=vote, condition=Condition.DAMAGED)
 
     def add(self, record: StoredRecord) -> None:
         self.is_forgotten = False
         if not record.is_sound:
-            self.state = replace(self.state, condition=Condition.DAMAGED)
+            self.is_broken = True
             return
         match record.kind:
             case RecordKind.BATCHES:

@@ -9,7 +9,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX, offset_in
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Offset
 
 
@@ -41,7 +41,7 @@ def redo_log(files: Files, path: str, replay: PartitionReplay) -> RedoneLog:
     )
     appended_bytes = 0
     for piece in replay.pieces:
-        appended_bytes += _put(log, piece, _batches_of(piece))
+        appended_bytes += _put(log, piece)
     end_offset = log.sync()
     start_offset = log.start_offset
     log.abandon()
@@ -59,48 +59,36 @@ def _floor(pieces: Iterable[Piece], log_start: Offset) -> Offset:
 
 
 def _give_up(files: Files, path: str, start_offset: Offset) -> None:
-    """Remove the log that was there before a reset, if it still is.
+    """Remove the log that was there before a reset, if it begins above the new start.
 
-    Where the start has moved since the reset, it is gone for certain.
+    Any other is known by its epochs. Where the start has moved since the reset, it was done.
     """
     names = sorted(files.sizes(path), reverse=True)
     bases = [base for name in names if (base := offset_in(name, LOG_SUFFIX)) is not None]
-    if bases and min(bases) != start_offset:
+    if bases and min(bases) > start_offset:
         # The last first: what a crash leaves of it begins where it began.
         for name in names:
             files.remove(f"{path}/{name}")
             files.sync_directory(path)
 
 
-def _batches_of(piece: Piece) -> memoryview:
-    """The piece's batches without those that were truncated."""
+def _put(log: Log, piece: Piece) -> int:
+    """Append those batches of a piece that the log does not hold; how many bytes.
+
+    It was checked from the first of them on, by CRC and by epoch. So a batch that it holds at
+    their offsets is the same: an epoch's leader gives an offset once.
+    """
     data = memoryview(piece.place.read())
+    begin = end = 0
     for at, header in iter_headers(data):
-        if header.next_offset > piece.end:
-            return data[:at]
-    return data
-
-
-def _put(log: Log, piece: Piece, data: memoryview) -> int:
-    """Make the log hold these batches; how many bytes it did not."""
-    below_start = (
-        header.size_bytes
-        for _, header in iter_headers(data)
-        if header.next_offset <= log.start_offset
-    )
-    at = sum(below_start)
-    offset = max(piece.base, log.start_offset)
-    while at < len(data) and offset < log.end_offset:
-        there = log.read(offset, bytes_max=len(data) - at, end_offset=log.end_offset)
-        held = there.read()
-        if data[at : at + len(held)] != held:
-            break
-        at += len(held)
-        offset = there.end_offset
-    if at == len(data):
+        if header.next_offset <= log.end_offset:
+            begin = at + header.size_bytes
+        if header.next_offset <= piece.end:
+            end = at + header.size_bytes
+    if begin >= end:
         return 0
-    if offset > log.end_offset:
+    offset = read_header(data, begin).base_offset
+    if offset != log.end_offset:
         raise StorageError(f"its log ends at {log.end_offset}, and the journal goes on at {offset}")
-    log.truncate(offset)
-    log.append(data[at:])
-    return len(data) - at
+    log.append(data[begin:end])
+    return end - begin

@@ -138,7 +138,10 @@ def test_a_truncation_into_a_run_of_batches_keeps_those_before_it() -> None:
     node.staged.append(records.batches(KEY, run))
     node.sync()
     node.truncate(KEY, position(1, 6))
+    check(node)
     node.begin_epoch(KEY, 2)
+    node.sync()
+    check(node)
     node.append(KEY)
     node.sync()
     check(node)
@@ -179,10 +182,13 @@ def test_a_log_that_was_reset_begins_anew(start: int) -> None:
     check(node)
 
 
-def test_a_reset_whose_log_was_not_yet_given_up_is_done() -> None:
+@pytest.mark.parametrize("log_start", [0, 15])
+def test_a_reset_whose_log_was_not_yet_given_up_is_done(log_start: int) -> None:
     node = new_node()
     for _ in range(20):
         node.append(KEY, size=90)
+    node.sync()
+    node.move_start(KEY, Offset(log_start))
     node.checkpoint()
     table = (EpochStart(Epoch(8), Offset(0), ME, VOTERS),)
     node.staged.append(records.reset(KEY, position(8, 5), table, b"the state there"))
@@ -474,7 +480,10 @@ def test_a_partition_whose_directory_is_gone_is_damaged_and_no_other() -> None:
     assert states[OTHER].condition is Condition.CLEAN
 
 
-def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged() -> None:
+@pytest.mark.parametrize("recovery_point", [0, 5])
+def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged(
+    recovery_point: int,
+) -> None:
     node = new_node()
     for _ in range(5):
         node.append(KEY, size=50)
@@ -486,6 +495,7 @@ def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged() -> None
     node.sync()
     log = node.files.open(f"{DATA}/t7-0/{0:020d}.log")
     log.truncate(200)
+    node.state.set_recovery_points({KEY: Offset(recovery_point)})
     files = node.files.after_kill()
     report = redo(files, DataDirectory.open(files, DATA), node.state)
     assert report.damaged == {KEY}
@@ -506,6 +516,57 @@ def test_a_segment_that_is_damaged_where_the_journal_has_it_is_repaired() -> Non
         after = Node(disk, copy_of(node.state), "boot")
         assert all_but_the_unjournaled(after) == expected
         assert after.report.appended_bytes > 0
+
+
+def test_a_log_whose_records_were_damaged_is_left_as_it_is() -> None:
+    """The start of an epoch is lost, and batches of that epoch are in the log: not to be cut."""
+    node = new_node()
+    node.append(KEY, size=50)
+    node.sync()
+    node.checkpoint()
+    node.begin_epoch(KEY, 2)
+    node.write()
+    at = (node.journal.next_lsn - 2) * 4096
+    node.vote(KEY, 8, 3)
+    node.append(KEY, size=50)
+    node.sync()
+
+    def damage(files: MemoryFiles) -> None:
+        path = f"{DATA}/journal/0000.journal"
+        assert files.open(path).pread(4, at) == b"TMJ1"
+        files.open(path).pwrite(b"?", at + 80 + 2)
+
+    path = f"{DATA}/t7-0/{0:020d}.log"
+    files = node.files.after_kill()
+    damage(files)
+    before = files.open(path).pread(1000, 0)
+    report = redo(files, DataDirectory.open(files, DATA), node.state)
+    assert report.damaged == {KEY}
+    assert files.open(path).pread(1000, 0) == before
+    state = node.state.partition_states()[KEY]
+    assert (state.condition, state.hard_state.epoch) == (Condition.DAMAGED, 8)
+    assert f"{DATA}/journal/0000.journal.damaged" in [
+        f"{DATA}/journal/{name}" for name in files.sizes(f"{DATA}/journal")
+    ], "it is kept, for people to look at"
+
+
+def test_damage_is_told_once_and_remembered() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.append(OTHER)
+    node.sync()
+    node.checkpoint()
+    node.append(KEY)
+    node.sync()
+    files = node.files.after_kill()
+    at = (node.journal.next_lsn - 2) * 4096
+    files.open(f"{DATA}/journal/0000.journal").pwrite(b"?", at + 100)
+    first = Node(files, node.state)
+    assert first.report.damaged == {KEY}
+    again = first.power_failed(Random(1))
+    assert again.report.damage == ()
+    assert again.replicas[KEY].condition is Condition.DAMAGED
+    assert again.replicas[OTHER].condition is Condition.CLEAN
 
 
 def test_a_journal_that_is_gone_makes_all_doubtful() -> None:

@@ -170,6 +170,18 @@ def test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal() -> None:
             assert [r.key for r in found if not r.is_sound] == ([record.key] if is_payload else [])
 
 
+def test_damage_to_the_last_block_of_a_full_file_is_told() -> None:
+    files = MemoryFiles()
+    journal = opened(files)
+    for number in range(FILE_PAGES):
+        journal.write([note(number)])
+        journal.sync()
+    assert len(payloads(files)) == FILE_PAGES
+    damaged = read(flipped(files, (FILE_PAGES - 1) * PAGE_BYTES + 85, 0))
+    list(damaged.records())
+    assert damaged.damage
+
+
 def test_a_flipped_bit_in_what_fills_a_page_is_nothing() -> None:
     disk = synced_disk()
     for byte in (3000, PAGE_BYTES + 4095, 3 * PAGE_BYTES + 17, 5 * PAGE_BYTES):

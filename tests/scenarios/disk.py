@@ -113,6 +113,11 @@ class Disk:
         """The tokens that are not durable yet."""
         return [token for token, _ in self._pending]
 
+    @property
+    def unsynced(self) -> list[Op]:
+        """What a crash may lose."""
+        return [op for _, ops in self._pending for op in ops] + self._unstaged
+
     def write(self, op: Op) -> None:
         self.written.apply(op)
         self._unstaged.append(op)

@@ -279,7 +279,7 @@ def test_a_single_voter_commits_in_the_call_if_its_writes_are_durable() -> None:
 
 
 def test_durable_writes_wait_for_what_precedes_them() -> None:
-    """The page cache holds them at once, but their epoch's start is still on its way to the disk."""
+    """The page cache holds them at once, but their epoch's start is not durable yet."""
     cluster = Cluster(1)
     cluster[1].do(lambda g: g.campaign())
     cluster[1].persist()

@@ -208,7 +208,9 @@ class Link:
         incoming, outgoing = self._incoming, self.outgoing
         up = None
         if incoming is not None and outgoing is not None:
-            up = outgoing.incarnation if outgoing.incarnation == incoming.incarnation else None
+            # What led to an earlier life was closed when this one was seen.
+            assert incoming.incarnation == outgoing.incarnation
+            up = outgoing.incarnation
         if up == self.up or self._services.is_stopping:
             return
         if self.up is not None:
@@ -283,10 +285,6 @@ class Link:
         self.is_cut = False
         self.close(PeerEnd.BY_PEER, "it was cut off")
         self._wake.set()
-
-    def send_rest(self) -> None:
-        if self._outgoing is not None:
-            self._outgoing.send_rest()
 
     def close(self, end: PeerEnd, reason: str) -> None:
         held, self._held = self._held, []

@@ -193,10 +193,9 @@ class PeerNetwork:
             link.incoming_ended(incoming, end, reason)
 
     def close(self) -> None:
-        """Say what is still to be said, if that takes no time, and hang up. Nobody is told."""
+        """Hang up, and tell nobody."""
         self._services.is_stopping = True
         for link in self._links.values():
-            link.send_rest()
             link.close(PeerEnd.STOPPING, "this broker stops")
         for incoming in list(self._strangers):
             incoming.close(PeerEnd.STOPPING, "this broker stops")

@@ -113,9 +113,6 @@ class Outgoing:
     def freeze(self) -> None:
         self._socket.freeze()
 
-    def send_rest(self) -> None:
-        self._socket.send_rest()
-
     def take(self, frame: memoryview) -> None:
         correlation_id, body = decode_peer_response_header(frame)
         if self.incarnation is not None:

@@ -173,6 +173,9 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_passed_over(
 
                 tasks.start_soon(give_up)
                 await one.network.call(two.node, forward(b"wait"), ForwardResponse)
+        outgoing = one.network._links[two.node].outgoing
+        assert outgoing is not None
+        assert not outgoing._calls._by_id
         answering.go_on.set()
         response = await one.network.call(two.node, forward(b"abc"), ForwardResponse)
         assert response.body == b"cba"

@@ -124,8 +124,12 @@ async def test_a_stranger_that_says_nothing_is_hung_up_on(
 
 async def test_strangers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidemark.broker.peers.network._STRANGERS_MAX", 2)
-    async with open_pair() as (one, two), await raw(one), await raw(one):
-        async with await raw(one) as third:
+    async with open_pair() as (one, two), await raw(one):
+        for _ in range(3):
+            async with await raw(one) as gone:
+                await gone.send_all(b"\xff" * 4)
+                await read_to_end(gone)
+        async with await raw(one), await raw(one) as third:
             assert await read_to_end(third) == b""
         assert one.metrics.ended[PeerEnd.TOO_MANY].value == 1
         await still_talking(one, two)

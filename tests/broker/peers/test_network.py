@@ -238,6 +238,30 @@ async def test_one_that_is_not_up_is_not_listened_to_but_its_end_is_noticed() ->
         assert one.messages == []
 
 
+async def test_what_had_arrived_before_a_loss_is_heard_when_its_sender_is_up_again() -> None:
+    async with open_pair() as (one, two):
+        link = one.network._links[two.node]
+        two.send(one, heartbeat())
+        outgoing = link.outgoing
+        assert outgoing is not None
+        one.turn.run(lambda: outgoing.close(PeerEnd.ERROR, "for the test"))
+        await one.wait_messages(1)
+        assert one.told == [("up", 2, 1), ("down", 2), ("up", 2, 1)]
+
+
+async def test_one_that_connects_is_connected_to_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has just shown that it is there; the next attempt was not due for long."""
+    monkeypatch.setattr("tidemark.broker.peers.dialing._FIRST_SECONDS", 1000.0)
+    async with open_one(1) as one:
+        async with open_one(2) as two:
+            pass
+        one.know(two)
+        await wait_until(lambda: one.metrics.attempts.value == 1)
+        async with open_one(2) as two:
+            two.know(one)
+            await one.wait_up(two)
+
+
 async def test_one_that_connects_again_has_one_connection() -> None:
     async with open_one(1) as one, await raw(one) as first, await raw(one) as second:
         for stranger in (first, second):

@@ -1,0 +1,207 @@
+"""What is a matter of brokers: who leads what, who hears of it, who campaigns when."""
+
+from uuid import UUID
+
+from tests.partitions.replication.cluster import KEY, Cluster, heartbeats
+from tidemark.partitions.replication.outbox import GroupChange
+from tidemark.partitions.replication.peer_messages import Heartbeat
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, Offset, TopicPartition
+
+OTHER, OTHER_TOPIC = PartitionKey(UUID(int=8), 0), TopicPartition("other", 0)
+
+
+def three(**options: object) -> Cluster:
+    cluster = Cluster(3)
+    cluster.open([1, 2, 3], preference=[2, 1, 3], **options)
+    cluster.run(1)
+    return cluster
+
+
+def idle_heartbeats(cluster: Cluster) -> list[int]:
+    """How many groups each heartbeat of the next interval carries."""
+    cluster.pool.clear()
+    for broker in cluster.brokers.values():
+        broker.node.tick(cluster.now + 0.1)
+        cluster.turn(broker)
+    return [len(heartbeat.groups) for heartbeat in heartbeats(cluster.pool)]
+
+
+def test_an_idle_group_is_in_no_heartbeat() -> None:
+    cluster = three()
+    assert idle_heartbeats(cluster) == [0] * 6
+
+
+def test_heartbeats_say_what_is_committed_to_the_groups_members_only() -> None:
+    cluster = Cluster(4)
+    for number in (1, 2, 3):
+        cluster[number].open([1, 2, 3], preference=[2, 1, 3])
+    cluster.run(1)
+    cluster[2].append("a")
+    cluster.settle()
+    cluster[2].node.tick(cluster.now + 0.1)
+    cluster.turn(cluster[2])
+    carried = {to: len(each.groups) for _, to, each in cluster.pool if not isinstance(each, tuple)}
+    assert carried == {1: 1, 3: 1, 4: 0}
+
+
+def test_brokers_without_a_replica_know_who_leads() -> None:
+    cluster = Cluster(4)
+    for number in (1, 2, 3):
+        cluster[number].open([1, 2, 3], preference=[2, 1, 3])
+    cluster.run(1)
+    assert cluster[4].node.leader_of(KEY) == (2, 0)
+    assert GroupChange(KEY, leadership=True) in cluster[4].changes
+    cluster.kill(2)
+    assert cluster[4].node.leader_of(KEY) == (None, 0)
+    cluster.run(1)
+    assert cluster[4].node.leader_of(KEY)[0] in (1, 3)
+
+
+def test_a_broker_that_comes_late_learns_who_leads() -> None:
+    cluster = three()
+    left = cluster.kill(3)
+    cluster.run(1)
+    back = cluster.start(3, *left)
+    cluster.run(0.3)
+    assert back.node.leader_of(KEY) == (2, 0)
+    back.open([1, 2, 3])
+    back.take()
+    assert back.replica().leader == 2
+
+
+def test_a_leader_that_was_taken_for_dead_is_heard_again() -> None:
+    cluster = three()
+    cluster.cut = {(2, 3)}
+    cluster.run(2)
+    assert cluster[3].node.leader_of(KEY)[0] is None
+    cluster.cut = set()
+    cluster.run(2)
+    assert cluster[3].node.leader_of(KEY)[0] == cluster.leader().node_id
+
+
+def test_a_leader_that_resigns_is_replaced_without_a_time_out() -> None:
+    cluster = three()
+    cluster[2].replica().tell(lambda group: group.step_down())
+    cluster.run(0.2)
+    assert cluster.leader().node_id in (1, 2, 3)
+    assert cluster.leader().replica().epoch == 1
+
+
+def test_a_group_that_a_broker_gives_up_gets_another_leader() -> None:
+    cluster = three()
+    cluster[2].node.remove(KEY, is_deleted=False)
+    del cluster[2].changes[:]
+    cluster.run(1)
+    assert cluster[1].node.leader_of(KEY)[0] in (1, 3)
+    assert cluster[2].node.leader_of(KEY) == cluster[1].node.leader_of(KEY)
+
+
+def test_no_group_campaigns_without_a_majority_and_all_do_with_one() -> None:
+    cluster = Cluster(3)
+    cluster.cut = {(a, b) for a in (1, 2, 3) for b in (1, 2, 3)}
+    cluster.open([1, 2, 3])
+    cluster.run(5)
+    assert [b.replica().epoch for b in cluster.brokers.values()] == [-1] * 3
+    cluster.cut = set()
+    cluster.run(2)
+    assert cluster.leader().replica().epoch == 0
+
+
+def test_a_hundred_groups_have_leaders_again_soon_after_one_died() -> None:
+    cluster = Cluster(3, timing=Timing(campaigns_at_once=8))
+    keys = [PartitionKey(UUID(int=100 + number), 0) for number in range(100)]
+    for number, key in enumerate(keys):
+        cluster.open(
+            [1, 2, 3], key=key, partition=TopicPartition("t", number), preference=[1, 2, 3]
+        )
+    cluster.run(3)
+    assert all(cluster[1].replica(key).is_serving for key in keys)
+    cluster.kill(1)
+    before = cluster.now
+    while not all(any(b.replica(k).is_serving for b in cluster.brokers.values()) for k in keys):
+        cluster.run(0.02)
+    assert cluster.now - before < 0.5
+
+
+def test_a_removed_group_is_touched_no_more() -> None:
+    cluster = three()
+    replica = cluster[1].replica()
+    cluster[1].node.remove(KEY, is_deleted=True)
+    assert [record.key for record in cluster[1].take().records] == [KEY]
+    cluster[2].append("a")
+    cluster.run(1)
+    assert replica.log_end == 0
+    assert cluster[2].replica().high_watermark == 1
+
+
+def test_a_follower_whose_disk_is_full_takes_part_again_when_there_is_room() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.run(0.3)
+    cluster[3].files.capacity_bytes = 0
+    cluster[2].append("b", "c")
+    cluster.run(0.3)
+    assert cluster[3].replica().failure is not None
+    assert cluster[2].committed_values() == ["a", "b", "c"]
+    assert cluster[3].values() == ["a"]
+    cluster[3].files.capacity_bytes = None
+    cluster.run(4)
+    assert cluster[3].replica().failure is None
+    assert cluster[3].committed_values() == ["a", "b", "c"]
+    back = cluster.start(3, *cluster.kill(3))
+    back.open([1, 2, 3])
+    assert back.values() == ["a", "b", "c"]
+
+
+def test_a_lone_idle_broker_has_nothing_to_wake_up_for() -> None:
+    cluster = Cluster(1)
+    cluster.open([1])
+    cluster.run(1)
+    assert cluster[1].node.next_deadline() == float("inf")
+
+
+def test_a_lone_group_opens_one_epoch_however_slow_the_disk_is() -> None:
+    cluster = Cluster(1)
+    cluster[1].is_disk_slow = True
+    cluster.open([1])
+    for _ in range(10):
+        cluster[1].node.tick(cluster.now)
+        cluster[1].take()
+    cluster[1].is_disk_slow = False
+    cluster[1].sync()
+    cluster.run(1)
+    assert cluster[1].replica().is_serving
+    assert cluster[1].replica().epoch == 0
+
+
+def test_a_deleted_log_start_reaches_a_follower_that_lags() -> None:
+    cluster = three()
+    cluster.cut = {(2, 3)}
+    for value in "ab":
+        cluster[2].append(value)
+    cluster.run(0.3)
+    cluster[2].replica().move_log_start(Offset(1))
+    cluster.cut = set()
+    cluster.run(3)
+    assert cluster[3].replica().log_start == 1
+    assert cluster[3].committed_values() == ["b"]
+
+
+def test_a_dead_peer_is_not_told_everything_again_and_again() -> None:
+    cluster = three()
+    cluster.kill(3)
+    cluster.brokers[NodeId(1)].node.set_peers([NodeId(1), NodeId(2), NodeId(3)])
+    node = cluster[1].node
+    sent = 0
+    for _ in range(20):
+        cluster.now += 0.1
+        node.receive(NodeId(2), heartbeat_of(cluster, 2), cluster.now)
+        node.tick(cluster.now)
+        sent += len(cluster[1].take().sends.get(NodeId(3), []))
+    assert 1 <= sent <= 4
+
+
+def heartbeat_of(cluster: Cluster, number: int) -> Heartbeat:
+    return cluster[number].node._heartbeats.make(NodeId(1))

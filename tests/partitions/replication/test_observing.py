@@ -1,0 +1,66 @@
+"""Whom an observer asks, and when."""
+
+from random import Random
+from uuid import UUID
+
+from tidemark.partitions.replication.observing import Pulls
+from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+KEY = PartitionKey(UUID(int=7), 0)
+PARENTS = [NodeId(2), NodeId(3)]
+TIMING = Timing(pull_s=1.0, pull_timeout_s=3.0)
+
+
+def pulls(*alive: int) -> Pulls:
+    peers = PeerTable(NodeId(1), failure_timeout_s=100.0)
+    for node in alive:
+        peers.heard(NodeId(node), 0.0)
+    found = Pulls(TIMING, peers, Random(1))
+    found.observe(KEY, PARENTS)
+    return found
+
+
+def test_it_asks_at_once_and_then_now_and_then() -> None:
+    asking = pulls(2)
+    assert asking.take_due(10.0) == [(KEY, 2)]
+    assert asking.take_due(10.0) == []
+    asking.answered(KEY, NodeId(2), 10.1, is_more=False)
+    assert asking.next_deadline() == 11.1
+    assert asking.take_due(11.1) == [(KEY, 2)]
+
+
+def test_it_goes_on_asking_while_there_is_more() -> None:
+    asking = pulls(2)
+    asking.take_due(10.0)
+    asking.answered(KEY, NodeId(2), 10.1, is_more=True)
+    assert asking.take_due(10.1) == [(KEY, 2)]
+
+
+def test_it_asks_another_parent_when_one_does_not_answer() -> None:
+    asking = pulls(2, 3)
+    ((_, first),) = asking.take_due(10.0)
+    assert asking.take_due(12.9) == []
+    ((_, second),) = asking.take_due(13.0)
+    assert {first, second} == {2, 3}
+    asking.answered(KEY, first, 13.1, is_more=True)  # too late: nobody waits for it
+    assert asking.take_due(13.1) == []
+
+
+def test_it_asks_the_living_only() -> None:
+    assert pulls(3).take_due(10.0) == [(KEY, 3)]
+    assert pulls().take_due(10.0) == []
+
+
+def test_it_hurries_when_it_hears_of_more_also_while_it_waits() -> None:
+    asking = pulls(2)
+    asking.take_due(10.0)
+    asking.hurry(KEY)
+    asking.answered(KEY, NodeId(2), 10.1, is_more=False)
+    assert asking.take_due(10.1) == [(KEY, 2)]
+    asking.answered(KEY, NodeId(2), 10.2, is_more=False)
+    assert asking.take_due(10.3) == []
+    asking.hurry(KEY)
+    assert asking.take_due(10.3) == [(KEY, 2)]

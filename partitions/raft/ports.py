@@ -21,7 +21,12 @@ class Peers(Protocol):
     """What is known about the other brokers."""
 
     def is_alive(self, node: NodeId) -> bool:
-        """Whether it was heard within the failure timeout. One's own id is alive."""
+        """Whether it and this broker have heard each other within the failure timeout.
+
+        Both ways: with links cut one way in a circle, 1 hears 3, 3 hears 2 and 2 hears 1, a leader
+        would otherwise have a majority that it can never reach, and the voters a leader. One's own
+        id is alive.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,10 @@ def resetting(peer: int) -> Event:
     return lambda group: group.peer_reset(NodeId(peer))
 
 
+def adding(learner: int) -> Event:
+    return lambda group: group.add_learner(NodeId(learner))
+
+
 class Node:
     """One replica with its disk. Nothing becomes durable unless it is told to."""
 

@@ -75,8 +75,8 @@ def test_logs_that_part_become_one(
             refused += isinstance(message, AppendResponse) and message.match is None
             cluster.deliver(envelope)
             shortest = min([shortest, *_truncations(cluster[2].disk)])
-            for node in cluster.nodes.values():
-                node.persist()
+            for replica in cluster.nodes.values():
+                replica.persist()
     assert cluster[2].group.shape.last == cluster[1].group.shape.last
     assert cluster[2].log == cluster[1].log
     assert [r.epoch for r in cluster[2].disk.written.rows] == [

@@ -36,7 +36,7 @@ def test_a_late_reset_does_not_cut_what_came_after_it() -> None:
     """camunda#6092."""
     cluster = _without_third()
     cluster.restart(3)
-    resets = []
+    resets: list[Envelope] = []
     while not resets:
         cluster.deliver(*cluster.messages[:1])
         del cluster.messages[:1]

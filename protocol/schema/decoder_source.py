@@ -25,7 +25,7 @@ def decode(data, at, end, left):
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct as Packer
 from struct import unpack_from
 from typing import Any, NoReturn
@@ -118,7 +118,7 @@ class _DecoderWriter:
     def _write_uuid(self, target: str) -> None:
         raw = self.source.fresh("uuid")
         self._unpack("16s", raw)
-        self._after_run.append(f"{target} = {self.source.constant('UUID', UUID)}(bytes={raw})")
+        self._after_run.append(f"{target} = {self.source.constant('uuid_of', _uuid_of)}({raw})")
 
     def _write_blob(self, wire_type: WireType[Any], target: str, *, nullable: bool) -> None:
         # Any: string, bytes or records
@@ -230,6 +230,12 @@ class _DecoderWriter:
 @cache
 def _packer(formats: str) -> Packer:
     return Packer(">" + formats)
+
+
+@lru_cache(maxsize=4096)
+def _uuid_of(raw: bytes) -> UUID:
+    """Making one costs as much as the rest of a small struct, and most are ids of few topics."""
+    return UUID(bytes=raw)
 
 
 def _refuse(length: int, remaining: int) -> NoReturn:

@@ -1,0 +1,229 @@
+"""What groups and brokers say, as the structs that travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    HandOver,
+    Message,
+    PullRequest,
+    PullResponse,
+    ResetRequest,
+    VoteRequest,
+    VoteResponse,
+)
+from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat
+from tidemark.protocol.messages.peer.appends import (
+    AppendRequestData,
+    AppendRequests,
+    AppendResponseData,
+    AppendResponses,
+)
+from tidemark.protocol.messages.peer.entries import EntryData, EpochRowData, EpochStartData
+from tidemark.protocol.messages.peer.heartbeat import GroupBeatData, PeerHeartbeat
+from tidemark.protocol.messages.peer.pulls import (
+    PullRequestData,
+    PullRequests,
+    PullResponseData,
+    PullResponses,
+)
+from tidemark.protocol.messages.peer.resets import ResetData, ResetRequestData, ResetRequests
+from tidemark.protocol.messages.peer.votes import (
+    HandOverData,
+    HandOvers,
+    VoteRequestData,
+    VoteRequests,
+    VoteResponseData,
+    VoteResponses,
+)
+from tidemark.protocol.schema import Message as WireMessage
+from tidemark.protocol.schema import Struct
+from tidemark.protocol.types import Position
+
+_NOWHERE: Final = Position(-1, -1)  # type: ignore[arg-type]  # no position that a log has
+
+
+def heartbeat_to_wire(heartbeat: Heartbeat) -> PeerHeartbeat:
+    return PeerHeartbeat(
+        incarnation=heartbeat.incarnation,
+        sequence=heartbeat.sequence,
+        acknowledges=heartbeat.acknowledges,
+        groups=[
+            GroupBeatData(
+                topic_id=beat.key.topic_id,
+                partition=beat.key.partition,
+                epoch=beat.epoch,
+                leads=beat.leads,
+                committed_epoch=beat.committed.epoch,
+                committed_offset=beat.committed.offset,
+                log_start_offset=beat.log_start,
+            )
+            for beat in heartbeat.groups
+        ],
+    )
+
+
+def _vote_request(group: GroupMessage, message: VoteRequest) -> VoteRequestData:
+    return VoteRequestData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        epoch=message.epoch,
+        ballot=message.ballot,
+        last_epoch=message.last.epoch,
+        last_offset=message.last.offset,
+    )
+
+
+def _vote_response(group: GroupMessage, message: VoteResponse) -> VoteResponseData:
+    return VoteResponseData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        epoch=message.epoch,
+        ballot=message.ballot,
+        granted=message.granted,
+        is_clean=message.is_clean,
+    )
+
+
+def _hand_over(group: GroupMessage, message: HandOver) -> HandOverData:
+    return HandOverData(
+        topic_id=group.key.topic_id, partition=group.key.partition, epoch=message.epoch
+    )
+
+
+def _append_request(group: GroupMessage, message: AppendRequest) -> AppendRequestData:
+    return AppendRequestData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        epoch=message.epoch,
+        prev_epoch=message.prev.epoch,
+        prev_offset=message.prev.offset,
+        committed_epoch=message.committed.epoch,
+        committed_offset=message.committed.offset,
+        entries=[_entry(entry) for entry in message.entries],
+    )
+
+
+def _append_response(group: GroupMessage, message: AppendResponse) -> AppendResponseData:
+    match = _NOWHERE if message.match is None else message.match
+    conflict = _NOWHERE if message.conflict is None else message.conflict
+    return AppendResponseData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        epoch=message.epoch,
+        prev_epoch=message.prev.epoch,
+        prev_offset=message.prev.offset,
+        match_epoch=match.epoch,
+        match_offset=match.offset,
+        conflict_epoch=conflict.epoch,
+        conflict_offset=conflict.offset,
+        is_clean=message.is_clean,
+    )
+
+
+def _reset_request(group: GroupMessage, message: ResetRequest) -> ResetRequestData:
+    return ResetRequestData(
+        topic_id=group.key.topic_id, partition=group.key.partition, reset=_reset(message)
+    )
+
+
+def _pull_request(group: GroupMessage, message: PullRequest) -> PullRequestData:
+    return PullRequestData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        last_epoch=message.last.epoch,
+        last_offset=message.last.offset,
+        committed_epoch=message.committed.epoch,
+        committed_offset=message.committed.offset,
+        bytes_max=message.bytes_max,
+    )
+
+
+def _pull_response(group: GroupMessage, message: PullResponse) -> PullResponseData:
+    return PullResponseData(
+        topic_id=group.key.topic_id,
+        partition=group.key.partition,
+        epoch=message.epoch,
+        prev_epoch=message.prev.epoch,
+        prev_offset=message.prev.offset,
+        entries=[_entry(entry) for entry in message.entries],
+        committed_epoch=message.committed.epoch,
+        committed_offset=message.committed.offset,
+        reset=None if message.reset is None else _reset(message.reset),
+    )
+
+
+def _entry(entry: Entry) -> EntryData:
+    if isinstance(entry, Run):
+        return EntryData(
+            epoch=entry.epoch,
+            base_offset=entry.base_offset,
+            end_offset=entry.end_offset,
+            begins=None,
+            records=cast("bytes", entry.records),  # or a slice, which the encoder takes, too
+        )
+    return EntryData(
+        epoch=entry.epoch,
+        base_offset=entry.start_offset,
+        end_offset=entry.start_offset,
+        begins=_start(entry),
+        records=None,
+    )
+
+
+def _start(entry: EpochStart) -> EpochStartData:
+    config = entry.config
+    return EpochStartData(leader=entry.leader, voters=config.voters, outgoing=config.outgoing)
+
+
+def _reset(message: ResetRequest) -> ResetData:
+    return ResetData(
+        epoch=message.epoch,
+        start_epoch=message.start.epoch,
+        start_offset=message.start.offset,
+        table=[
+            EpochRowData(epoch=row.epoch, start_offset=row.start_offset, begins=_start(row))
+            for row in message.table
+        ],
+        snapshot=message.snapshot,
+        committed_epoch=message.committed.epoch,
+        committed_offset=message.committed.offset,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of groups' messages travels."""
+
+    cls: type[Message]
+    to_data: Callable[[GroupMessage, Any], Struct]  # Any: a message of this kind
+    wrap: Callable[[Sequence[Any]], WireMessage]  # Any: what `to_data` makes
+    is_urgent: bool = True
+
+    def data(self, group: GroupMessage) -> Struct:
+        return self.to_data(group, group.message)
+
+
+KINDS: Final = (
+    Kind(VoteRequest, _vote_request, lambda data: VoteRequests(requests=data)),
+    Kind(VoteResponse, _vote_response, lambda data: VoteResponses(responses=data)),
+    Kind(AppendResponse, _append_response, lambda data: AppendResponses(responses=data)),
+    Kind(PullRequest, _pull_request, lambda data: PullRequests(requests=data)),
+    Kind(
+        AppendRequest,
+        _append_request,
+        lambda data: AppendRequests(requests=data),
+        is_urgent=False,
+    ),
+    Kind(PullResponse, _pull_response, lambda data: PullResponses(responses=data), is_urgent=False),
+    Kind(ResetRequest, _reset_request, lambda data: ResetRequests(requests=data), is_urgent=False),
+    # After the entries that the successor has to have.
+    Kind(HandOver, _hand_over, lambda data: HandOvers(groups=data), is_urgent=False),
+)
+"""In the order in which they are sent."""

@@ -1,4 +1,4 @@
-"""A cluster to which everything happens that can, drawn from one seed."""
+"""A cluster to which everything happens that can, drawn from one source of chance."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tidemark.protocol.types import NodeId
 class Chaos:
     """Loses, doubles, reorders, crashes, campaigns; `invariants` of the cluster look on."""
 
-    def __init__(self, seed: int, *, size: int, is_lossy: bool = False) -> None:
+    def __init__(self, random: Random, *, size: int, is_lossy: bool = False) -> None:
         """With `is_lossy`, crashes of a minority take acknowledged records with them."""
-        self.random = Random(seed)
-        knobs = self.random
+        self.random = knobs = random
         limits = Limits(
             append_bytes_max=knobs.choice([1, 2, 32]),
             window_bytes=knobs.choice([1, 4, 64]),

@@ -8,12 +8,17 @@ harm.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+
+_NEVER: Final = float("-inf")
+_TIMES_MAX: Final = 64
 
 
 @dataclass(slots=True)
@@ -24,6 +29,10 @@ class _Link:
     taken_in: int = 0
     """The newest of its heartbeats that was read."""
     is_hurried: bool = False
+    times: deque[tuple[int, float]] = field(default_factory=deque)
+    """When the heartbeats that are not confirmed were sent, the last few."""
+    confirmed: float = _NEVER
+    """When the newest one that is was sent."""
     news: dict[PartitionKey, int] = field(default_factory=dict)
     """Groups with news, by the heartbeat that carries the newest of them first."""
 
@@ -46,10 +55,13 @@ class Heartbeats:
             link.news.pop(key, None)
             link.news[key] = link.sent + 1
 
-    def make(self, node: NodeId) -> Heartbeat:
+    def make(self, node: NodeId, now: float) -> Heartbeat:
         """The next heartbeat for `node`."""
         link = self._link(node)
         link.sent += 1
+        link.times.append((link.sent, now))
+        if len(link.times) > _TIMES_MAX:
+            link.times.popleft()
         link.is_hurried = False
         beats = (self._beat_of(key) for key in link.news)
         return Heartbeat(
@@ -63,24 +75,31 @@ class Heartbeats:
         """Have it hear soon that its last heartbeat was read."""
         self._link(node).is_hurried = True
 
-    def is_urgent(self, node: NodeId) -> bool:
-        """Whether there are news that no heartbeat to `node` has carried, or a hurry."""
-        link = self._link(node)
-        if link.is_hurried or not link.news:
-            return link.is_hurried
-        return next(reversed(link.news.values())) > link.sent
+    def is_hurried(self, node: NodeId) -> bool:
+        return self._link(node).is_hurried
 
-    def take_in(self, node: NodeId, heartbeat: Heartbeat) -> bool:
-        """Note what it confirms, and that it was read. False: a newer one was read before."""
+    def has_unsent_news(self, node: NodeId) -> bool:
+        """Whether there are news that no heartbeat to `node` has carried."""
+        news = self._link(node).news
+        return bool(news) and next(reversed(news.values())) > self._link(node).sent
+
+    def take_in(self, node: NodeId, heartbeat: Heartbeat) -> float | None:
+        """Note what it confirms, and that it was read.
+
+        When the newest heartbeat that it confirms was sent (-inf: none, or long ago); `None` if
+        a newer one was read before, then this one says nothing.
+        """
         link = self._link(node)
         if heartbeat.sequence <= link.taken_in:
-            return False
+            return None
         link.taken_in = heartbeat.sequence
+        while link.times and link.times[0][0] <= heartbeat.acknowledges:
+            link.confirmed = link.times.popleft()[1]
         for key, carried_by in list(link.news.items()):
             if carried_by > heartbeat.acknowledges:
                 break
             del link.news[key]
-        return True
+        return link.confirmed
 
     def restarted(self, node: NodeId) -> None:
         """Another process answers in its place: it counts from 1, and has confirmed nothing.
@@ -88,7 +107,8 @@ class Heartbeats:
         Our own count goes on, so what the old one confirmed cannot be mistaken for its word.
         """
         link = self._link(node)
-        link.taken_in = 0
+        link.taken_in, link.confirmed = 0, _NEVER
+        link.times.clear()
         link.news = dict.fromkeys(link.news, link.sent + 1)
 
     def remove(self, node: NodeId) -> None:

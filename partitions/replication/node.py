@@ -12,14 +12,13 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from tidemark.partitions.raft.entries import Configuration
-from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import PullResponse
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
-from tidemark.partitions.replication.elections import ElectionQueue, Priority
+from tidemark.partitions.replication.campaigns import Campaigns
+from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.heartbeats import Heartbeats
 from tidemark.partitions.replication.known_leaders import KnownLeaders
@@ -75,17 +74,13 @@ class ReplicationNode:
         self._led: dict[NodeId, dict[PartitionKey, GroupReplica]] = {}
         self._leader_of: dict[PartitionKey, NodeId] = {}
         self._heartbeats = Heartbeats(incarnation, self._beat_of)
-        self._elections = ElectionQueue(self.timing, rng)
-        # Leaderless groups of which no majority lives: there is no use in campaigning.
-        self._parked: dict[PartitionKey, None] = {}
-        self._alone: list[PartitionKey] = []
+        self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
         self._paused: dict[GroupReplica, float] = {}
         # The last news of groups that were led here and left.
         self._parted: dict[PartitionKey, GroupBeat] = {}
         self._retries = Retries(self.timing, self.peers)
         self._pulls = Pulls(self.timing, self.peers, rng)
         self._now = 0.0
-        self._young_until = float("-inf")
         self._next_heartbeat = 0.0
         self._next_heartbeat_to_dead = 0.0
         self._news_sent = 0.0
@@ -118,7 +113,7 @@ class ReplicationNode:
         if known.leads and self.peers.is_alive(known.node):
             self._hear_leader(replica, known.node, known.epoch, known.committed)
         self.dirty[replica] = None
-        self._seek_leader(replica)
+        self._campaigns.seek(replica, self._now)
 
     def get(self, key: PartitionKey) -> GroupReplica | None:
         return self._replicas.get(key)
@@ -143,8 +138,7 @@ class ReplicationNode:
         replica.failure = replica.failure or "it was closed"
         self.dirty.pop(replica, None)
         self._set_leader(key, None)
-        self._elections.remove(key)
-        self._parked.pop(key, None)
+        self._campaigns.remove(key)
         self._pulls.remove(key)
         if is_deleted:
             self.known.remove(key)
@@ -196,6 +190,9 @@ class ReplicationNode:
         self._now = now
         if not self.peers.is_outdated(node, incarnation):
             self._meet(node, incarnation)
+            # Each has taken the other's word for who it is.
+            if self.peers.confirmed(node, now, now):
+                self._came_alive(node)
 
     def peer_down(self, node: NodeId, now: float) -> None:
         """Its connection has ended: its process has, or cannot be reached."""
@@ -225,14 +222,13 @@ class ReplicationNode:
         """Time has passed. To be called when `next_deadline` is reached, at least."""
         late = now - self._next_heartbeat
         self._now = now
-        if self._young_until < 0:
-            self._young_until = now + self.timing.failure_timeout_s
         if self._next_heartbeat and late > self.timing.failure_timeout_s / 2:
             # This process stood still. The others may have spoken all the while.
             self.peers.excuse(now, 2 * self.timing.heartbeat_s)
         for node in self.peers.silent(now):
             self._lost(node)
-        self._campaign(now)
+        for replica in self._campaigns.take_due(now, self._replicas):
+            replica.tell(Group.campaign)
         self._pull(now)
         self._retries.tick(now)
         self._resume(now)
@@ -242,14 +238,12 @@ class ReplicationNode:
 
     def next_deadline(self) -> float:
         """When to call `tick`; it may be in the past."""
-        if self._alone:
-            return 0.0
         news = self._news_sent + self.timing.news_gap_s if self._is_news_due else float("inf")
         return min(
             self._next_heartbeat if self.peers.nodes else float("inf"),
             news,
             self.peers.next_deadline(),
-            self._elections.next_deadline(),
+            self._campaigns.next_deadline(),
             self._pulls.next_deadline(),
             self._retries.next_deadline(),
             min(self._paused.values(), default=float("inf")),
@@ -300,10 +294,9 @@ class ReplicationNode:
             self._heartbeats.add_news(key, self.peers.nodes)
             self._is_news_due = True
         if leader is None:
-            self._seek_leader(replica)
+            self._campaigns.seek(replica, self._now)
             return
-        self._elections.remove(key)
-        self._parked.pop(key, None)
+        self._campaigns.remove(key)
         if leader != self.node_id and (
             not self.peers.is_alive(leader) or self.known.has_resigned(leader, key, epoch)
         ):
@@ -316,14 +309,19 @@ class ReplicationNode:
         if self.peers.is_outdated(source, heartbeat.incarnation):
             return
         self._meet(source, heartbeat.incarnation)
-        if self._heartbeats.take_in(source, heartbeat):
-            is_news = False
-            for beat in heartbeat.groups:
-                is_news |= self._take_beat(source, beat)
-            if is_news:
-                # Confirmed soon, or many leaders' news would be sent again and again meanwhile.
-                self._heartbeats.hurry(source)
-                self._is_news_due = True
+        sent = self._heartbeats.take_in(source, heartbeat)
+        if sent is None:
+            return
+        # To be confirmed soon: a first sign of life, and news of who leads, of which there may be
+        # many, and they would be sent again and again meanwhile.
+        is_pressing = not self.peers.is_alive(source)
+        if self.peers.confirmed(source, sent, self._now):
+            self._came_alive(source)
+        for beat in heartbeat.groups:
+            is_pressing |= self._take_beat(source, beat)
+        if is_pressing:
+            self._heartbeats.hurry(source)
+            self._is_news_due = True
 
     def _meet(self, node: NodeId, incarnation: int) -> None:
         """A process of `node` lives, perhaps another one than before."""
@@ -347,13 +345,12 @@ class ReplicationNode:
         for replica in self._led_with(node):
             replica.tell(partial(reset_peer, node=node))
             replica.tell(Group.check_quorum)
-        parked, self._parked = self._parked, {}
-        for key in parked:
-            self._seek_leader(self._replicas[key])
+        for key in self._campaigns.take_parked():
+            self._campaigns.seek(self._replicas[key], self._now)
 
     def _lost(self, node: NodeId) -> None:
         """A broker is dead, as far as this one can tell."""
-        if not self.peers.down(node):
+        if not self.peers.down(node, self._now):
             return
         for replica in list(self._led.get(node, {}).values()):
             replica.tell(Group.leader_lost)
@@ -402,55 +399,12 @@ class ReplicationNode:
             self._leader_of[key] = leader
             self._led.setdefault(leader, {})[key] = self._replicas[key]
 
-    def _seek_leader(self, replica: GroupReplica) -> None:
-        """The group has no leader that this broker knows of."""
-        key, config = replica.key, replica.group.config
-        if replica.leader is not None or replica.failure is not None or not replica.is_voter:
-            return
-        if config.members == (self.node_id,):
-            # A candidate already waits for its own vote only, that is for the disk.
-            if isinstance(replica.group.role, Follower):
-                self._alone.append(key)
-        elif config.agreed(self.peers.is_alive):
-            self._elections.add(
-                key, self._now, priority=Priority(replica.priority), rank=self._rank(replica)
-            )
-        else:
-            self._parked[key] = None
-
-    def _rank(self, replica: GroupReplica) -> int:
-        """How many living voters had better lead. Soon after a start, those not heard of yet
-        may live as well."""
-        is_young = self._now < self._young_until
-        rank = 0
-        for node in replica.preference or replica.group.config.members:
-            if node == self.node_id:
-                break
-            rank += self.peers.is_alive(node) or (is_young and not self.peers.incarnation(node))
-        return rank
-
-    def _campaign(self, now: float) -> None:
-        alone, self._alone = self._alone, []
-        for key in alone + self._elections.take_due(now):
-            replica = self._replicas.get(key)
-            if replica is None:
-                self._elections.remove(key)
-            elif self._may_win(replica):
-                replica.tell(Group.campaign)
-            else:
-                self._elections.remove(key)
-                self._parked[key] = None
-
     def _resume(self, now: float) -> None:
         for replica, due in list(self._paused.items()):
             if due <= now:
                 del self._paused[replica]
                 replica.resume()
                 self._join(replica)
-
-    def _may_win(self, replica: GroupReplica) -> bool:
-        config: Configuration = replica.group.config
-        return config.agreed(self.peers.is_alive)
 
     # What goes out
 
@@ -480,15 +434,17 @@ class ReplicationNode:
             self._next_heartbeat_to_dead = now + self.timing.failure_timeout_s
         for node in self.peers.nodes:
             if to_all or self.peers.is_alive(node):
-                self.outbox.send(node, self._heartbeats.make(node))
+                self.outbox.send(node, self._heartbeats.make(node, now))
         self._is_news_due = False
 
     def _send_news(self) -> None:
         self._is_news_due = False
         self._news_sent = self._now
-        for node in self.peers.alive:
-            if self._heartbeats.is_urgent(node):
-                self.outbox.send(node, self._heartbeats.make(node))
+        for node in self.peers.nodes:
+            if self._heartbeats.is_hurried(node) or (
+                self.peers.is_alive(node) and self._heartbeats.has_unsent_news(node)
+            ):
+                self.outbox.send(node, self._heartbeats.make(node, self._now))
 
     def _pull(self, now: float) -> None:
         for key, parent in self._pulls.take_due(now):

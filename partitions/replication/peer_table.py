@@ -1,23 +1,33 @@
 """Which of the other brokers live.
 
-Whatever a broker sends says that it lives. It is dead when nothing was heard for the failure
-timeout, at once when its connection says so, and when a process with a newer incarnation answers in
-its place: that one knows nothing of what the old one knew.
+A broker lives, for this one, while it is heard *and hears*: something of it came within the failure
+timeout, and it has confirmed a heartbeat that was sent to it within that time. A leader that can
+speak and hears nothing would be followed for ever. It is dead at once when its connection says so,
+and when a process with a newer incarnation answers in its place: that one knows nothing of what the
+old one knew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from tidemark.protocol.types import NodeId
+
+_NEVER: Final = float("-inf")
 
 
 @dataclass(slots=True)
 class _Peer:
     incarnation: int = 0
     """0: not known yet."""
-    heard: float = 0.0
+    heard: float = _NEVER
+    """When something of it came last."""
+    confirmed: float = _NEVER
+    """When the newest of the heartbeats that it has confirmed was sent to it."""
+    lost: float = _NEVER
+    """When it was last taken for dead: what it confirms of before says nothing."""
     is_alive: bool = False
 
 
@@ -59,15 +69,23 @@ class PeerTable:
         return gone
 
     def heard(self, node: NodeId, now: float) -> bool:
-        """Something came from it; whether that brings it back to life."""
+        """Something came from it; whether that brings it to life."""
         peer = self._peers.get(node)
         if peer is None:
             peer = self._peers[node] = _Peer()
         peer.heard = now
-        if peer.is_alive:
-            return False
-        peer.is_alive = True
-        return True
+        return not peer.is_alive and self._comes_alive(peer, now)
+
+    def confirmed(self, node: NodeId, sent: float, now: float) -> bool:
+        """It has heard what was sent to it then; whether that brings it to life."""
+        peer = self._peers.setdefault(node, _Peer())
+        if sent >= peer.lost:
+            peer.confirmed = max(peer.confirmed, sent)
+        return not peer.is_alive and self._comes_alive(peer, now)
+
+    def _comes_alive(self, peer: _Peer, now: float) -> bool:
+        peer.is_alive = min(peer.heard, peer.confirmed) > now - self._failure_timeout_s
+        return peer.is_alive
 
     def is_outdated(self, node: NodeId, incarnation: int) -> bool:
         """Whether a process of `node` that started later has been heard."""
@@ -80,27 +98,33 @@ class PeerTable:
         was, peer.incarnation = peer.incarnation, incarnation
         return 0 < was < incarnation
 
-    def down(self, node: NodeId) -> bool:
+    def down(self, node: NodeId, now: float) -> bool:
         """Its process is gone, or cannot be reached; whether it was alive until now."""
         peer = self._peers.get(node)
-        if peer is None or not peer.is_alive:
+        if peer is None:
             return False
-        peer.is_alive = False
-        return True
+        was_alive, peer.is_alive = peer.is_alive, False
+        peer.lost, peer.confirmed = now, _NEVER
+        return was_alive
 
     def silent(self, now: float) -> list[NodeId]:
-        """Those that are taken for alive, and were not heard for too long."""
+        """Those that are taken for alive, and did not speak or did not hear for too long."""
         limit = now - self._failure_timeout_s
-        return [node for node, peer in self._peers.items() if peer.is_alive and peer.heard <= limit]
+        return [
+            node
+            for node, peer in self._peers.items()
+            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit
+        ]
 
     def excuse(self, now: float, grace_s: float) -> None:
         """This process stood still itself: give those that seem silent time to be heard."""
-        heard = now - self._failure_timeout_s + grace_s
+        least = now - self._failure_timeout_s + grace_s
         for peer in self._peers.values():
             if peer.is_alive:
-                peer.heard = max(peer.heard, heard)
+                peer.heard = max(peer.heard, least)
+                peer.confirmed = max(peer.confirmed, least)
 
     def next_deadline(self) -> float:
         """When the next one may turn out to be silent."""
-        heard = [peer.heard for peer in self._peers.values() if peer.is_alive]
-        return min(heard) + self._failure_timeout_s if heard else float("inf")
+        times = [min(p.heard, p.confirmed) for p in self._peers.values() if p.is_alive]
+        return min(times) + self._failure_timeout_s if times else float("inf")

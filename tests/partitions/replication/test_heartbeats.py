@@ -29,50 +29,50 @@ def keys_in(heartbeat: Heartbeat) -> list[PartitionKey]:
 def test_news_are_repeated_until_they_are_confirmed() -> None:
     beats = Heartbeats(1, beat_of)
     beats.add_news(KEYS[0], [B])
-    assert keys_in(beats.make(B)) == [KEYS[0]]
-    assert keys_in(beats.make(B)) == [KEYS[0]]
-    assert beats.take_in(B, answer(1, acknowledges=1))
-    assert keys_in(beats.make(B)) == []
+    assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
+    assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
+    assert beats.take_in(B, answer(1, acknowledges=1)) is not None
+    assert keys_in(beats.make(B, 0.0)) == []
 
 
 def test_newer_news_of_the_same_group_are_not_confirmed_with_the_older() -> None:
     beats = Heartbeats(1, beat_of)
     beats.add_news(KEYS[0], [B])
-    first = beats.make(B)
+    first = beats.make(B, 0.0)
     beats.add_news(KEYS[0], [B])
     beats.take_in(B, answer(1, acknowledges=first.sequence))
-    assert keys_in(beats.make(B)) == [KEYS[0]]
+    assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
 
 
 def test_a_heartbeat_that_comes_late_is_dropped() -> None:
     beats = Heartbeats(1, beat_of)
-    assert beats.take_in(B, answer(2, 0))
-    assert not beats.take_in(B, answer(1, 0))
-    assert not beats.take_in(B, answer(2, 0))
+    assert beats.take_in(B, answer(2, 0)) is not None
+    assert beats.take_in(B, answer(1, 0)) is None
+    assert beats.take_in(B, answer(2, 0)) is None
 
 
 def test_each_side_confirms_what_it_took_in() -> None:
     beats = Heartbeats(1, beat_of)
     beats.take_in(B, answer(5, 0))
-    assert beats.make(B).acknowledges == 5
+    assert beats.make(B, 0.0).acknowledges == 5
 
 
 def test_a_new_process_has_confirmed_nothing() -> None:
     beats = Heartbeats(1, beat_of)
     beats.add_news(KEYS[0], [B])
-    beats.make(B)
+    beats.make(B, 0.0)
     beats.restarted(B)
     beats.take_in(B, answer(1, acknowledges=0))
-    assert keys_in(beats.make(B)) == [KEYS[0]]
+    assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
 
 
 def test_only_news_that_no_heartbeat_has_carried_are_pressing() -> None:
     beats = Heartbeats(1, beat_of)
-    assert not beats.is_urgent(B)
+    assert not beats.has_unsent_news(B)
     beats.add_news(KEYS[0], [B])
-    assert beats.is_urgent(B)
-    beats.make(B)
-    assert not beats.is_urgent(B)
+    assert beats.has_unsent_news(B)
+    beats.make(B, 0.0)
+    assert not beats.has_unsent_news(B)
 
 
 @given(
@@ -98,29 +98,40 @@ def test_whatever_is_lost_or_late_the_peer_ends_with_the_newest(
     held: list[Heartbeat] = []
 
     def deliver(heartbeat: Heartbeat) -> None:
-        if theirs.take_in(A, heartbeat):
+        if theirs.take_in(A, heartbeat) is not None:
             known.update({each.key: each.log_start for each in heartbeat.groups})
-        ours.take_in(B, theirs.make(A))
+        ours.take_in(B, theirs.make(A, 0.0))
 
     for kind, number in events:
         if kind == "news":
             values[KEYS[number]] += 1
             ours.add_news(KEYS[number], [B])
             continue
-        heartbeat = ours.make(B)
+        heartbeat = ours.make(B, 0.0)
         if number == 3:
             held.append(heartbeat)
         elif number:
             deliver(heartbeat)
     for heartbeat in held:
         deliver(heartbeat)
-    deliver(ours.make(B))
+    deliver(ours.make(B, 0.0))
     assert known == {key: value for key, value in values.items() if value}
 
 
-def test_a_heartbeat_that_is_to_be_confirmed_soon_is_urgent_once() -> None:
+def test_a_heartbeat_that_is_to_be_confirmed_soon_has_unsent_news_once() -> None:
     beats = Heartbeats(1, beat_of)
     beats.hurry(B)
-    assert beats.is_urgent(B)
-    beats.make(B)
-    assert not beats.is_urgent(B)
+    assert beats.is_hurried(B)
+    beats.make(B, 0.0)
+    assert not beats.is_hurried(B)
+
+
+def test_a_confirmation_tells_when_what_it_confirms_was_sent() -> None:
+    beats = Heartbeats(1, beat_of)
+    for now in (1.0, 2.0, 3.0):
+        beats.make(B, now)
+    assert beats.take_in(B, answer(1, acknowledges=0)) == float("-inf")
+    assert beats.take_in(B, answer(2, acknowledges=2)) == 2.0
+    assert beats.take_in(B, answer(3, acknowledges=2)) == 2.0
+    beats.restarted(B)
+    assert beats.take_in(B, answer(1, acknowledges=0)) == float("-inf")

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from tests.partitions.replication.cluster import KEY, Cluster, heartbeats
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.replication.peer_messages import Heartbeat
@@ -204,4 +206,29 @@ def test_a_dead_peer_is_not_told_everything_again_and_again() -> None:
 
 
 def heartbeat_of(cluster: Cluster, number: int) -> Heartbeat:
-    return cluster[number].node._heartbeats.make(NodeId(1))
+    return cluster[number].node._heartbeats.make(NodeId(1), cluster.now)
+
+
+LINKS = [(1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2)]
+
+
+@pytest.mark.parametrize("number", range(64))
+def test_whatever_links_are_cut_two_that_hear_each_other_go_on(number: int) -> None:
+    """Each of the 64 ways to cut three brokers from each other."""
+    cut = {link for bit, link in enumerate(LINKS) if number >> bit & 1}
+    cluster = three()
+    cluster.cut = set(cut)
+    cluster.run(6)
+    pairs = [(a, b) for a, b in LINKS if a < b and not {(a, b), (b, a)} & cut]
+    serving = [b for b in cluster.brokers.values() if b.replica().is_accepting]
+    assert bool(serving) == bool(pairs)
+    if serving:
+        newest = max(serving, key=lambda broker: broker.replica().epoch)
+        newest.append("a")
+        cluster.run(2)
+        assert newest.committed_values() == ["a"]
+    cluster.cut = set()
+    cluster.run(3)
+    cluster.leader().append("b")
+    cluster.run(1)
+    assert len({tuple(b.committed_values()) for b in cluster.brokers.values()}) == 1

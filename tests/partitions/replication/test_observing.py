@@ -18,6 +18,7 @@ def pulls(*alive: int) -> Pulls:
     peers = PeerTable(NodeId(1), failure_timeout_s=100.0)
     for node in alive:
         peers.heard(NodeId(node), 0.0)
+        peers.confirmed(NodeId(node), 0.0, 0.0)
     found = Pulls(TIMING, peers, Random(1))
     found.observe(KEY, PARENTS)
     return found

@@ -17,21 +17,54 @@ def test_nobody_lives_before_it_is_heard_but_oneself() -> None:
     assert [node for node in (A, B, C) if peers.is_alive(node)] == [A]
 
 
-def test_a_peer_lives_until_it_was_silent_for_the_timeout() -> None:
+def meet(peers: PeerTable, now: float) -> None:
+    peers.heard(B, now)
+    peers.confirmed(B, now, now)
+
+
+def test_a_peer_lives_once_it_was_heard_and_hears() -> None:
     peers = table()
-    assert peers.heard(B, 5.0)
-    assert not peers.heard(B, 5.5)
-    assert peers.next_deadline() == 6.5
-    assert peers.silent(6.4) == []
-    assert peers.silent(6.5) == [B]
+    assert not peers.heard(B, 5.0)
+    assert not peers.is_alive(B)
+    assert peers.confirmed(B, 4.9, 5.1)
+    assert peers.is_alive(B)
+    assert not peers.heard(B, 5.2)  # it was already
+
+
+def test_a_peer_that_was_silent_for_the_timeout_is_dead() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    peers.confirmed(B, 5.5, 5.6)
+    assert peers.next_deadline() == 6.0
+    assert peers.silent(5.9) == []
+    assert peers.silent(6.0) == [B]
+
+
+def test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    for now in (5.3, 5.6, 5.9, 6.2):
+        peers.heard(B, now)
+    assert peers.silent(6.2) == [B]
+    peers.down(B, 6.2)
+    assert not peers.heard(B, 6.3)
 
 
 def test_a_peer_whose_connection_is_lost_is_dead_at_once() -> None:
     peers = table()
-    peers.heard(B, 5.0)
-    assert peers.down(B)
+    meet(peers, 5.0)
+    assert peers.down(B, 5.1)
     assert not peers.is_alive(B)
-    assert not peers.down(B)
+    assert not peers.down(B, 5.1)
+
+
+def test_what_a_peer_heard_before_it_was_lost_does_not_bring_it_back() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    peers.down(B, 5.1)
+    peers.heard(B, 5.2)
+    assert not peers.confirmed(B, 5.05, 5.2)
+    assert peers.confirmed(B, 5.15, 5.2)
 
 
 def test_a_newer_incarnation_is_another_process() -> None:
@@ -45,7 +78,7 @@ def test_a_newer_incarnation_is_another_process() -> None:
 
 def test_who_stood_still_itself_does_not_blame_the_others() -> None:
     peers = table()
-    peers.heard(B, 5.0)
+    meet(peers, 5.0)
     peers.excuse(9.0, 0.2)
     assert peers.silent(9.1) == []
     assert peers.silent(9.3) == [B]
@@ -53,7 +86,7 @@ def test_who_stood_still_itself_does_not_blame_the_others() -> None:
 
 def test_a_broker_that_left_the_cluster_is_forgotten() -> None:
     peers = table()
-    peers.heard(B, 5.0)
+    meet(peers, 5.0)
     assert peers.set_nodes([A, C]) == [B]
     assert not peers.is_alive(B)
     assert peers.nodes == [C]

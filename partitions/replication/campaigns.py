@@ -1,0 +1,89 @@
+"""Which of the leaderless groups this broker campaigns for, and when.
+
+A group without a living majority is left alone: there is no use in asking. One whose only voter is
+here asks nobody and waits for nobody. The others go through the queue (`elections`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.replication.elections import ElectionQueue, Priority
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+
+class Campaigns:
+    """Of one broker. A group is here while it has a vote, and no leader that is known."""
+
+    def __init__(self, node_id: NodeId, timing: Timing, peers: PeerTable, rng: Random) -> None:
+        self._node_id = node_id
+        self._timing = timing
+        self._peers = peers
+        self._queue = ElectionQueue(timing, rng)
+        self._parked: dict[PartitionKey, None] = {}
+        self._alone: dict[PartitionKey, None] = {}
+        self._young_until: float | None = None
+
+    def seek(self, replica: GroupReplica, now: float) -> None:
+        """The group has no leader, unless its replica knows better."""
+        if replica.leader is not None or replica.failure is not None or not replica.is_voter:
+            return
+        if replica.group.config.members == (self._node_id,):
+            # A candidate already waits for its own vote only, that is for the disk.
+            if isinstance(replica.group.role, Follower):
+                self._alone[replica.key] = None
+        elif self._may_win(replica):
+            priority = Priority(replica.priority)
+            self._queue.add(replica.key, now, priority=priority, rank=self._rank(replica, now))
+        else:
+            self._parked[replica.key] = None
+
+    def remove(self, key: PartitionKey) -> None:
+        """It has a leader, or is no concern of this broker any more."""
+        self._queue.remove(key)
+        self._parked.pop(key, None)
+        self._alone.pop(key, None)
+
+    def take_parked(self) -> list[PartitionKey]:
+        """Another broker lives: these may have a majority now."""
+        parked, self._parked = self._parked, {}
+        return list(parked)
+
+    def take_due(
+        self, now: float, replicas: Mapping[PartitionKey, GroupReplica]
+    ) -> Iterator[GroupReplica]:
+        """The groups to campaign for now."""
+        if self._young_until is None:
+            self._young_until = now + self._timing.failure_timeout_s
+        alone, self._alone = self._alone, {}
+        for key in (*alone, *self._queue.take_due(now)):
+            replica = replicas[key]
+            if self._may_win(replica):
+                yield replica
+            else:
+                self._queue.remove(key)
+                self._parked[key] = None
+
+    def next_deadline(self) -> float:
+        """When there may be one; it may be in the past."""
+        return 0.0 if self._alone else self._queue.next_deadline()
+
+    def _may_win(self, replica: GroupReplica) -> bool:
+        return replica.group.config.agreed(self._peers.is_alive)
+
+    def _rank(self, replica: GroupReplica, now: float) -> int:
+        """How many living voters had better lead. Soon after a start, those that are not known to
+        live may as well."""
+        is_young = self._young_until is not None and now < self._young_until
+        rank = 0
+        for node in replica.preference or replica.group.config.members:
+            if node == self._node_id:
+                break
+            rank += is_young or self._peers.is_alive(node)
+        return rank

@@ -404,19 +404,15 @@ class GroupReplica:
         self.durable_end = min(self.durable_end, self.log.end_offset)
 
     def _when_persisted(self, ready: Ready) -> Callable[[], None]:
-        return partial(
-            self._persisted, self.group, ready.token, ready.send_after, self.log.end_offset
-        )
+        return partial(self._persisted, ready.token, ready.send_after, self.log.end_offset)
 
-    def _persisted(
-        self, group: Group, token: int, send_after: Sequence[Outgoing], end_offset: Offset
-    ) -> None:
-        if self.failure is not None or group is not self.group:
+    def _persisted(self, token: int, send_after: Sequence[Outgoing], end_offset: Offset) -> None:
+        if self.failure is not None:
             return
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         self._send(send_after)
         self._tell_appended()
-        group.persisted(token)
+        self.group.persisted(token)
         self._host.dirty[self] = None
 
     def _send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -493,8 +489,12 @@ class GroupReplica:
         except (OSError, StorageError):
             return
         shape.truncate(Position(epoch, end_offset))
+        # A new core takes all that it finds for durable.
+        self._store.when_durable(self._begin_anew)
+
+    def _begin_anew(self) -> None:
         group = self.group
-        self.group = self._new_group(shape, is_clean=group.is_clean, may_vote=group.may_vote)
+        self.group = self._new_group(group.shape, is_clean=group.is_clean, may_vote=group.may_vote)
         self._host.paused(self)
 
     def resume(self) -> None:

@@ -369,3 +369,26 @@ def test_a_change_to_flush_os_makes_an_append_the_commit() -> None:
     broker.replica().syncs_before_ack = False
     broker.append("a")
     assert broker.replica().high_watermark == 1
+
+
+def test_with_flush_os_a_majority_has_to_hold_it_too() -> None:
+    cluster = three(flush_commit=False)
+    cluster[2].append("a")
+    assert cluster[2].replica().high_watermark == 0
+    cluster.run(0.3)
+    assert cluster[2].replica().high_watermark == 1
+
+
+def test_a_leader_appends_nothing_before_its_epoch_is_committed() -> None:
+    cluster = Cluster(1)
+    cluster[1].is_disk_slow = True
+    cluster.open([1])
+    broker = cluster[1]
+    broker.node.tick(cluster.now)
+    broker.take()
+    broker.sync()
+    broker.take()
+    assert broker.replica().is_leader
+    with pytest.raises(RequestError) as refusal:
+        broker.append("a")
+    assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -232,3 +232,27 @@ def test_whatever_links_are_cut_two_that_hear_each_other_go_on(number: int) -> N
     cluster.leader().append("b")
     cluster.run(1)
     assert len({tuple(b.committed_values()) for b in cluster.brokers.values()}) == 1
+
+
+def test_after_a_full_disk_nothing_counts_that_was_not_synced_before() -> None:
+    """A follower has taken in a batch, which waits for its sync, when there is no room for the
+    next. The core that begins anew takes what it finds for durable: so it has to wait as well."""
+    cluster = three()
+    cluster[3].is_disk_slow = True
+    cluster[2].append("a")
+    cluster.settle()
+    assert cluster[3].values() == ["a"]
+    cluster[3].files.capacity_bytes = 0
+    cluster[2].append("b", "c")
+    cluster.settle()
+    failed = cluster[3].replica()
+    assert failed.log_end == 1
+    assert failed.group.shape.end_offset == 1
+    cluster[3].files.capacity_bytes = None
+    cluster.run(3)
+    assert failed.failure is not None
+    assert failed.group.durable.offset == 0
+    cluster[3].is_disk_slow = False
+    cluster.run(10)  # the leader tries less and less often
+    assert cluster[3].replica().failure is None
+    assert cluster[3].committed_values() == ["a", "b", "c"]

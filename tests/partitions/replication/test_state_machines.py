@@ -110,3 +110,16 @@ def test_after_a_restart_it_goes_on_from_where_its_snapshot_is() -> None:
     back.open([1], applier=words, partition=TOPIC)
     cluster.run(0.1)
     assert words.words == ["c"]
+
+
+def test_nothing_is_applied_that_is_not_committed() -> None:
+    cluster, machines = cluster_of_words(3, [1, 2, 3])
+    cluster[1].append("a")
+    cluster.settle()
+    cluster[1].append("b")
+    cluster[1].take()
+    assert machines[1].words == ["a"]
+    cluster.cut = {(2, 1), (3, 1)}
+    cluster[1].append("c")
+    cluster.settle()
+    assert machines[1].words == ["a"]

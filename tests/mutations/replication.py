@@ -1,0 +1,283 @@
+"""What keeps a group's replicas from promising what they do not hold, and from waiting for ever."""
+
+from tests.mutations import Mutation
+
+
+def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """A mutation of a module of replication, killed by one of its tests."""
+    return Mutation(
+        name=name,
+        file=f"partitions/replication/{file}",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/replication/{killed_by}",
+    )
+
+
+MUTATIONS = (
+    # Persist before you speak
+    _rule(
+        "what waits for a batch waits until it is persisted",
+        "outbox.py",
+        old="        for waiting in self._waiting:\n            if waiting.number >= batch:\n",
+        new="        for waiting in self._waiting:\n            if False:\n",
+        killed_by="test_outbox.py::test_waiting_for_a_batch_that_is_persisted_is_no_waiting",
+    ),
+    _rule(
+        "a batch that is persisted says nothing of later ones",
+        "outbox.py",
+        old="        while self._waiting and self._waiting[0].number <= batch:\n",
+        new="        while self._waiting:\n",
+        killed_by="test_outbox.py::test_a_batch_says_nothing_of_what_was_staged_after_it_was_taken",
+    ),
+    _rule(
+        "an append with flush=commit counts once it is synced",
+        "group_replica.py",
+        old="is_durable=not self._store.syncs_before_ack)",
+        new="is_durable=True)",
+        killed_by="test_cluster.py::test_a_single_voter_commits_what_is_synced",
+    ),
+    _rule(
+        "an append is the commit only where nobody else votes",
+        "group_replica.py",
+        old="        if is_alone and not store.syncs_before_ack:\n",
+        new="        if not store.syncs_before_ack:\n",
+        killed_by="test_cluster.py::test_with_flush_os_a_majority_has_to_hold_it_too",
+    ),
+    _rule(
+        "batches of flush=commit are in the journal",
+        "group_log.py",
+        old="            elif self._syncs:\n                records",
+        new="            elif False:\n                records",
+        killed_by="test_cluster.py::test_what_was_acknowledged_survives_the_power_of_all",
+    ),
+    _rule(
+        "what the leader appends is in its journal",
+        "group_log.py",
+        old="stage_record(record)\n        if has_followers",
+        new="stage([], lambda: None)\n        if has_followers",
+        killed_by="test_cluster.py::test_what_was_acknowledged_survives_the_power_of_all",
+    ),
+    _rule(
+        "votes are in the journal",
+        "group_log.py",
+        old="        if ready.hard_state is not None:\n            records",
+        new="        if False:\n            records",
+        killed_by="test_cluster.py::test_a_single_voter_serves_once_its_vote_and_its_epoch_are_durable",
+    ),
+    # Cutting
+    _rule(
+        "files are cut only once the journal says so",
+        "group_replica.py",
+        old="        self._stage(ready, then=self._release)\n",
+        new="        self._stage(ready)\n        self._release()\n",
+        killed_by="test_cluster.py::test_files_are_cut_only_once_the_journal_says_so",
+    ),
+    _rule(
+        "no checkpoint while a log is not what the journal says",
+        "node.py",
+        old="        return self.held == 0\n",
+        new="        return True\n",
+        killed_by="test_cluster.py::test_files_are_cut_only_once_the_journal_says_so",
+    ),
+    _rule(
+        "a cut takes back what it said of producers",
+        "group_log.py",
+        old="            self.log.truncate(offset)\n            self.producers.rebuild(self.log)\n",
+        new="            self.log.truncate(offset)\n",
+        killed_by="test_cluster.py::test_what_was_cut_is_no_duplicate",
+    ),
+    _rule(
+        "what the disk did not take is taken back whole",
+        "group_replica.py",
+        old="            self._store.truncate(end_offset)\n",
+        new="            pass\n",
+        killed_by="test_node.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
+    ),
+    _rule(
+        "a core that begins anew finds only what is durable",
+        "group_replica.py",
+        old="        self._store.when_durable(self._begin_anew)\n",
+        new="        self._begin_anew()\n",
+        killed_by="test_node.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
+    ),
+    _rule(
+        "batches of an epoch whose start was lost are given up",
+        "opening.py",
+        old="    if not stored.epochs and log.end_offset > log.start_offset:\n",
+        new="    if False:\n",
+        killed_by="test_opening.py::test_batches_whose_epoch_never_reached_the_journal_are_given_up",
+    ),
+    _rule(
+        "a log that lost its end with the page cache is unclean",
+        "opening.py",
+        old="    lost = Condition.UNCLEAN if stored.condition is Condition.CLEAN else",
+        new="    lost =",
+        killed_by="test_opening.py::test_a_log_that_lost_its_end_is_unclean",
+    ),
+    _rule(
+        "a damaged replica does not vote",
+        "opening.py",
+        old="        condition=after.condition,\n",
+        new="        condition=Condition.CLEAN,\n",
+        killed_by="test_opening.py::test_a_damaged_replica_does_not_vote",
+    ),
+    _rule(
+        "the journal does not go on where the files may end",
+        "group_log.py",
+        old="            self.log.sync()\n",
+        new="            pass\n",
+        killed_by="test_cluster.py::test_a_change_to_flush_commit_syncs_what_was_not",
+    ),
+    # Producers
+    _rule(
+        "followers follow the producers",
+        "group_log.py",
+        old="                    table.append(header, header.base_offset, heard_ms=now_ms)\n",
+        new="                    pass\n",
+        killed_by="test_cluster.py::test_a_duplicate_after_a_failover_gets_the_offset_of_the_original",
+    ),
+    _rule(
+        "only a leader that serves appends",
+        "group_replica.py",
+        old="        return group.is_serving and group.is_accepting and self.failure is None\n",
+        new="        return group.is_leader and self.failure is None\n",
+        killed_by="test_cluster.py::test_a_leader_appends_nothing_before_its_epoch_is_committed",
+    ),
+    # Lies
+    _rule(
+        "a batch's offset is what its envelope says",
+        "checking.py",
+        old="            if header.base_offset != offset or",
+        new="            if",
+        killed_by="test_checking.py::test_every_flipped_bit_of_a_batch_is_noticed",
+    ),
+    _rule(
+        "a batch's epoch is what its envelope says",
+        "checking.py",
+        old=" or header.partition_leader_epoch != run.epoch:\n",
+        new=":\n",
+        killed_by="test_checking.py::test_every_flipped_bit_of_a_batch_is_noticed",
+    ),
+    _rule(
+        "a follower checks the CRC of what it is sent",
+        "checking.py",
+        old="            check_crc(data, header, at)\n",
+        new="",
+        killed_by="test_checking.py::test_every_flipped_bit_of_a_batch_is_noticed",
+    ),
+    _rule(
+        "batches end where their envelope says",
+        "checking.py",
+        old="    if offset != run.end_offset or size < HEADER_BYTES:\n",
+        new="    if False:\n",
+        killed_by="test_checking.py::test_a_lie_in_an_append_is_refused",
+    ),
+    _rule(
+        "what is refused does not reach the core",
+        "group_replica.py",
+        old='sent: {error}")\n            return\n',
+        new='sent: {error}")\n',
+        killed_by="test_cluster.py::test_a_peer_that_lies_is_refused_and_nothing_of_it_stored",
+    ),
+    # Who lives, and who leads
+    _rule(
+        "a broker that hears nothing is not alive",
+        "peer_table.py",
+        old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit\n",
+        new="            if peer.is_alive and peer.heard <= limit\n",
+        killed_by="test_node.py::test_whatever_links_are_cut_two_that_hear_each_other_go_on",
+    ),
+    _rule(
+        "what was confirmed before a connection was lost says nothing after",
+        "peer_table.py",
+        old="        if sent >= peer.lost:\n",
+        new="        if True:\n",
+        killed_by="test_peer_table.py::test_what_a_peer_heard_before_it_was_lost_does_not_bring_it_back",
+    ),
+    _rule(
+        "a leader without a majority steps down",
+        "node.py",
+        old="            replica.tell(Group.check_quorum)\n        for key, _ in",
+        new="            pass\n        for key, _ in",
+        killed_by="test_cluster.py::test_a_leader_that_is_cut_off_resigns_and_appends_no_more",
+    ),
+    _rule(
+        "a dead broker's groups have no leader",
+        "node.py",
+        old="            replica.tell(Group.leader_lost)\n        for replica",
+        new="            pass\n        for replica",
+        killed_by="test_cluster.py::test_the_leader_dies_and_another_one_goes_on",
+    ),
+    _rule(
+        "to resign is final within an epoch",
+        "known_leaders.py",
+        old=" or (beat.epoch == known.epoch and beat.leads > known.leads)",
+        new="",
+        killed_by="test_known_leaders.py::test_to_resign_is_final_within_an_epoch",
+    ),
+    _rule(
+        "a heartbeat that comes late is dropped",
+        "heartbeats.py",
+        old="        if heartbeat.sequence <= link.taken_in:\n",
+        new="        if False:\n",
+        killed_by="test_heartbeats.py::test_a_heartbeat_that_comes_late_is_dropped",
+    ),
+    _rule(
+        "news are repeated until they are confirmed",
+        "heartbeats.py",
+        old="            if carried_by > heartbeat.acknowledges:\n",
+        new="            if False:\n",
+        killed_by="test_heartbeats.py::test_newer_news_of_the_same_group_are_not_confirmed_with_the_older",
+    ),
+    _rule(
+        "a new process is told everything",
+        "node.py",
+        old="        if is_new:\n",
+        new="        if False:\n",
+        killed_by="test_node.py::test_a_broker_that_comes_late_learns_who_leads",
+    ),
+    _rule(
+        "replication that stands still is begun again",
+        "retries.py",
+        old="                replica.tell(partial(reset_peer, node=node))\n",
+        new="                pass\n",
+        killed_by="test_cluster.py::test_messages_that_were_lost_are_sent_again",
+    ),
+    _rule(
+        "only so many groups campaign at once",
+        "elections.py",
+        old="        while self._due and len(self._campaigning) <",
+        new="        while self._due and 0 <",
+        killed_by="test_elections.py::test_only_so_many_campaign_at_once",
+    ),
+    _rule(
+        "who was not elected tries again",
+        "elections.py",
+        old="        self._retry_stalled(now)\n",
+        new="",
+        killed_by="test_elections.py::test_who_was_not_elected_tries_again",
+    ),
+    # State machines
+    _rule(
+        "a state machine hears only of what is committed",
+        "group_replica.py",
+        old="                apply_committed(self._applier, self.log, committed.offset)\n",
+        new="                apply_committed(self._applier, self.log, self.log.end_offset)\n",
+        killed_by="test_state_machines.py::test_nothing_is_applied_that_is_not_committed",
+    ),
+    _rule(
+        "a reset carries the state that it begins with",
+        "group_replica.py",
+        old="                message = with_snapshot(message, self._applier)\n",
+        new="                pass\n",
+        killed_by="test_state_machines.py::test_who_comes_late_gets_a_snapshot_and_what_follows",
+    ),
+    _rule(
+        "a state machine's log keeps what its own snapshot does not have",
+        "group_replica.py",
+        old="        if self._applier is None:\n            self._wanted_start",
+        new="        if True:\n            self._wanted_start",
+        killed_by="test_state_machines.py::test_a_replica_with_a_state_machine_keeps_its_own_log_start",
+    ),
+)

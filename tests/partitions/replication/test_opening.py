@@ -1,0 +1,101 @@
+"""What of a directory is a replica: after crashes, losses and damage."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.state_db import Condition
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
+
+
+def after(cluster: Cluster, rng: Random | None = None) -> Broker:
+    return cluster.start(1, *cluster.kill(1, rng))
+
+
+def three(*, flush_commit: bool = True) -> Cluster:
+    cluster = Cluster(3)
+    cluster.open([1, 2, 3], preference=[1, 2, 3], flush_commit=flush_commit)
+    cluster.run(1)
+    return cluster
+
+
+def test_a_new_partition_is_recorded_before_anything_is_said_of_it() -> None:
+    cluster = Cluster(1)
+    cluster.open([1])
+    assert KEY in cluster[1].state.partition_states()
+
+
+def test_a_replica_opens_as_it_was() -> None:
+    cluster = three()
+    cluster[1].append("a")
+    cluster.run(0.3)
+    before = cluster[1].replica()
+    back = after(cluster)
+    opened = back.open([1, 2, 3])
+    assert opened.group.shape.rows == before.group.shape.rows
+    assert opened.hard_state == before.hard_state
+    assert back.values() == ["a"]
+
+
+def test_batches_whose_epoch_never_reached_the_journal_are_given_up() -> None:
+    cluster = Cluster(1)
+    cluster.open([1, 2, 3])
+    log = cluster[1].replica().log
+    log.append(batch(0, epoch=0))
+    log.sync()
+    back = after(cluster)
+    opened = back.open([1, 2, 3])
+    assert opened.log_end == 0
+    assert opened.group.shape.end_offset == 0
+
+
+def test_a_log_that_lost_its_end_is_unclean() -> None:
+    cluster = three(flush_commit=False)
+    cluster[1].append("a")
+    cluster.run(0.3)
+    cluster.kill(2)
+    cluster.run(0.3)
+    cluster[1].replica().tell(lambda group: group.step_down())
+    cluster.run(2)  # another epoch starts behind "a"
+    assert cluster[1].replica().group.shape.rows[-1].start_offset == 1
+    files, state = cluster.kill(1)
+    broker = cluster.start(1, files, state)
+    path = broker.directory.partition_path(broker.directory.partitions()[0])
+    log = Log.open(files, path, LogSettings())
+    log.truncate(Offset(0))
+    opened = broker.open([1, 2, 3], flush_commit=False)
+    assert not opened.group.is_clean
+    assert [row.epoch for row in opened.group.shape.rows] == [0]
+    assert broker.state.partition_states()[KEY].condition is Condition.UNCLEAN
+
+
+def test_a_damaged_replica_does_not_vote() -> None:
+    cluster = Cluster(1)
+    cluster.open([1, 2, 3])
+    back = after(cluster)
+    stored = back.state.partition_states()[KEY]
+    back.state.save([replace(stored, condition=Condition.DAMAGED)])
+    opened = back.open([1, 2, 3])
+    assert not opened.group.may_vote
+    assert not opened.group.is_clean
+    assert opened.state_row(Offset(0)).condition is Condition.DAMAGED
+
+
+def test_a_log_that_cannot_be_served_says_why() -> None:
+    cluster = three()
+    cluster[1].append("a")
+    cluster.run(0.3)
+    cluster[1].checkpoint()
+    files, state = cluster.kill(1)
+    broker = cluster.start(1, files, state)
+    path = broker.directory.partition_path(broker.directory.partitions()[0])
+    file = files.open(f"{path}/{'0' * 20}.log")
+    file.truncate(10)
+    with pytest.raises(StorageError):
+        broker.open([1, 2, 3])

@@ -24,7 +24,10 @@ def test_figure_8_an_entry_of_an_older_epoch_is_not_committed_by_counting() -> N
     cluster.win(1, {1, 2, 3})
     leader = cluster[1].group
     assert leader.epoch == 2
-    cluster.take(AppendRequest, to=2)
+    for _ in range(3):
+        cluster.deliver(*cluster.take(AppendRequest, to=2))
+        cluster[2].persist()
+        cluster.deliver(*cluster.take(AppendResponse, source=2))
     for _ in range(3):  # where they part; X; and no further
         cluster.deliver(*cluster.take(AppendRequest, to=3))
         cluster[3].persist()
@@ -33,6 +36,7 @@ def test_figure_8_an_entry_of_an_older_epoch_is_not_committed_by_counting() -> N
         cluster.deliver(*cluster.take(AppendResponse))
     cluster.deliver(*cluster.take(AppendResponse))
     assert [n.log for n in cluster.nodes.values() if n.id in (1, 2, 3)] == [b"X"] * 3
+    assert [p.match.offset for p in leader.progress() if p.node in (2, 3)] == [1, 1]
     assert leader.high_watermark == 0
     cluster.crash(1)
     cluster.restart(5)

@@ -220,6 +220,16 @@ def test_a_candidate_follows_the_leader_of_its_own_epoch() -> None:
     assert cluster[3].group.leader == 1
 
 
+def test_a_candidate_that_hears_of_a_leader_follows_it() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster[3].do(lambda g: g.campaign())
+    cluster.take()
+    cluster.beat()
+    assert isinstance(cluster[3].group.role, Follower)
+    assert cluster[3].group.leader == 1
+
+
 @pytest.mark.parametrize("who_asks_first", [1, 2])
 def test_an_old_epoch_with_a_long_log_and_a_new_one_with_a_short_log_agree(
     who_asks_first: int,

@@ -145,6 +145,13 @@ def test_a_joint_configuration_needs_both_majorities_to_commit() -> None:
     assert True in cluster[1].servings[1:]
 
 
+def test_the_new_majority_alone_does_not_commit_a_joint_configuration() -> None:
+    cluster = _with_learners(6, [1, 2, 3])
+    _start_joint(cluster, (4, 5, 6), {1, 2, 3})
+    cluster.settle(only={1, 4, 5, 6})
+    assert cluster[1].servings == [True, False]
+
+
 def test_a_joint_configuration_needs_both_majorities_to_elect() -> None:
     cluster = _with_learners(6, [1, 2, 3])
     _start_joint(cluster, (4, 5, 6), {1, 2, 3})

@@ -44,6 +44,7 @@ def test_a_parent_that_is_behind_resets_nobody() -> None:
     _pull(cluster, 1)
     _pull(cluster, 3)
     assert cluster[4].log == b"abc"
+    assert cluster[4].group.failure is None
 
 
 def test_an_observer_below_its_parents_log_start_is_reset() -> None:
@@ -83,6 +84,21 @@ def test_an_answer_to_an_older_pull_is_not_taken() -> None:
     cluster.deliver(*late)
     cluster.deliver(*late)
     assert cluster[4].log == b"abc"
+
+
+def test_an_old_reset_is_not_taken() -> None:
+    cluster = _with_observer()
+    cluster.produce(1, b"abcdef")
+    cluster[1].disk.trim(Offset(4))
+    cluster[1].do(lambda g: g.trim(Offset(4)))
+    out = cluster[4].group.next_pull(NodeId(1))
+    cluster.deliver(Envelope(4, 1, out.message))
+    reset = cluster.take(PullResponse)
+    cluster.deliver(*reset)
+    _pull(cluster, 1)
+    cluster.deliver(*reset)
+    assert cluster[4].committed == b"ef"
+    assert cluster[4].group.failure is None
 
 
 def test_an_observer_serves_another_observer() -> None:

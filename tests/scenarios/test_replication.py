@@ -17,7 +17,7 @@ def _with_follower(limits: Limits) -> Cluster:
 
 
 def _next_of(cluster: Cluster, node: int) -> Position:
-    (progress,) = (p for p in cluster[1].group.progress() if p.node == node)
+    (progress,) = [p for p in cluster[1].group.progress() if p.node == node]
     return progress.next
 
 
@@ -101,6 +101,22 @@ def test_an_old_refusal_does_not_move_next_below_match() -> None:
     assert leader.progress() == before
 
 
+def test_a_late_refusal_of_what_is_matched_by_now_is_not_believed() -> None:
+    """A learner refused this very place when it had nothing; now the leader asks there again."""
+    cluster = Cluster(4, voters=[1, 2, 3])
+    cluster.elect(1)
+    cluster.produce(1, b"abcd")
+    cluster[1].do(lambda g: g.add_learner(NodeId(4)))
+    cluster.deliver(*cluster.take(AppendRequest, to=4))
+    cluster[4].persist()
+    refusal = cluster.take(AppendResponse, source=4)
+    cluster.deliver(*refusal)
+    cluster.settle()
+    cluster[1].do(lambda g: g.peer_reset(NodeId(4)))
+    cluster.deliver(*refusal)
+    assert _next_of(cluster, 4) == at(0, 4)
+
+
 def _run_until_quiet(cluster: Cluster) -> list[Envelope]:
     """Everything that was said."""
     said: list[Envelope] = []
@@ -143,6 +159,21 @@ def test_an_old_shorter_append_does_not_cut_what_follows() -> None:
     cluster.deliver(*short)
     assert cluster[2].log == b"abcd"
     assert cluster[2].disk.pending == []
+
+
+def test_an_old_epoch_start_does_not_cut_what_follows() -> None:
+    cluster = Cluster(3)
+    cluster.win(1, {1, 2})
+    old = cluster.take(AppendRequest, to=2)
+    cluster.deliver(*old)
+    cluster[2].persist()
+    cluster.deliver(*cluster.take(AppendResponse))
+    cluster[1].append(b"abcd")
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    cluster.deliver(*old)
+    assert cluster[2].log == b"abcd"
+    assert not cluster[2].failures
 
 
 def test_a_run_that_is_cut_otherwise_the_second_time_is_taken_from_where_it_is_new() -> None:
@@ -197,6 +228,7 @@ def test_a_zombie_leader_is_refused_and_told() -> None:
     cluster.partition({1}, {2, 3})
     cluster.elect(2, only={2, 3})
     cluster.heal()
+    cluster.messages.clear()
     cluster[1].append(b"zombie")
     cluster.settle()
     assert not cluster[1].group.is_leader

@@ -277,9 +277,9 @@ MUTATIONS = (
     ),
     _rule(
         "a log is checked from where the journal speaks of it",
-        "journal/redo.py",
-        old="                point = min(point, replay.changed_from)\n",
-        new="                pass\n",
+        "journal/replay.py",
+        old="            self.state = replace(self.state, recovery_point=offset)\n",
+        new="            pass\n",
         killed_by="journal/test_redo.py"
         "::test_a_truncation_whose_log_was_not_yet_cut_is_done_or_leaves_what_was_there",
     ),
@@ -387,6 +387,14 @@ MUTATIONS = (
         new="",
         killed_by="journal/test_redo.py"
         "::test_a_truncation_into_a_run_of_batches_keeps_those_before_it",
+    ),
+    _rule(
+        "what the journal left to the segments must be there",
+        "journal/replay.py",
+        old="            self.state = replace(self.state, recovery_point=end)\n",
+        new="            pass\n",
+        killed_by="journal/test_redo.py"
+        "::test_what_the_journal_left_to_the_segments_is_missed_if_it_is_not_there",
     ),
     _rule(
         "a vote never goes back",

@@ -13,6 +13,7 @@ Payloads, big-endian, `position` being an int32 epoch and an int64 offset:
 | `HARD_STATE`  | epoch int32, voted for int32 (-1: nobody) |
 | `LOG_START`   | offset int64 |
 | `FORGET`      | nothing: the partition was deleted |
+| `SYNCED`      | end offset int64: up to there the log's segments were synced before |
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class RecordKind(IntEnum):
     HARD_STATE = 5
     LOG_START = 6
     FORGET = 7
+    SYNCED = 8
 
 
 class JournalRecord(NamedTuple):
@@ -99,6 +101,11 @@ def forget(key: PartitionKey) -> JournalRecord:
     return JournalRecord(key, RecordKind.FORGET, b"")
 
 
+def synced(key: PartitionKey, end: Offset) -> JournalRecord:
+    """In place of batches that are large: to be written once a sync of the log has covered them."""
+    return JournalRecord(key, RecordKind.SYNCED, _OFFSET.pack(end))
+
+
 def decode_epoch_start(payload: BytesLike) -> EpochStart:
     start, end = _read_epoch_start(payload, 0)
     _check_end(payload, end)
@@ -129,6 +136,10 @@ def decode_hard_state(payload: BytesLike) -> HardState:
 def decode_log_start(payload: BytesLike) -> Offset:
     _check_end(payload, _OFFSET.size)
     return Offset(_OFFSET.unpack(payload)[0])
+
+
+def decode_synced(payload: BytesLike) -> Offset:
+    return decode_log_start(payload)
 
 
 def _encode_epoch_start(start: EpochStart) -> bytes:

@@ -126,13 +126,8 @@ class _Redoing:
 
     def redo_logs(self) -> None:
         for replay in self._kept():
-            if replay.is_broken:
-                continue
-            point = replay.state.recovery_point
-            if replay.changed_from is not None:
-                point = min(point, replay.changed_from)
-            replay.state = replace(replay.state, recovery_point=point)
-            if replay.pieces or replay.reset:
+            is_of_log = replay.pieces or replay.reset or replay.is_in_segments
+            if is_of_log and not replay.is_broken:
                 self._redo_log(replay)
 
     def _redo_log(self, replay: PartitionReplay) -> None:

@@ -19,6 +19,7 @@ from tidemark.partitions.storage.journal.records import (
     decode_hard_state,
     decode_log_start,
     decode_reset,
+    decode_synced,
     decode_truncate,
 )
 from tidemark.partitions.storage.state_db import Condition, PartitionState
@@ -46,8 +47,8 @@ class PartitionReplay:
         """Ascending, without overlaps; with gaps only where something is missing."""
         self.reset: Reset | None = None
         """The last one: what is on the disk may be a log of before it."""
-        self.changed_from: Offset | None = None
-        """Below, the records have not touched the log."""
+        self.is_in_segments = False
+        """The journal has relied on the segments."""
         self.is_forgotten = is_forgotten
         """Nothing came after its deletion."""
         self.is_broken = False
@@ -78,6 +79,8 @@ class PartitionReplay:
                 self._vote(decode_hard_state(record.payload))
             case RecordKind.LOG_START:
                 self._move_start(decode_log_start(record.payload))
+            case RecordKind.SYNCED:
+                self._rely_on_segments(decode_synced(record.payload))
             case RecordKind.FORGET:
                 raise AssertionError("who calls begins with `forgotten`")
             case _:
@@ -95,8 +98,15 @@ class PartitionReplay:
             if last.base < offset:
                 self.pieces.append(Piece(last.base, offset, last.place))
                 break
-        if self.changed_from is None or offset < self.changed_from:
-            self.changed_from = offset
+        if offset < self.state.recovery_point:
+            self.state = replace(self.state, recovery_point=offset)
+
+    def _rely_on_segments(self, end: Offset) -> None:
+        """All below `end` was synced in the segments when the record was written."""
+        self.is_in_segments = True
+        self.pieces = [piece for piece in self.pieces if piece.end > end]
+        if end > self.state.recovery_point:
+            self.state = replace(self.state, recovery_point=end)
 
     def _begin_epoch(self, start: EpochStart) -> None:
         # The stored rows may be of a later moment. Those that came after this one are among the
@@ -111,8 +121,13 @@ class PartitionReplay:
 
     def _reset(self, reset: Reset) -> None:
         self.pieces.clear()
-        self.reset, self.changed_from = reset, Offset(0)
-        self.state = replace(self.state, log_start=reset.start.offset, epochs=reset.table)
+        self.reset = reset
+        self.state = replace(
+            self.state,
+            log_start=reset.start.offset,
+            recovery_point=Offset(0),
+            epochs=reset.table,
+        )
 
     def _vote(self, state: HardState) -> None:
         # Never back: what is stored may be of a later moment.

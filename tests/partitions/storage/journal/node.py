@@ -105,7 +105,6 @@ class Node:
             key: Replica(stored, self._open(stored))
             for key, stored in state.partition_states().items()
         }
-        self.captured: list[PartitionState] = []
 
     def _open(self, stored: PartitionState) -> Log:
         return Log.open(
@@ -136,6 +135,13 @@ class Node:
         replica.log.append(data)
         if replica.is_journaled:
             self.staged.append(records.batches(key, data))
+
+    def append_large(self, key: PartitionKey, size: int) -> None:
+        """Synced in its segment, and not written to the journal."""
+        replica = self.replicas[key]
+        end = replica.log.append(batch(replica.log.end_offset, size=size, epoch=replica.epoch))
+        replica.log.sync()
+        self.staged.append(records.synced(key, end))
 
     def begin_epoch(self, key: PartitionKey, epoch: int) -> None:
         replica = self.replicas[key]
@@ -190,11 +196,13 @@ class Node:
     def checkpoint(self, steps: int = 4) -> None:
         """All of it, or the first few steps, as if the process had died then."""
         mark = self.journal.begin_checkpoint()
-        captures = [(r.log.begin_sync(), r.state(Offset(0))) for r in self.replicas.values()]
+        # A capture that was begun has to be synced.
+        captured = self.replicas.values() if steps >= 2 else ()
+        captures = [(r.log.begin_sync(), r.state(Offset(0))) for r in captured]
         if steps >= 1:
             self.sync()
         states = []
-        for capture, state in captures if steps >= 2 else ():
+        for capture, state in captures:
             point = capture.sync()
             states.append(replace(state, recovery_point=point))
         if steps >= 3:

@@ -81,15 +81,14 @@ def test_votes_and_epochs_that_were_synced_in_the_journal_are_in_state_db() -> N
     assert node.power_failed(Random(1)).replicas[OTHER].vote == HardState(Epoch(7), NodeId(3))
 
 
-def test_a_vote_never_goes_back() -> None:
-    """`state.db` may be of a later moment than the journal's start."""
+@pytest.mark.parametrize("stored", [HardState(Epoch(9), None), HardState(Epoch(5), NodeId(2))])
+def test_a_vote_never_goes_back(stored: HardState) -> None:
     node = new_node()
-    node.vote(KEY, 5, 2)
+    node.vote(KEY, 5, 3)
     node.sync()
-    node.vote(KEY, 9, 3)
-    node.checkpoint(steps=3)
-    node.state.set_meta("journal_start", "1")
-    assert node.killed().replicas[KEY].vote == HardState(Epoch(9), NodeId(3))
+    node.replicas[KEY].vote = stored
+    node.state.save([node.replicas[KEY].state(Offset(0))])
+    assert node.killed().replicas[KEY].vote == stored
 
 
 def test_a_tail_that_diverged_is_cut_and_written_over() -> None:
@@ -249,6 +248,41 @@ def test_records_of_a_partition_that_is_not_recorded_are_passed_over() -> None:
     node.state.forget_partitions([KEY])
     after = node.killed()
     assert (after.report.damage, KEY in after.replicas) == ((), False)
+
+
+# Batches that are synced in their segments
+
+
+def test_batches_that_the_journal_left_to_the_segments_are_there() -> None:
+    node = new_node()
+    for _ in range(4):
+        node.append(KEY, size=50)
+        node.append_large(KEY, 700)
+        node.append(KEY, size=50)
+        node.sync()
+        check(node)
+    node.truncate(KEY, position(1, 7))
+    node.begin_epoch(KEY, 4)
+    node.sync()
+    check(node)
+    node.append_large(KEY, 200)
+    node.append(KEY, size=50)
+    node.sync()
+    check(node)
+
+
+def test_what_the_journal_left_to_the_segments_is_missed_if_it_is_not_there() -> None:
+    node = new_node()
+    node.append(OTHER)
+    node.append_large(KEY, 700)
+    node.sync()
+    path = f"{DATA}/t7-0/{0:020d}.log"
+    size = node.files.open(path).size()
+    for length in (0, 300, size - 1):
+        files = node.files.after_kill()
+        files.open(path).truncate(length)
+        report = redo(files, DataDirectory.open(files, DATA), copy_of(node.state))
+        assert report.damaged == {KEY}
 
 
 # A checkpoint

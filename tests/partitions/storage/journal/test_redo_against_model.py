@@ -46,6 +46,11 @@ class PartitionsAgainstTheirPast(RuleBasedStateMachine):
         self.node.append(key, count, size=size)
         self.happened()
 
+    @rule(key=keys, size=st.integers(0, 1500))
+    def append_large(self, key: PartitionKey, size: int) -> None:
+        self.node.append_large(key, size)
+        self.happened()
+
     @rule(key=keys, more=st.integers(1, 3))
     def begin_epoch(self, key: PartitionKey, more: int) -> None:
         self.node.begin_epoch(key, self.node.replicas[key].epoch + more)

@@ -125,11 +125,6 @@ def _open(
         load_snapshot=producers.load,
         take_snapshot=producers.take,
     )
-    if not stored.epochs and log.end_offset > log.start_offset:
-        # The crash came when an epoch's first batches were in the page cache, and its start not
-        # yet in the journal. Nobody was told of them.
-        log.truncate(log.start_offset)
-        producers.rebuild(log)
     # What the log holds after its opening is on the disk, whatever it was before.
     after = replace(_after_loss(stored, log), is_journaled=spec.syncs_before_ack)
     shape = LogShape(

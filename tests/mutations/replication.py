@@ -52,11 +52,11 @@ MUTATIONS = (
         killed_by="test_cluster.py::test_what_was_acknowledged_survives_the_power_of_all",
     ),
     _rule(
-        "what the leader appends is in its journal",
+        "what a leader appends is in its journal",
         "group_log.py",
         old="stage_record(record)\n        if has_followers",
         new="stage([], lambda: None)\n        if has_followers",
-        killed_by="test_cluster.py::test_what_was_acknowledged_survives_the_power_of_all",
+        killed_by="test_cluster.py::test_what_a_single_voter_acknowledged_survives_its_power",
     ),
     _rule(
         "votes are in the journal",
@@ -92,7 +92,7 @@ MUTATIONS = (
         "group_replica.py",
         old="            self._store.truncate(end_offset)\n",
         new="            pass\n",
-        killed_by="test_node.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
+        killed_by="test_node.py::test_what_a_full_disk_took_in_part_is_taken_back_whole",
     ),
     _rule(
         "a core that begins anew finds only what is durable",
@@ -100,13 +100,6 @@ MUTATIONS = (
         old="        self._store.when_durable(self._begin_anew)\n",
         new="        self._begin_anew()\n",
         killed_by="test_node.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
-    ),
-    _rule(
-        "batches of an epoch whose start was lost are given up",
-        "opening.py",
-        old="    if not stored.epochs and log.end_offset > log.start_offset:\n",
-        new="    if False:\n",
-        killed_by="test_opening.py::test_batches_whose_epoch_never_reached_the_journal_are_given_up",
     ),
     _rule(
         "a log that lost its end with the page cache is unclean",
@@ -186,7 +179,7 @@ MUTATIONS = (
         "peer_table.py",
         old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit\n",
         new="            if peer.is_alive and peer.heard <= limit\n",
-        killed_by="test_node.py::test_whatever_links_are_cut_two_that_hear_each_other_go_on",
+        killed_by="test_peer_table.py::test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks",
     ),
     _rule(
         "what was confirmed before a connection was lost says nothing after",

@@ -116,6 +116,17 @@ def test_a_tail_that_nobody_else_has_is_cut() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_what_a_single_voter_acknowledged_survives_its_power(seed: int) -> None:
+    cluster = alone()
+    cluster[1].append("a", "b")
+    cluster.run(0.1)
+    assert cluster[1].replica().high_watermark == 2
+    back = cluster.start(1, *cluster.kill(1, Random(seed)))
+    back.open([1])
+    assert back.values() == ["a", "b"]
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_what_was_acknowledged_survives_the_power_of_all(seed: int) -> None:
     cluster = three()
     for value in "abc":
@@ -346,7 +357,8 @@ def test_with_flush_os_batches_are_in_no_journal_but_epochs_are() -> None:
     assert back.values() == ["a"]
 
 
-def test_a_change_to_flush_commit_syncs_what_was_not() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_a_change_to_flush_commit_syncs_what_was_not(seed: int) -> None:
     cluster = alone(flush_commit=False)
     broker = cluster[1]
     broker.append("a")
@@ -357,7 +369,7 @@ def test_a_change_to_flush_commit_syncs_what_was_not() -> None:
     broker.sync()
     cluster.run(0.1)
     assert broker.replica().high_watermark == 2
-    files, state = cluster.kill(1, Random(3))
+    files, state = cluster.kill(1, Random(seed))
     back = cluster.start(1, files, state)
     back.open([1])
     assert back.values() == ["a", "b"]

@@ -256,3 +256,18 @@ def test_after_a_full_disk_nothing_counts_that_was_not_synced_before() -> None:
     cluster.run(10)  # the leader tries less and less often
     assert cluster[3].replica().failure is None
     assert cluster[3].committed_values() == ["a", "b", "c"]
+
+
+def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:
+    cluster = three()
+    files = cluster[3].files
+    files.capacity_bytes = 1 << 40
+    files.capacity_bytes -= files.free_bytes() - 100_000
+    for letter in "ab":
+        cluster[2].append(letter * 80_000)
+    cluster.settle()
+    assert cluster[3].replica().failure is not None
+    assert cluster[3].replica().log_end == 0
+    files.capacity_bytes = None
+    cluster.run(5)
+    assert len(cluster[3].committed_values()) == 2

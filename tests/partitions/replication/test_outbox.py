@@ -29,9 +29,9 @@ def test_a_batch_says_nothing_of_what_was_staged_after_it_was_taken() -> None:
     outbox.stage([record(1)], then=lambda: done.append("first"))
     first = outbox.take()
     outbox.stage([record(2)], then=lambda: done.append("second"))
+    second = outbox.take()
     outbox.persisted(first.batch)
     assert done == ["first"]
-    second = outbox.take()
     assert second.batch > first.batch
     assert second.records == [record(2)]
 

@@ -23,6 +23,7 @@ LOCK_NAME: Final = "lock"
 STATE_DB_NAME: Final = "state.db"
 JOURNAL_NAME: Final = "journal"
 _DELETE_SUFFIX: Final = "-delete"
+_MARK: Final = rf"\.[0-9a-f]{{32}}{_DELETE_SUFFIX}"
 _TOPIC_KEPT: Final = 200
 _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)")
 
@@ -101,9 +102,19 @@ class DataDirectory:
         return renamed
 
     def _marked_path(self, partition: TopicPartition, unique: UUID) -> str:
+        return f"{self.path}/{self._kept_name(partition)}.{unique.hex}{_DELETE_SUFFIX}"
+
+    def _kept_name(self, partition: TopicPartition) -> str:
         # Cut, because a name may have 255 bytes and the longest topic's directory has nearly all.
-        name = f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
-        return f"{self.path}/{name}.{unique.hex}{_DELETE_SUFFIX}"
+        return f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
+
+    def is_marked_deleted(self, name: str) -> bool:
+        """Whether the directory of this name is not there because its partition was deleted."""
+        partition, there = partition_of(name), self._files.subdirectories(self.path)
+        if partition is None or name in there:
+            return False
+        marked = re.compile(re.escape(self._kept_name(partition)) + _MARK)
+        return any(marked.fullmatch(other) for other in there)
 
     def deleted(self) -> list[str]:
         """Directories that are to be removed."""

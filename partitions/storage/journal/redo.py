@@ -18,7 +18,7 @@ it is not known, and its owner may want to look at it.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, Lsn
 from tidemark.partitions.storage.journal.journal import JournalStart
@@ -76,6 +76,7 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
     if is_missing or journal.is_torn_apart:
         redoing.doubt_all()
     redoing.redo_logs()
+    redoing.remove_forgotten()
     # Not at the next page, but behind whatever is there: a block of a torn tail that is whole
     # must not be met again behind a block that comes to lie before it.
     goes_on = max(start, journal.next_lsn)
@@ -136,6 +137,10 @@ class _Redoing:
         try:
             redone = redo_log(self._files, f"{self._directory.path}/{name}", replay)
         except (StorageError, FileNotFoundError) as error:
+            if self._directory.is_marked_deleted(name):
+                # Its FORGET was not durable yet. Whoever deletes partitions comes across its row.
+                replay.state = replay.stored
+                return
             self.damage.append(f"{name} cannot be brought up to the journal: {error}")
             replay.is_broken = True
             return
@@ -155,9 +160,21 @@ class _Redoing:
                 if replay.reset and replay.reset.snapshot:
                     snapshot = GroupSnapshot(replay.reset.start, replay.reset.snapshot)
                     self._state.save_group_snapshot(replay.state.key, snapshot)
-            gone = [key for key, replay in self.replays.items() if replay.is_forgotten]
-            self._state.forget_partitions(gone)
+            self._state.forget_partitions(self._gone())
             self._state.save(self._states(), journal_start=goes_on)
+
+    def remove_forgotten(self) -> None:
+        """Finish deletions: a directory that nobody knows would keep its name from being used."""
+        gone = set(self._gone())
+        used = {stored.name for key, stored in self._stored.items() if key not in gone}
+        for key in sorted(gone):
+            name = self._stored[key].name
+            partition = partition_of(name)
+            if partition is not None and name not in used:
+                self._directory.mark_deleted([partition], key.topic_id)
+
+    def _gone(self) -> list[PartitionKey]:
+        return [key for key, replay in self.replays.items() if replay.is_forgotten]
 
     def damaged(self) -> frozenset[PartitionKey]:
         return frozenset(s.key for s in self._states() if s.condition is Condition.DAMAGED)

@@ -22,9 +22,15 @@ from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.journal import records
 from tidemark.partitions.storage.journal.redo import redo
-from tidemark.partitions.storage.state_db import Condition, GroupSnapshot, PartitionKey, StateDb
+from tidemark.partitions.storage.state_db import (
+    Condition,
+    GroupSnapshot,
+    PartitionKey,
+    PartitionState,
+    StateDb,
+)
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position, TopicPartition
 from tidemark.testing.memory_files import MemoryFiles
 
 
@@ -225,6 +231,42 @@ def test_a_partition_that_was_deleted_is_forgotten() -> None:
     for after in crashed_in_every_way(node):
         assert KEY not in after.replicas
         assert OTHER in after.replicas
+
+
+def test_a_deletion_that_a_crash_interrupted_is_finished() -> None:
+    """Its record was durable, and its directory had not been renamed yet."""
+    node = new_node()
+    node.append(KEY)
+    node.staged.append(records.forget(KEY))
+    node.sync()
+    for after in crashed_in_every_way(node):
+        assert not after.files.exists(f"{DATA}/t7-0")
+        assert [path.rpartition(".")[0] for path in after.directory.deleted()] == [f"{DATA}/t7-0"]
+
+
+def test_a_later_partition_of_the_same_name_is_not_taken_for_the_deleted_one() -> None:
+    node = new_node()
+    node.append(KEY)
+    node.staged.append(records.forget(KEY))
+    node.sync()
+    later = PartitionKey(UUID(int=123), 0)
+    node.state.save([PartitionState(key=later, name="t7-0")])
+    files = node.files.after_kill()
+    redo(files, DataDirectory.open(files, DATA), node.state)
+    assert files.exists(f"{DATA}/t7-0")
+    assert KEY not in node.state.partition_states()
+
+
+def test_a_partition_whose_directory_was_marked_deleted_is_not_damaged() -> None:
+    """The directory was renamed, and the record was not durable yet."""
+    node = new_node()
+    node.append(KEY)
+    node.sync()
+    node.directory.mark_deleted([TopicPartition("t7", 0)], UUID(int=7))
+    files = node.files.after_kill()
+    report = redo(files, DataDirectory.open(files, DATA), node.state)
+    assert (report.damage, report.damaged) == ((), frozenset())
+    assert node.state.partition_states()[KEY].condition is Condition.CLEAN
 
 
 def test_a_partition_that_comes_back_has_nothing_of_the_one_before() -> None:

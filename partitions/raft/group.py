@@ -113,6 +113,9 @@ class Group(Replica):
             return
         if isinstance(self.role, Leader | Observer):
             return
+        if isinstance(self.role, Candidate) and not self.is_hard_state_durable:
+            mark("campaign_not_begun_yet")  # its requests have not left: a new epoch gains nothing
+            return
         if is_migration:
             self.stand(Ballot.MIGRATION)
             return

@@ -289,6 +289,16 @@ def test_a_single_voter_stays_leader() -> None:
     assert cluster[1].group.is_serving
 
 
+def test_an_attempt_whose_requests_have_not_left_is_not_begun_anew() -> None:
+    """While the disk is slow, epochs would fly by and nobody be asked."""
+    cluster = Cluster(1)
+    for _ in range(5):
+        cluster[1].do(lambda g: g.campaign())
+    assert cluster[1].group.epoch == 0
+    cluster.settle()
+    assert cluster[1].group.is_serving
+
+
 def test_a_single_voter_leads_once_its_vote_is_durable() -> None:
     cluster = Cluster(1)
     cluster[1].do(lambda g: g.campaign())

@@ -333,7 +333,7 @@ MUTATIONS = (
         "journal/redo.py",
         old="        redoing.doubt_all()\n",
         new="        pass\n",
-        killed_by="journal/test_redo.py::test_a_journal_that_is_gone_makes_all_doubtful",
+        killed_by="journal/test_redo_damage.py::test_a_journal_that_is_gone_makes_all_doubtful",
     ),
     _rule(
         "a deleted partition's records are not a later one's",
@@ -356,7 +356,7 @@ MUTATIONS = (
         "journal/segments.py",
         old="    if offset != log.end_offset:\n",
         new="    if False:\n",
-        killed_by="journal/test_redo.py"
+        killed_by="journal/test_redo_damage.py"
         "::test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged",
     ),
     _rule(

@@ -258,3 +258,16 @@ def new_node() -> Node:
         node.begin_epoch(key, 1)
     node.sync()
     return node
+
+
+def position(epoch: int, offset: int) -> Position:
+    return Position(Epoch(epoch), Offset(offset))
+
+
+def crashed_in_every_way(node: Node) -> list[Node]:
+    """What comes after a kill, and after the power failed, in a number of ways."""
+    return [node.killed(), *(node.power_failed(Random(seed)) for seed in range(12))]
+
+
+def all_but_the_unjournaled(node: Node) -> dict[PartitionKey, Held]:
+    return {key: held for key, held in node.held().items() if key != UNJOURNALED}

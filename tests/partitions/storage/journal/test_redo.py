@@ -13,8 +13,11 @@ from tests.partitions.storage.journal.node import (
     VOTERS,
     Held,
     Node,
+    all_but_the_unjournaled,
     copy_of,
+    crashed_in_every_way,
     new_node,
+    position,
 )
 from tests.partitions.storage.journal.records import KEY, OTHER
 from tidemark.partitions.raft.entries import EpochStart
@@ -29,22 +32,8 @@ from tidemark.partitions.storage.state_db import (
     PartitionState,
     StateDb,
 )
-from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position, TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
 from tidemark.testing.memory_files import MemoryFiles
-
-
-def position(epoch: int, offset: int) -> Position:
-    return Position(Epoch(epoch), Offset(offset))
-
-
-def crashed_in_every_way(node: Node) -> list[Node]:
-    """What comes after a kill, and after the power failed, in a number of ways."""
-    return [node.killed(), *(node.power_failed(Random(seed)) for seed in range(12))]
-
-
-def all_but_the_unjournaled(node: Node) -> dict[PartitionKey, Held]:
-    return {key: held for key, held in node.held().items() if key != UNJOURNALED}
 
 
 def check(node: Node) -> None:
@@ -163,10 +152,6 @@ def test_epochs_that_were_truncated_do_not_come_back() -> None:
     node.sync()
     check(node)
     assert [row.epoch for row in node.power_failed(Random(0)).replicas[KEY].epochs] == [1, 2, 5]
-
-
-def table_up_to(epoch: int) -> tuple[EpochStart, ...]:
-    return (EpochStart(Epoch(epoch), Offset(40), ME, VOTERS),)
 
 
 @pytest.mark.parametrize("start", [100, 3])
@@ -433,240 +418,3 @@ def test_epochs_beyond_what_the_page_cache_left_are_dropped_and_the_replica_uncl
         assert after.last in (position(2, 4), position(3, 8))
         lengths.add(after.last.offset)
     assert lengths == {4, 8}
-
-
-# Redo that is interrupted
-
-
-class Interrupted(Exception):
-    pass
-
-
-class InterruptedFiles(MemoryFiles):
-    """A disk whose machine loses power before its n-th sync."""
-
-    def __init__(self, disk: MemoryFiles, syncs: int) -> None:
-        super().__init__()
-        self._root = disk._root
-        self.syncs_left = syncs
-
-    def sync_directory(self, path: str) -> None:
-        self.count_down()
-        super().sync_directory(path)
-
-    def before_sync(self, path: str, node: object) -> None:
-        self.count_down()
-
-    def count_down(self) -> None:
-        if self.syncs_left == 0:
-            raise Interrupted
-        self.syncs_left -= 1
-
-
-def test_a_redo_that_is_interrupted_anywhere_is_begun_again() -> None:
-    node = new_node()
-    for _ in range(12):
-        node.append(KEY, size=300)
-        node.append(OTHER, size=30)
-    node.checkpoint()
-    node.begin_epoch(KEY, 3)
-    node.append(KEY, size=30)
-    node.sync()
-    node.truncate(KEY, position(1, 7))
-    node.begin_epoch(KEY, 4)
-    for _ in range(8):
-        node.append(KEY, size=200)
-    node.reset(OTHER, position(9, 5), (EpochStart(Epoch(9), Offset(2), ME, VOTERS),))
-    node.append(OTHER, size=30)
-    node.sync()
-    expected = all_but_the_unjournaled(node)
-    interruptions = 0
-    for syncs in range(100):
-        files = InterruptedFiles(node.files.after_crash(Random(syncs)), syncs)
-        state = copy_of(node.state)
-        try:
-            redo(files, DataDirectory.open(files, DATA), state)
-        except Interrupted:
-            interruptions += 1
-        for seed in range(2):
-            after = Node(files.after_crash(Random(seed)), copy_of(state), "next")
-            assert all_but_the_unjournaled(after) == expected, (syncs, seed)
-    assert 5 < interruptions < 90
-
-
-def test_a_redo_whose_last_transaction_fails_is_begun_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    node = new_node()
-    node.append(KEY, size=30)
-    node.begin_epoch(KEY, 3)
-    node.sync()
-
-    def fail(*args: object, **kwargs: object) -> None:
-        raise StorageError("no")
-
-    for seed in range(10):
-        with monkeypatch.context() as patch:
-            patch.setattr(StateDb, "save", fail)
-            with pytest.raises(StorageError):
-                node.power_failed(Random(seed))
-        assert all_but_the_unjournaled(node.power_failed(Random(seed))) == (
-            all_but_the_unjournaled(node)
-        )
-
-
-def test_a_disk_that_is_full_stops_a_redo_and_changes_nothing() -> None:
-    node = new_node()
-    for _ in range(10):
-        node.append(KEY, size=500)
-    node.sync()
-    files = MemoryFiles()
-    for seed in range(50):
-        files = node.files.after_crash(Random(seed))
-        if f"{0:020d}.log" in files.sizes(f"{DATA}/t7-0"):
-            log = files.open(f"{DATA}/t7-0/{0:020d}.log")
-            if log.size() == 0:
-                break
-    full = files.after_kill()
-    directory = DataDirectory.open(full, DATA)
-    full.capacity_bytes = 0
-    with pytest.raises(OSError, match="No space"):
-        redo(full, directory, copy_of(node.state))
-    full.capacity_bytes = None
-    after = Node(full.after_kill(), node.state, "next")
-    assert all_but_the_unjournaled(after) == all_but_the_unjournaled(node)
-
-
-# Damage
-
-
-def test_a_partition_whose_directory_is_gone_is_damaged_and_no_other() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.append(OTHER)
-    node.sync()
-    for name in node.files.sizes(f"{DATA}/t7-0"):
-        node.files.remove(f"{DATA}/t7-0/{name}")
-    node.files.remove_directory(f"{DATA}/t7-0")
-    files = node.files.after_kill()
-    report = redo(files, DataDirectory.open(files, DATA), node.state)
-    assert report.damaged == {KEY}
-    states = node.state.partition_states()
-    assert states[KEY].condition is Condition.DAMAGED
-    assert states[OTHER].condition is Condition.CLEAN
-
-
-@pytest.mark.parametrize("recovery_point", [0, 5])
-def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged(
-    recovery_point: int,
-) -> None:
-    node = new_node()
-    for _ in range(5):
-        node.append(KEY, size=50)
-    node.append(OTHER)
-    node.sync()
-    node.checkpoint()
-    node.append(KEY, size=50)
-    node.append(OTHER)
-    node.sync()
-    log = node.files.open(f"{DATA}/t7-0/{0:020d}.log")
-    log.truncate(200)
-    node.state.set_recovery_points({KEY: Offset(recovery_point)})
-    files = node.files.after_kill()
-    report = redo(files, DataDirectory.open(files, DATA), node.state)
-    assert report.damaged == {KEY}
-    assert "t7-0 cannot be brought up to the journal" in report.damage[0]
-
-
-def test_a_segment_that_is_damaged_where_the_journal_has_it_is_repaired() -> None:
-    node = new_node()
-    for _ in range(5):
-        node.append(KEY, size=50)
-    node.sync()
-    expected = all_but_the_unjournaled(node)
-    path = f"{DATA}/t7-0/{0:020d}.log"
-    for byte in range(0, node.files.sizes(f"{DATA}/t7-0")[f"{0:020d}.log"], 17):
-        disk = node.files.after_kill()
-        log = disk.open(path)
-        log.pwrite(bytes([log.pread(1, byte)[0] ^ 4]), byte)
-        after = Node(disk, copy_of(node.state), "boot")
-        assert all_but_the_unjournaled(after) == expected
-        assert after.report.appended_bytes > 0
-
-
-def test_a_log_whose_records_were_damaged_is_left_as_it_is() -> None:
-    """The start of an epoch is lost, and batches of that epoch are in the log: not to be cut."""
-    node = new_node()
-    node.append(KEY, size=50)
-    node.sync()
-    node.checkpoint()
-    node.begin_epoch(KEY, 2)
-    node.write()
-    at = (node.journal.next_lsn - 2) * 4096
-    node.vote(KEY, 8, 3)
-    node.append(KEY, size=50)
-    node.sync()
-
-    def damage(files: MemoryFiles) -> None:
-        path = f"{DATA}/journal/0000.journal"
-        assert files.open(path).pread(4, at) == b"TMJ1"
-        files.open(path).pwrite(b"?", at + 80 + 2)
-
-    path = f"{DATA}/t7-0/{0:020d}.log"
-    files = node.files.after_kill()
-    damage(files)
-    before = files.open(path).pread(1000, 0)
-    report = redo(files, DataDirectory.open(files, DATA), node.state)
-    assert report.damaged == {KEY}
-    assert files.open(path).pread(1000, 0) == before
-    state = node.state.partition_states()[KEY]
-    assert (state.condition, state.hard_state.epoch) == (Condition.DAMAGED, 8)
-    assert f"{DATA}/journal/0000.journal.damaged" in [
-        f"{DATA}/journal/{name}" for name in files.sizes(f"{DATA}/journal")
-    ], "it is kept, for people to look at"
-
-
-def test_damage_is_told_once_and_remembered() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.append(OTHER)
-    node.sync()
-    node.checkpoint()
-    node.append(KEY)
-    node.sync()
-    files = node.files.after_kill()
-    at = (node.journal.next_lsn - 2) * 4096
-    files.open(f"{DATA}/journal/0000.journal").pwrite(b"?", at + 100)
-    first = Node(files, node.state)
-    assert first.report.damaged == {KEY}
-    again = first.power_failed(Random(1))
-    assert again.report.damage == ()
-    assert again.replicas[KEY].condition is Condition.DAMAGED
-    assert again.replicas[OTHER].condition is Condition.CLEAN
-
-
-def test_a_journal_that_is_gone_makes_all_doubtful() -> None:
-    node = new_node()
-    node.append(KEY)
-    node.checkpoint()
-    node.append(KEY)
-    node.sync()
-    for name in node.files.sizes(f"{DATA}/journal"):
-        node.files.remove(f"{DATA}/journal/{name}")
-    files = node.files.after_kill()
-    report = redo(files, DataDirectory.open(files, DATA), node.state)
-    assert report.damaged == {KEY, OTHER, UNJOURNALED}
-    assert report.damage == (f"{DATA}/journal has no journal, though there was one",)
-
-
-def test_two_hundred_partitions_are_redone() -> None:
-    node = new_node()
-    keys = [PartitionKey(UUID(int=8), number) for number in range(200)]
-    for key in keys:
-        node.create(key)
-        node.begin_epoch(key, 1)
-        node.append(key, size=100)
-    node.sync()
-    after = node.power_failed(Random(5))
-    assert all_but_the_unjournaled(after) == all_but_the_unjournaled(node)
-    assert after.report.partitions == 203

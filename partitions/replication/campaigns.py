@@ -32,7 +32,7 @@ class Campaigns:
 
     def seek(self, replica: GroupReplica, now: float) -> None:
         """The group has no leader, unless its replica knows better."""
-        if replica.leader is not None or replica.failure is not None or not replica.is_voter:
+        if replica.leader is not None or replica.failure is not None or not replica.group.is_voter:
             return
         if replica.group.config.members == (self._node_id,):
             # A candidate already waits for its own vote only, that is for the disk.

@@ -7,8 +7,10 @@ is `group_replica`'s.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.raft.ready import Ready
 from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.host import Host
@@ -19,9 +21,17 @@ from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.retention import Removal
-from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import Epoch, Offset, Position
+
+
+class Appended(NamedTuple):
+    """Where batches lie. They are committed once `Position(epoch, end_offset)` is."""
+
+    base_offset: Offset
+    end_offset: Offset
+    epoch: Epoch
 
 
 class GroupLog:
@@ -53,6 +63,26 @@ class GroupLog:
     @property
     def syncs_before_ack(self) -> bool:
         return self._syncs
+
+    def state_row(
+        self,
+        recovery_point: Offset,
+        *,
+        hard_state: HardState,
+        epochs: tuple[EpochStart, ...],
+        condition: Condition,
+    ) -> PartitionState:
+        """What a checkpoint records."""
+        return PartitionState(
+            key=self.key,
+            name=self.name,
+            log_start=self.log.start_offset,
+            recovery_point=recovery_point,
+            hard_state=hard_state,
+            epochs=epochs,
+            condition=condition,
+            is_journaled=self._syncs,
+        )
 
     def set_syncs_before_ack(self, syncs: bool) -> None:
         if syncs and not self._syncs:

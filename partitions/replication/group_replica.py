@@ -11,8 +11,9 @@ will be. Until then the group hears nothing; what it is told waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from tidemark.partitions.raft.entries import Entry, EpochStart
 from tidemark.partitions.raft.epochs import LogShape
@@ -21,7 +22,7 @@ from tidemark.partitions.raft.messages import HardState, Message
 from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.applier import Applier, apply_committed, with_snapshot
 from tidemark.partitions.replication.checking import RefusedMessage, checked
-from tidemark.partitions.replication.group_log import GroupLog
+from tidemark.partitions.replication.group_log import Appended, GroupLog
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.state_machines.producers import Duplicate, ProducerTable
@@ -32,16 +33,10 @@ from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, Stor
 from tidemark.protocol.records.header import BatchHeader, iter_headers, place
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
+__all__ = ["Appended", "GroupReplica"]
+
 _DEFERRED_MAX: Final = 256
 """Messages that wait for the journal; a peer sends again what is dropped."""
-
-
-class Appended(NamedTuple):
-    """Where batches lie. They are committed once `Position(epoch, end_offset)` is."""
-
-    base_offset: Offset
-    end_offset: Offset
-    epoch: Epoch
 
 
 class GroupReplica:
@@ -59,7 +54,6 @@ class GroupReplica:
         "_host",
         "_is_alone",
         "_store",
-        "_wanted_start",
         "committed",
         "durable_end",
         "failure",
@@ -67,6 +61,7 @@ class GroupReplica:
         "hard_state",
         "high_watermark",
         "is_eager",
+        "is_stuck",
         "key",
         "led_epoch",
         "log",
@@ -94,6 +89,7 @@ class GroupReplica:
         """All below is on the disk; with `flush=os`, in the page cache at least."""
         self.failure: str | None = None
         """Why this replica takes no part now."""
+        self.is_stuck = False  # its files could not be made what the journal says
         self.led_epoch: Epoch | None = None
         """The last one that this replica has led, since it was opened."""
         self.priority = 0
@@ -105,8 +101,6 @@ class GroupReplica:
         self._applier = applier
         # What was appended since the core has heard of it.
         self._appended_end: Offset | None = None
-        # What the leader has given up.
-        self._wanted_start = store.log.start_offset
         self._held: Ready | None = None
         self._deferred: list[tuple[NodeId, Message]] = []
         self.group = self._new_group(
@@ -115,7 +109,7 @@ class GroupReplica:
             may_vote=condition is not Condition.DAMAGED,
         )
         self.committed = self.group.committed
-        self._is_alone = self._votes_alone()
+        self._is_alone = self.group.config.members == (host.node_id,)
 
     def __repr__(self) -> str:
         return f"<GroupReplica {self._store.name} epoch {self.group.epoch}>"
@@ -161,12 +155,7 @@ class GroupReplica:
         return group.is_serving and group.is_accepting and self.failure is None
 
     @property
-    def is_voter(self) -> bool:
-        return self.group.is_voter
-
-    @property
-    def is_held(self) -> bool:
-        """Whether its files wait for the journal."""
+    def is_held(self) -> bool:  # its files wait for the journal
         return self._held is not None
 
     @property
@@ -179,31 +168,27 @@ class GroupReplica:
 
     @property
     def syncs_before_ack(self) -> bool:
-        """Whether batches must be synced before they count (`flush=commit`). May be changed."""
+        """Whether batches must be synced before they count (`flush=commit`).
+
+        It may be changed; to true raises `OSError` if the disk does not take what was in the page
+        cache only until now, and blocks for it: a caller with much there syncs it before.
+        """
         return self._store.syncs_before_ack
 
     @syncs_before_ack.setter
     def syncs_before_ack(self, syncs: bool) -> None:
-        """Raises `OSError` if the disk does not take what was in the page cache only until now;
-        blocks for it, so a caller with much there syncs it before."""
         self._tell_appended()
         self._store.set_syncs_before_ack(syncs)
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
-        """What a checkpoint records. Not while it `is_held`.
-
-        `recovery_point` is what a sync of the log has returned, or what was recorded last.
-        """
+        """What a checkpoint records; not while it `is_held`. `recovery_point` is what a sync of the
+        log has returned, or what was recorded last."""
         assert self._held is None
-        return PartitionState(
-            key=self.key,
-            name=self._store.name,
-            log_start=self.log.start_offset,
-            recovery_point=recovery_point,
+        return self._store.state_row(
+            recovery_point,
             hard_state=self.hard_state,
             epochs=self.group.shape.rows,
             condition=Condition.CLEAN if self.group.is_clean else self._condition,
-            is_journaled=self._store.syncs_before_ack,
         )
 
     # Appending
@@ -258,12 +243,11 @@ class GroupReplica:
             self.group.appended(end_offset, is_durable=not self._store.syncs_before_ack)
 
     def _not_serving(self) -> RequestError:
-        name = self._store.name
         if self.failure is not None:
-            return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"{name}: {self.failure}")
-        return RequestError(
-            ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not serve as {name}'s leader"
-        )
+            what = f"{self._store.name}: {self.failure}"
+            return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, what)
+        what = f"this broker does not lead {self._store.name}"
+        return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, what)
 
     # The log's start
 
@@ -281,19 +265,18 @@ class GroupReplica:
         self._log_start_moved()
         return removal
 
-    def hear_log_start(self, offset: Offset) -> None:
+    def follow_log_start(self, offset: Offset) -> None:
         """The leader has given up all below; so does this replica, once that is committed here.
 
         Not the log of a state machine: each replica keeps what its own snapshot does not have.
         """
-        if self._applier is None:
-            self._wanted_start = max(self._wanted_start, offset)
-            self._follow_log_start()
-
-    def _follow_log_start(self) -> None:
-        wanted = self._wanted_start
-        if self.log.start_offset < wanted <= self.high_watermark and self._held is None:
-            self._host.outbox.stage_removal(self.move_log_start(wanted))
+        if (
+            self.log.start_offset < offset <= self.high_watermark
+            and self._applier is None
+            and self._held is None
+            and self.failure is None
+        ):
+            self._host.outbox.stage_removal(self.move_log_start(offset))
 
     def _log_start_moved(self) -> None:
         start = self.log.start_offset
@@ -321,15 +304,22 @@ class GroupReplica:
         self._host.dirty[self] = None
 
     def tell(self, event: Callable[[Group], None]) -> None:
-        """Have the core take an event that is not a message; later, while it is held."""
+        """Have the core take an event that is not a message; later, while it is held.
+
+        Raises `RequestError` if the core refuses it at once.
+        """
         if self.failure is not None:
             return
         if self._held is not None:
-            self._store.when_durable(partial(self.tell, event))
+            self._store.when_durable(partial(self._tell_later, event))
             return
         self._tell_appended()
         event(self.group)
         self._host.dirty[self] = None
+
+    def _tell_later(self, event: Callable[[Group], None]) -> None:
+        with suppress(RequestError):  # nobody is there any more to be told
+            self.tell(event)
 
     # Doing what the core says
 
@@ -379,14 +369,18 @@ class GroupReplica:
         ready, self._held = self._held, None
         deferred, self._deferred = self._deferred, []
         assert ready is not None
+        if self.failure is None:
+            try:
+                self._cut(ready)
+                self._store.write(ready.entries)
+            except (OSError, StorageError, CorruptBatch) as error:
+                # Held for good: no checkpoint may say that the files are what they are not, so
+                # that the next start does it.
+                self.is_stuck = True
+                self.fail(f"cannot be cut: {error}")
+                return
         self._host.held -= 1
         if self.failure is not None:
-            return
-        try:
-            self._cut(ready)
-            self._store.write(ready.entries)
-        except (OSError, StorageError, CorruptBatch) as error:
-            self.fail(f"cannot be cut: {error}")
             return
         self._tell(ready)
         self._when_persisted(ready)()
@@ -416,15 +410,16 @@ class GroupReplica:
         self._host.dirty[self] = None
 
     def _send(self, outgoing: Sequence[Outgoing]) -> None:
-        for to, message in ((out.to, out.message) for out in outgoing):
+        for out in outgoing:
+            message = out.message
             if self._applier is not None:
                 message = with_snapshot(message, self._applier)
-            self._host.outbox.send(to, GroupMessage(self.key, message))
+            self._host.outbox.send(out.to, GroupMessage(self.key, message))
 
     def _tell(self, ready: Ready) -> None:
         host = self._host
         if ready.leadership is not None:
-            self._is_alone = self._votes_alone()
+            self._is_alone = self.group.config.members == (host.node_id,)
             if ready.leadership.leader == host.node_id:
                 self.led_epoch = ready.leadership.epoch
             else:
@@ -435,7 +430,6 @@ class GroupReplica:
                 self._commit(ready.committed)
             host.committed(self)
             host.outbox.committed(self.key)
-            self._follow_log_start()
         if ready.is_serving is not None:
             host.outbox.serving(self.key)
         if ready.failure is not None:
@@ -449,9 +443,6 @@ class GroupReplica:
                 apply_committed(self._applier, self.log, committed.offset)
             except (OSError, StorageError, CorruptBatch) as error:
                 self.fail(f"cannot be read: {error}")
-
-    def _votes_alone(self) -> bool:
-        return self.group.config.members == (self._host.node_id,)
 
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:
         """The core's way to its own log."""
@@ -476,6 +467,12 @@ class GroupReplica:
         self._host.outbox.failed(self.key)
         self._host.leadership(self, Leadership(self.group.epoch, None))
 
+    def close(self) -> None:
+        """The broker takes no part in the group any more. The log is its caller's."""
+        if self.is_stuck:
+            self._host.held -= 1
+        self.failure = self.failure or "it was closed"
+
     def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:
         """The disk is full, say. Go back to before the entries, of which nothing was promised and
         nothing is in the journal, and begin anew from there in a while."""
@@ -483,7 +480,9 @@ class GroupReplica:
         shape, first = self.group.shape, ready.entries[0]
         if self.group.has_ready:
             return  # There is more to be done on top of it: only a new start can tell.
-        epoch = shape.floor(Epoch(first.epoch - 1)).epoch if _starts(first) else first.epoch
+        epoch = first.epoch
+        if isinstance(first, EpochStart):
+            epoch = shape.floor(Epoch(epoch - 1)).epoch
         try:
             self._store.truncate(end_offset)
         except (OSError, StorageError):
@@ -501,7 +500,3 @@ class GroupReplica:
         """Take part again, as after a new start. For the node, which has seen it pause."""
         self.failure = None
         self._host.outbox.failed(self.key)
-
-
-def _starts(entry: Entry) -> bool:
-    return isinstance(entry, EpochStart)

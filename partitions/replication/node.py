@@ -125,6 +125,9 @@ class ReplicationNode:
     def remove(self, key: PartitionKey, *, is_deleted: bool) -> None:
         """Take part no more. `is_deleted`: and the journal is to forget it; its log is not
         touched again."""
+        if is_deleted:
+            self.known.remove(key)
+            self._parted.pop(key, None)
         replica = self._replicas.pop(key, None)
         if replica is None:
             return
@@ -135,13 +138,12 @@ class ReplicationNode:
             )
             self._heartbeats.add_news(key, self.peers.nodes)
         self._paused.pop(replica, None)
-        replica.failure = replica.failure or "it was closed"
+        replica.close()
         self.dirty.pop(replica, None)
         self._set_leader(key, None)
         self._campaigns.remove(key)
         self._pulls.remove(key)
         if is_deleted:
-            self.known.remove(key)
             self.outbox.stage_record(journal.forget(key))
 
     def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
@@ -278,6 +280,8 @@ class ReplicationNode:
         if replica.is_leader:
             self._heartbeats.add_news(replica.key, self._audience(replica))
             self._is_news_due |= replica.is_eager
+        else:
+            replica.follow_log_start(self.known.get(replica.key).log_start)
 
     def paused(self, replica: GroupReplica) -> None:
         self._paused[replica] = self._now + self.timing.retry_s
@@ -379,7 +383,7 @@ class ReplicationNode:
     def _apply_beat(self, replica: GroupReplica, source: NodeId, beat: GroupBeat) -> None:
         if beat.leads:
             self._hear_leader(replica, source, beat.epoch, beat.committed)
-            replica.hear_log_start(beat.log_start)
+            replica.follow_log_start(beat.log_start)
             if beat.committed.offset > replica.high_watermark:
                 self._pulls.hurry(beat.key)
         elif replica.leader == source and replica.epoch == beat.epoch:

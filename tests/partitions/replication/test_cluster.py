@@ -404,3 +404,35 @@ def test_a_leader_appends_nothing_before_its_epoch_is_committed() -> None:
     with pytest.raises(RequestError) as refusal:
         broker.append("a")
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.settle()
+    cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
+    cluster[2].append("lost")
+    cluster.settle()
+    cluster.run(1.5)
+    cluster.leader().append("b")
+    cluster.settle()
+    cluster[2].is_disk_slow = True
+    cluster.cut = set()
+    cluster.run(1)
+    broken = cluster[2]
+    assert broken.replica().is_held
+    for output in broken.unwritten:
+        broken.journal.write(output.records)
+    broken.journal.sync()
+    broken.files.failing_syncs = 1
+    broken.node.persisted(broken.unwritten[-1].batch)
+    assert broken.replica().failure is not None
+    assert not broken.node.can_checkpoint
+    files, state = cluster.kill(2)
+    back = cluster.start(2, files, state)
+    back.open([1, 2, 3])
+    assert back.values() == ["a"]
+    cluster.run(3)
+    assert back.committed_values() == ["a", "b"]
+    broken.node.remove(KEY, is_deleted=True)
+    assert broken.node.held == 0

@@ -142,6 +142,8 @@ class Follower:
 def is_table_of(request: ResetRequest) -> bool:
     """Whether a reset's epochs are epochs, and its start lies in the last one."""
     table, start = request.table, request.start
+    if start.epoch > request.epoch:
+        return False
     if not table:
         return True
     return all(

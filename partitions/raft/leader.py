@@ -72,7 +72,7 @@ class Leader:
             return
         match = response.match
         if match is not None:
-            if match.offset >= shape.start_offset and not shape.contains(match):
+            if not shape.contains(match) and match > shape.start:
                 mark("bad_match")
                 return
             if progress.succeeded(response.prev, match):

@@ -55,7 +55,7 @@ class Observer:
         """It acknowledges nothing."""
 
     def _reset(self, group: Group, reset: ResetRequest) -> None:
-        if not is_table_of(reset):
+        if reset.epoch > group.epoch or not is_table_of(reset):
             mark("bad_reset")
         elif not group.holds(reset.start):
             group.reset(reset)

@@ -161,7 +161,9 @@ class Replica:
         What is committed is in every later leader's log (§5.4.3), so whatever a leader has up to
         there is the same here, also where the table no longer goes back so far.
         """
-        return position <= self.committed or self.shape.contains(position)
+        committed = self.committed
+        is_committed = position <= committed and position.offset <= committed.offset
+        return is_committed or self.shape.contains(position)
 
     # What is to be written
 

@@ -54,6 +54,7 @@ class Node:
         self, cluster: Cluster, node_id: int, disk: Disk, *, is_clean: bool, may_vote: bool
     ) -> None:
         self.cluster, self.id, self.disk = cluster, node_id, disk
+        self.life = next(cluster.lives)
         self.dead: set[int] = set()  # whom it takes for dead
         self.waiting: list[tuple[int, list[Outgoing]]] = []  # what leaves when a token is durable
         self.leaderships: list[Leadership] = []
@@ -151,6 +152,7 @@ class Cluster:
         ids = [*range(1, size + 1)]
         config = Configuration(tuple(NodeId(node) for node in voters or ids))
         self.invariants = Invariants()
+        self.lives = count()
         self.messages: list[Envelope] = []
         self.cut: set[tuple[int, int]] = set()
         self.nodes: dict[int, Node] = {}

@@ -64,12 +64,12 @@ class Invariants:
 
     def _committed_is_forever(self, node: Node) -> None:
         group, image = node.group, node.disk.written
-        born, before = self._high_watermarks.get(node.id, (0, group.committed))
-        if born == id(node):
+        life, before = self._high_watermarks.get(node.id, (-1, group.committed))
+        if life == node.life:
             assert group.committed >= before, f"the high watermark of {node.id} went back"
             if group.committed == before:
                 return
-        self._high_watermarks[node.id] = (id(node), group.committed)
+        self._high_watermarks[node.id] = (node.life, group.committed)
         self._commits.setdefault(group.committed, group.epoch)
         start = image.start.offset
         for offset in range(start, group.high_watermark):

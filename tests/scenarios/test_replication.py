@@ -310,5 +310,6 @@ def test_an_answer_that_claims_what_was_never_sent_is_not_believed() -> None:
     cluster.elect(1)
     cluster[1].append(b"X")
     cluster[1].persist()
-    cluster.deliver(Envelope(2, 1, AppendResponse(Epoch(0), at(0, 0), at(0, 99))))
+    for claim in (at(0, 99), at(7, 0), at(0, 2)):
+        cluster.deliver(Envelope(2, 1, AppendResponse(Epoch(0), at(0, 0), claim)))
     assert cluster[1].group.high_watermark == 0

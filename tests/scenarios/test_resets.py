@@ -122,5 +122,6 @@ def test_a_reset_whose_epochs_make_no_log_is_not_believed() -> None:
         for epoch, start in [(0, 5), (0, 3)]
     )
     reset = ResetRequest(Epoch(0), at(0, 7), rows, b"", at(0, 7))
-    cluster.deliver(Envelope(1, 2, reset))
+    of_an_epoch_to_come = ResetRequest(Epoch(0), at(9, 7), (), b"", at(9, 7))
+    cluster.deliver(Envelope(1, 2, reset), Envelope(1, 2, of_an_epoch_to_come))
     assert cluster[2].group.shape.last == at(0, 0)

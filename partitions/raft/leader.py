@@ -120,10 +120,6 @@ class Leader:
             self._hand_over_when_ready(group)
         group.has_ready = True
 
-    @property
-    def nodes(self) -> tuple[NodeId, ...]:
-        return tuple(self._progress)
-
     def has_in_flight(self, group: Group) -> bool:
         return any(
             (progress.has_in_flight or progress.wants(group.shape.last))

@@ -151,13 +151,12 @@ class Progress:
         if not self._in_flight or self._in_flight[0][0] != prev or conflict >= prev:
             mark("stale_refusal")
             return
+        common = conflict if shape.contains(conflict) else shape.floor(conflict.epoch)
+        if common >= prev:
+            mark("refusal_that_leads_nowhere")
+            return
         if not response.is_clean:  # it has lost what it acknowledged, or has lost more
             self._begin_anew(shape.last)
-        common = conflict if shape.contains(conflict) else shape.floor(conflict.epoch)
-        if common > conflict:
-            # Both have the epoch, and it is longer here: but then it contains the conflict, unless
-            # the rows of that time were dropped with the log's start.
-            common = conflict
         if common < self.match:
             mark("refusal_below_match")
             common = self.match

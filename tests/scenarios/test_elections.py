@@ -116,6 +116,17 @@ def test_a_yes_to_the_pre_vote_is_no_vote() -> None:
     assert not cluster[1].group.is_leader
 
 
+def test_a_yes_to_an_older_pre_vote_is_not_counted() -> None:
+    cluster = Cluster(3)
+    cluster[1].do(lambda g: g.campaign())
+    cluster.deliver(*cluster.take(VoteRequest, to=2))
+    late = cluster.take(VoteResponse)
+    cluster[1].do(lambda g: g.heard_leader(NodeId(3), Epoch(4), at(4, 0)))
+    cluster[1].do(lambda g: g.campaign())
+    cluster.deliver(*late)
+    assert isinstance(cluster[1].group.role, PreCandidate)
+
+
 def test_a_longer_log_of_an_older_epoch_loses() -> None:
     cluster = Cluster(3)
     cluster.elect(1)

@@ -1,9 +1,15 @@
 """Scenarios of replicas that pull what is committed."""
 
 from tests.scenarios.cluster import Cluster, Envelope, at
+from tidemark.partitions.raft.entries import EpochStart, Run
 from tidemark.partitions.raft.group import Limits
-from tidemark.partitions.raft.messages import PullRequest, PullResponse
-from tidemark.protocol.types import NodeId, Offset
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    PullRequest,
+    PullResponse,
+    ResetRequest,
+)
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
 def _with_observer(limits: Limits | None = None) -> Cluster:
@@ -127,6 +133,46 @@ def test_an_observer_that_is_sent_entries_has_become_a_learner() -> None:
     cluster.settle()
     cluster.produce(1, b"d")
     assert cluster[4].committed == b"abcd"
+
+
+def test_what_a_parent_cannot_have_is_not_taken() -> None:
+    cluster = _with_observer()
+    cluster.produce(1, b"abc")
+    last = cluster[4].group.shape.last
+    torn = (Run(Epoch(0), Offset(1), Offset(2), b"b"),)
+    row = EpochStart(Epoch(7), Offset(0), NodeId(1), cluster[1].group.config)
+    to_come = ResetRequest(Epoch(0), at(7, 5), (row,), b"", at(7, 5))
+    for answer in (
+        PullResponse(Epoch(0), last, torn, at(0, 2)),
+        PullResponse(Epoch(0), last, (), at(7, 5), to_come),
+    ):
+        cluster.deliver(Envelope(1, 4, answer))
+    assert cluster[4].group.shape.last == last
+    assert cluster[4].group.shape.start_offset == 0
+
+
+def test_an_observer_whose_committed_log_is_refused_stops() -> None:
+    """All that it has was committed, and its parent lacks it: somebody has lost data."""
+    cluster = _with_observer()
+    cluster.produce(1, b"abc")
+    _pull(cluster, 1)
+    reset = ResetRequest(Epoch(0), at(-1, 0), (), b"", at(5, 9))
+    cluster.deliver(Envelope(1, 4, PullResponse(Epoch(5), at(0, 3), (), at(5, 9), reset)))
+    assert cluster[4].failures
+    assert cluster[4].log == b"abc"
+
+
+def test_what_is_not_written_yet_is_not_given() -> None:
+    """Between an event and the `Ready` that is taken, the log lacks what the core knows of."""
+    cluster = _with_observer()
+    group = cluster[2].group
+    entries = (Run(Epoch(0), Offset(0), Offset(3), b"abc"),)
+    group.receive(NodeId(1), AppendRequest(Epoch(0), at(0, 0), entries, at(0, 3)))
+    assert group.high_watermark == 3
+    group.receive(NodeId(4), PullRequest(at(0, 0), at(0, 0), 100))
+    cluster[2].drain()
+    (answer,) = cluster.take(PullResponse)
+    assert answer.message == PullResponse(Epoch(0), at(0, 0), (), at(0, 0))
 
 
 def test_a_pull_for_no_bytes_at_all_makes_progress() -> None:

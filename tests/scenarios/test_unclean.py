@@ -4,6 +4,7 @@ from tests.scenarios.cluster import Cluster
 from tidemark.partitions.raft.candidate import Candidate, PreCandidate
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
+from tidemark.protocol.types import NodeId
 
 
 def _with_loss_on_two() -> Cluster:
@@ -90,6 +91,31 @@ def test_an_acknowledgement_from_before_the_loss_is_not_counted_after_it() -> No
     cluster.take()
     cluster.deliver(*late)
     assert cluster[1].group.high_watermark == 0
+
+
+def test_a_replica_that_crashed_again_and_its_leader_come_to_agree() -> None:
+    """The leader counts it anew at every return; it must not take itself for clean before that."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"abc")
+    cluster.crash(3)
+    cluster.crash(2, lose=1)
+    node = cluster.restart(2, is_clean=False)
+    while not node.group.is_clean:
+        envelopes = cluster.take()
+        assert envelopes
+        cluster.deliver(*envelopes)
+        node.persist()
+    cluster.take()  # that it is clean, is not heard
+    cluster[1].append(b"d")
+    cluster[1].persist()
+    cluster.take()
+    cluster[1].do(lambda g: g.peer_reset(NodeId(2)))
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster.settle()
+    assert node.group.is_clean
+    cluster.produce(1, b"e")
+    assert cluster[1].committed == b"abcde"
 
 
 def test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean() -> None:

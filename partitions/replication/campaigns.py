@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from random import Random
 
+from tidemark.partitions.raft.candidate import Candidate
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -65,7 +66,8 @@ class Campaigns:
         for key in (*alone, *self._queue.take_due(now)):
             replica = replicas[key]
             if self._may_win(replica):
-                yield replica
+                if not _waits_for_its_disk(replica):
+                    yield replica
             else:
                 self._queue.remove(key)
                 self._parked[key] = None
@@ -87,3 +89,9 @@ class Campaigns:
                 break
             rank += is_young or self._peers.is_alive(node)
         return rank
+
+
+def _waits_for_its_disk(replica: GroupReplica) -> bool:
+    """Whether it is a candidate that has not asked anybody yet: its own vote is not durable."""
+    group = replica.group
+    return isinstance(group.role, Candidate) and not group.is_hard_state_durable

@@ -19,6 +19,7 @@ from tidemark.partitions.storage.state_db import PartitionKey
 
 _NEVER: Final = float("inf")
 _STALE_KEPT: Final = 64
+_DOUBLED_MAX: Final = 4
 
 
 class Priority(IntEnum):
@@ -37,6 +38,8 @@ class _Waiting:
     """How many living voters are to go first."""
     number: int
     """Tells this entry's place in the heap from an earlier one's."""
+    attempts: int = 0
+    """How often this broker has campaigned for it in vain."""
 
 
 class ElectionQueue:
@@ -63,7 +66,7 @@ class ElectionQueue:
     def add(self, key: PartitionKey, now: float, *, priority: Priority, rank: int) -> None:
         """The group has no leader. One that is here already keeps its turn."""
         if key not in self:
-            self._wait(key, now + rank * self._timing.election_rank_s, priority, rank)
+            self._wait(key, _Waiting(now, priority, rank, 0))
 
     def remove(self, key: PartitionKey) -> None:
         """The group has a leader, or is no concern of this broker any more."""
@@ -107,15 +110,28 @@ class ElectionQueue:
             stalled.append((key, waiting))
         for key, waiting in stalled:
             del self._campaigning[key]
-            self._wait(key, now, waiting.priority, waiting.rank)
+            waiting.due = now + self._pause_s(waiting.attempts)
+            waiting.attempts += 1
+            self._wait(key, waiting)
 
-    def _wait(self, key: PartitionKey, due: float, priority: Priority, rank: int) -> None:
+    def _pause_s(self, attempts: int) -> float:
+        """How much longer than a campaign to wait for the next one."""
+        timing = self._timing
+        wait_s = timing.campaign_timeout_s * (1 << min(attempts, _DOUBLED_MAX))
+        return max(0.0, min(wait_s, timing.campaign_wait_max_s) - timing.campaign_timeout_s)
+
+    def _wait(self, key: PartitionKey, waiting: _Waiting) -> None:
+        """Once it is due, and what chance and the voters before this one add to that has passed."""
+        timing = self._timing
         self._numbers += 1
-        due += self._rng.random() * self._timing.election_jitter_s
-        self._waiting[key] = _Waiting(due, priority, rank, self._numbers)
+        waiting.number = self._numbers
+        patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
+        apart_s = self._rng.random() * timing.election_jitter_s
+        waiting.due += patience * (apart_s + waiting.rank * timing.election_rank_s)
+        self._waiting[key] = waiting
         if len(self._heap) > 2 * len(self._waiting) + _STALE_KEPT:
             self._heap = [(each.due, each.number, key) for key, each in self._waiting.items()]
             heapify(self._heap)
             self._due.clear()
         else:
-            heappush(self._heap, (due, self._numbers, key))
+            heappush(self._heap, (waiting.due, waiting.number, key))

@@ -147,6 +147,13 @@ class GroupLog:
                 for _, header in iter_headers(data):
                     table.append(header, header.base_offset, heard_ms=now_ms)
 
+    def cut(self, ready: Ready) -> None:
+        """Reset or truncate, as it says."""
+        if ready.reset is not None:
+            self.reset(ready.reset.start.offset)
+        elif ready.truncate_to is not None:
+            self.truncate(ready.truncate_to.offset)
+
     def truncate(self, offset: Offset) -> None:
         """Give up all from `offset` on, and what it said of producers. The journal has it."""
         self._recent.clear()

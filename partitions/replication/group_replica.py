@@ -255,12 +255,14 @@ class GroupReplica:
         """Give up all below a committed offset. The removal is to be run once the output batch
         that says so is persisted."""
         assert offset <= self.high_watermark
+        self._tell_appended()
         removal = self._store.move_start(offset)
         self._log_start_moved()
         return removal
 
     def apply_retention(self, now_ms: int) -> Removal:
         """Remove the segments that the settings no longer keep; else as `move_log_start`."""
+        self._tell_appended()
         removal = self._store.apply_retention(now_ms, end_offset=self.high_watermark)
         self._log_start_moved()
         return removal
@@ -371,7 +373,9 @@ class GroupReplica:
         assert ready is not None
         if self.failure is None:
             try:
-                self._cut(ready)
+                self._store.cut(ready)
+                if ready.reset is not None and self._applier is not None:
+                    self._applier.restore(ready.reset.snapshot, ready.reset.start)
                 self._store.write(ready.entries)
             except (OSError, StorageError, CorruptBatch) as error:
                 # Held for good: no checkpoint may say that the files are what they are not, so
@@ -382,20 +386,11 @@ class GroupReplica:
         self._host.held -= 1
         if self.failure is not None:
             return
+        self.durable_end = min(self.durable_end, self.log.end_offset)
         self._tell(ready)
         self._when_persisted(ready)()
         for source, message in deferred:
             self.receive(source, message)
-
-    def _cut(self, ready: Ready) -> None:
-        if ready.reset is not None:
-            start = ready.reset.start
-            self._store.reset(start.offset)
-            if self._applier is not None:
-                self._applier.restore(ready.reset.snapshot, start)
-        elif ready.truncate_to is not None:
-            self._store.truncate(ready.truncate_to.offset)
-        self.durable_end = min(self.durable_end, self.log.end_offset)
 
     def _when_persisted(self, ready: Ready) -> Callable[[], None]:
         return partial(self._persisted, ready.token, ready.send_after, self.log.end_offset)

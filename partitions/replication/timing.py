@@ -23,7 +23,9 @@ class Timing:
     campaigns_at_once: int = 64
     """Groups with several voters that campaign at the same time."""
     campaign_timeout_s: float = 0.5
-    """After this long without a leader, a candidate tries again, with new jitter."""
+    """After this long without a leader, a candidate tries again, with new jitter; then it waits
+    twice as long each time: a busy disk takes its time for the votes."""
+    campaign_wait_max_s: float = 8.0
     retry_s: float = 1.0
     """Replication that makes no progress for so long is begun again, at first; then doubled."""
     retry_max_s: float = 8.0

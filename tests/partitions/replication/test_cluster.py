@@ -436,3 +436,11 @@ def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start() -> None:
     assert back.committed_values() == ["a", "b"]
     broken.node.remove(KEY, is_deleted=True)
     assert broken.node.held == 0
+
+
+def test_the_log_start_may_move_to_what_was_appended_in_the_same_turn() -> None:
+    cluster = alone(flush_commit=False)
+    cluster[1].append("a", "b")
+    cluster[1].replica().move_log_start(cluster[1].replica().high_watermark)
+    assert cluster[1].replica().log_start == 2
+    assert cluster[1].replica().group.shape.start_offset == 2

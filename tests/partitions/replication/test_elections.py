@@ -1,5 +1,6 @@
 """The queue of groups without a leader: ordered, jittered, paced."""
 
+from itertools import pairwise
 from random import Random
 from uuid import UUID
 
@@ -58,7 +59,20 @@ def test_who_was_not_elected_tries_again() -> None:
     assert elections.next_deadline() == 16.0
     assert elections.take_due(15.9) == []
     assert elections.take_due(16.0) == []  # new jitter first
-    assert elections.take_due(16.1) == [KEYS[0]]
+    assert elections.take_due(16.2) == [KEYS[0]]
+
+
+def test_who_is_not_elected_again_and_again_waits_longer_and_longer() -> None:
+    elections, now, waits = queue(), 11.0, list[float]()
+    add(elections, 0)
+    for _ in range(6):
+        while not elections.take_due(now):
+            now += 0.5
+        waits.append(now)
+    between = [after - before for before, after in pairwise(waits)]
+    assert between[0] < 6
+    assert between == sorted(between)
+    assert 8 <= between[-1] < 16
 
 
 def test_a_group_with_a_leader_does_not_campaign() -> None:

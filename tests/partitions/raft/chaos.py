@@ -26,6 +26,9 @@ class Chaos:
         self.is_lossy = is_lossy
         self.unclean: set[int] = set()
         self.written = 0
+        self._strikes = knobs.choice([0.0, 0.5, 0.9])
+        self._led: set[int] = set()
+        self._doomed: dict[int, int] = {}  # nodes, and in how many steps they crash
         self._actions = [
             (40, self.deliver),
             (20, self.persist),
@@ -47,6 +50,21 @@ class Chaos:
         actions = [action for _, action in self._actions]
         for action in self.random.choices(actions, weights, k=steps):
             action()
+            self.strike_new_leaders()
+
+    def strike_new_leaders(self) -> None:
+        """Crash them soon after their election: at any time is hardly ever just then (Figure 8)."""
+        for node in self.cluster.nodes.values():
+            if node.group.is_leader and node.group.epoch not in self._led:
+                self._led.add(node.group.epoch)
+                if self.random.random() < self._strikes:
+                    self._doomed[node.id] = self.random.choice([1, 5, 20, 60])
+        for doomed in [*self._doomed]:
+            self._doomed[doomed] -= 1
+            if not self._doomed[doomed]:
+                del self._doomed[doomed]
+                if doomed in self.cluster.nodes and len(self.cluster.nodes) > 1:
+                    self.cluster.crash(doomed, keep=self.random.randrange(3))
 
     def calm(self) -> None:
         """All come back, nothing more is lost: one leads, and all logs become the same."""

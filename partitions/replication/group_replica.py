@@ -61,7 +61,6 @@ class GroupReplica:
         "hard_state",
         "high_watermark",
         "is_eager",
-        "is_stuck",
         "key",
         "led_epoch",
         "log",
@@ -89,7 +88,6 @@ class GroupReplica:
         """All below is on the disk; with `flush=os`, in the page cache at least."""
         self.failure: str | None = None
         """Why this replica takes no part now."""
-        self.is_stuck = False  # its files could not be made what the journal says
         self.led_epoch: Epoch | None = None
         """The last one that this replica has led, since it was opened."""
         self.priority = 0
@@ -371,20 +369,16 @@ class GroupReplica:
         ready, self._held = self._held, None
         deferred, self._deferred = self._deferred, []
         assert ready is not None
-        if self.failure is None:
-            try:
-                self._store.cut(ready)
-                if ready.reset is not None and self._applier is not None:
-                    self._applier.restore(ready.reset.snapshot, ready.reset.start)
-                self._store.write(ready.entries)
-            except (OSError, StorageError, CorruptBatch) as error:
-                # Held for good: no checkpoint may say that the files are what they are not, so
-                # that the next start does it.
-                self.is_stuck = True
-                self.fail(f"cannot be cut: {error}")
-                return
         self._host.held -= 1
         if self.failure is not None:
+            return
+        try:
+            self._store.cut(ready)
+            if ready.reset is not None and self._applier is not None:
+                self._applier.restore(ready.reset.snapshot, ready.reset.start)
+            self._store.write(ready.entries)
+        except (OSError, StorageError, CorruptBatch) as error:
+            self.fail(f"cannot be cut: {error}")
             return
         self.durable_end = min(self.durable_end, self.log.end_offset)
         self._tell(ready)
@@ -458,14 +452,15 @@ class GroupReplica:
             return
         self.failure = what
         self._appended_end = None
+        # The core may be ahead of the files, by what is not done any more: a checkpoint of both
+        # must not pass one off as the other.
+        self.log.doubt(self.high_watermark)
         self._host.warn(f"{self._store.name} {what}")
         self._host.outbox.failed(self.key)
         self._host.leadership(self, Leadership(self.group.epoch, None))
 
     def close(self) -> None:
         """The broker takes no part in the group any more. The log is its caller's."""
-        if self.is_stuck:
-            self._host.held -= 1
         self.failure = self.failure or "it was closed"
 
     def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:
@@ -494,4 +489,5 @@ class GroupReplica:
     def resume(self) -> None:
         """Take part again, as after a new start. For the node, which has seen it pause."""
         self.failure = None
+        self.log.doubt(None)
         self._host.outbox.failed(self.key)

@@ -55,6 +55,7 @@ class Log:
     __slots__ = (
         "_active",
         "_begun_end",
+        "_doubted_from",
         "_home",
         "_index",
         "_is_ragged",
@@ -149,6 +150,7 @@ class Log:
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
         self._begun_end = self.end_offset
+        self._doubted_from: Offset | None = None
 
     def __repr__(self) -> str:
         return f"<Log {self._home.directory} {self.start_offset} to {self.end_offset}>"
@@ -286,12 +288,25 @@ class Log:
             files=tuple(files),
             sealed=tuple(self._unsynced),
             snapshots=tuple(self._snapshots),
-            end_offset=self.end_offset,
+            end_offset=self._certain_end,
         )
         self._unsynced = []
         self._snapshots = []
         self._begun_end = self.end_offset
         return capture
+
+    def doubt(self, from_offset: Offset | None) -> None:
+        """From there on the log may be another than its owner takes it for; `None`: it is not.
+
+        What is in doubt is synced, and never said to be: so it lies above the recovery point,
+        and the next opening checks it against the log's epochs.
+        """
+        self._doubted_from = from_offset
+
+    @property
+    def _certain_end(self) -> Offset:
+        doubted_from = self._doubted_from
+        return self.end_offset if doubted_from is None else min(self.end_offset, doubted_from)
 
     def sync(self) -> Offset:
         """Capture and sync on this thread; the end offset, which is durable now."""

@@ -122,6 +122,13 @@ MUTATIONS = (
         new="            pass\n",
         killed_by="test_cluster.py::test_a_change_to_flush_commit_syncs_what_was_not",
     ),
+    _rule(
+        "a checkpoint does not pass off what a failed replica has as what it should have",
+        "group_replica.py",
+        old="        self.log.doubt(self.high_watermark)\n",
+        new="",
+        killed_by="test_cluster.py::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
+    ),
     # Producers
     _rule(
         "followers follow the producers",

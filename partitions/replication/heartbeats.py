@@ -19,13 +19,14 @@ from tidemark.protocol.types import NodeId
 
 _NEVER: Final = float("-inf")
 _TIMES_MAX: Final = 64
+_COUNT_BITS: Final = 32
 
 
 @dataclass(slots=True)
 class _Link:
     """What goes to one peer, and what came from it."""
 
-    sent: int = 0
+    sent: int
     taken_in: int = 0
     """The newest of its heartbeats that was read."""
     is_hurried: bool = False
@@ -112,10 +113,12 @@ class Heartbeats:
         link.news = dict.fromkeys(link.news, link.sent + 1)
 
     def remove(self, node: NodeId) -> None:
-        self._links.pop(node, None)
+        # The count is kept: should it come back, it would take smaller numbers for late.
+        self._link(node).news.clear()
 
     def _link(self, node: NodeId) -> _Link:
         link = self._links.get(node)
         if link is None:
-            link = self._links[node] = _Link()
+            # What confirms a heartbeat of this broker's last process confirms none of this one's.
+            link = self._links[node] = _Link(self._incarnation << _COUNT_BITS)
         return link

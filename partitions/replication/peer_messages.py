@@ -46,7 +46,8 @@ class Heartbeat:
     incarnation: int
     """Of the sender: grows with every start of its process."""
     sequence: int
-    """Grows by one with each heartbeat to this receiver, from 1."""
+    """Grows by one with each heartbeat to this receiver, and over incarnations: what confirms
+    one of an earlier process is smaller than all of the next one's."""
     acknowledges: int
     """The receiver's newest heartbeat that was taken in; 0: none yet."""
     groups: tuple[GroupBeat, ...] = ()

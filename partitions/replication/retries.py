@@ -22,6 +22,7 @@ from tidemark.protocol.types import NodeId
 class _Watch:
     wait_s: float
     progress: dict[NodeId, int]
+    successor: NodeId | None
 
 
 class Retries:
@@ -37,7 +38,8 @@ class Retries:
     def watch(self, replica: GroupReplica, now: float) -> None:
         """Something of the group is in flight."""
         if replica not in self._watched:
-            watch = _Watch(self._timing.retry_s, progress_of(replica.group))
+            group = replica.group
+            watch = _Watch(self._timing.retry_s, progress_of(group), group.successor)
             self._watched[replica] = watch
             heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
 
@@ -61,6 +63,10 @@ class Retries:
             if watch.progress.get(node) == made and self._peers.is_alive(node):
                 is_stuck = True
                 replica.tell(partial(reset_peer, node=node))
+        successor = replica.group.successor
+        if successor is not None and successor == watch.successor:
+            replica.tell(Group.abort_hand_over)
+        watch.successor = successor
         replica.tell(Group.check_quorum)
         watch.progress = progress
         longer = min(2 * watch.wait_s, self._timing.retry_max_s)

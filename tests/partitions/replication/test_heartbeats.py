@@ -19,7 +19,9 @@ def beat_of(key: PartitionKey) -> GroupBeat:
 
 
 def answer(sequence: int, acknowledges: int) -> Heartbeat:
-    return Heartbeat(incarnation=1, sequence=sequence, acknowledges=acknowledges)
+    """`acknowledges` counts the heartbeats of the first incarnation, from 1."""
+    confirmed = acknowledges and (1 << 32) + acknowledges
+    return Heartbeat(incarnation=1, sequence=sequence, acknowledges=confirmed)
 
 
 def keys_in(heartbeat: Heartbeat) -> list[PartitionKey]:
@@ -40,7 +42,8 @@ def test_newer_news_of_the_same_group_are_not_confirmed_with_the_older() -> None
     beats.add_news(KEYS[0], [B])
     first = beats.make(B, 0.0)
     beats.add_news(KEYS[0], [B])
-    beats.take_in(B, answer(1, acknowledges=first.sequence))
+    assert first.sequence == (1 << 32) + 1
+    beats.take_in(B, answer(1, acknowledges=1))
     assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
 
 
@@ -135,3 +138,18 @@ def test_a_confirmation_tells_when_what_it_confirms_was_sent() -> None:
     assert beats.take_in(B, answer(3, acknowledges=2)) == 2.0
     beats.restarted(B)
     assert beats.take_in(B, answer(1, acknowledges=0)) == float("-inf")
+
+
+def test_what_was_confirmed_to_the_process_before_confirms_nothing() -> None:
+    beats = Heartbeats(2, beat_of)
+    beats.add_news(KEYS[0], [B])
+    beats.make(B, 0.0)
+    assert beats.take_in(B, answer(700, acknowledges=500)) == float("-inf")
+    assert keys_in(beats.make(B, 0.0)) == [KEYS[0]]
+
+
+def test_a_peer_that_left_and_came_back_does_not_take_new_heartbeats_for_late() -> None:
+    beats = Heartbeats(1, beat_of)
+    before = beats.make(B, 0.0).sequence
+    beats.remove(B)
+    assert beats.make(B, 0.0).sequence > before

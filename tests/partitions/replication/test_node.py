@@ -271,3 +271,12 @@ def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:
     files.capacity_bytes = None
     cluster.run(5)
     assert len(cluster[3].committed_values()) == 2
+
+
+def test_a_hand_over_that_does_not_end_is_given_up() -> None:
+    cluster = three()
+    cluster[3].replica().fail("cannot be read")
+    cluster[2].replica().tell(lambda group: group.hand_over(NodeId(3)))
+    assert not cluster[2].replica().is_accepting
+    cluster.run(5)
+    assert cluster[2].replica().is_accepting

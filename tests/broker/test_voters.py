@@ -45,7 +45,7 @@ class Brokers:
             is_eager=True,
             applier=machine,
         )
-        if not replica.is_voter:
+        if not replica.group.is_voter:
             broker.node.observe(CLUSTER_KEY, (NodeId(1),))
 
     def register(self, node_id: NodeId) -> None:

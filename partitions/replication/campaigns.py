@@ -6,10 +6,12 @@ here asks nobody and waits for nobody. The others go through the queue (`electio
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from random import Random
+from typing import Final
 
-from tidemark.partitions.raft.candidate import Candidate
+from tidemark.partitions.raft.candidate import Candidate, PreCandidate
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -17,6 +19,8 @@ from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+
+_ASKED_AGAIN_MAX: Final = 3
 
 
 class Campaigns:
@@ -30,6 +34,8 @@ class Campaigns:
         self._parked: dict[PartitionKey, None] = {}
         self._alone: dict[PartitionKey, None] = {}
         self._young_until: float | None = None
+        # Who has just begun to campaign: when to look whether it was answered, and how often yet.
+        self._unanswered: deque[tuple[float, GroupReplica, int]] = deque()
 
     def seek(self, replica: GroupReplica, now: float) -> None:
         """The group has no leader, unless its replica knows better."""
@@ -62,19 +68,37 @@ class Campaigns:
         """The groups to campaign for now."""
         if self._young_until is None:
             self._young_until = now + self._timing.failure_timeout_s
+        yield from self._take_unanswered(now, replicas)
         alone, self._alone = self._alone, {}
         for key in (*alone, *self._queue.take_due(now)):
             replica = replicas[key]
             if self._may_win(replica):
                 if not _waits_for_its_disk(replica):
                     yield replica
+                    again = (now + self._timing.ask_again_s, replica, _ASKED_AGAIN_MAX)
+                    self._unanswered.append(again)
             else:
                 self._queue.remove(key)
                 self._parked[key] = None
 
+    def _take_unanswered(
+        self, now: float, replicas: Mapping[PartitionKey, GroupReplica]
+    ) -> Iterator[GroupReplica]:
+        unanswered = self._unanswered
+        while unanswered and unanswered[0][0] <= now:
+            _, replica, times = unanswered.popleft()
+            is_here = replicas.get(replica.key) is replica
+            if is_here and isinstance(replica.group.role, PreCandidate):
+                yield replica
+                if times > 1:
+                    unanswered.append((now + self._timing.ask_again_s, replica, times - 1))
+
     def next_deadline(self) -> float:
         """When there may be one; it may be in the past."""
-        return 0.0 if self._alone else self._queue.next_deadline()
+        if self._alone:
+            return 0.0
+        unanswered = self._unanswered[0][0] if self._unanswered else float("inf")
+        return min(unanswered, self._queue.next_deadline())
 
     def _may_win(self, replica: GroupReplica) -> bool:
         return replica.group.config.agreed(self._peers.is_alive)

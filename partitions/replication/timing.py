@@ -26,6 +26,9 @@ class Timing:
     """After this long without a leader, a candidate tries again, with new jitter; then it waits
     twice as long each time: a busy disk takes its time for the votes."""
     campaign_wait_max_s: float = 8.0
+    ask_again_s: float = 0.08
+    """A candidate that nobody has promised a vote yet asks again, a few times: the others may not
+    have had the group when it asked. That takes no disk and no epoch."""
     retry_s: float = 1.0
     """Replication that makes no progress for so long is begun again, at first; then doubled."""
     retry_max_s: float = 8.0

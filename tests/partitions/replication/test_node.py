@@ -280,3 +280,17 @@ def test_a_hand_over_that_does_not_end_is_given_up() -> None:
     assert not cluster[2].replica().is_accepting
     cluster.run(5)
     assert cluster[2].replica().is_accepting
+
+
+def test_the_preferred_one_leads_though_the_others_open_the_group_later() -> None:
+    cluster = Cluster(3)
+    cluster.run(1)
+    cluster[2].open([1, 2, 3], preference=[2, 1, 3])
+    cluster.run(0.1)
+    for number in (1, 3):
+        cluster[number].open([1, 2, 3], preference=[2, 1, 3])
+    before = cluster.now
+    while not any(broker.replica().is_serving for broker in cluster.brokers.values()):
+        cluster.run(0.01)
+    assert cluster.leader() is cluster[2]
+    assert cluster.now - before < 0.2

@@ -21,6 +21,9 @@ class Plan:
 
     config: Configuration
     learners: tuple[NodeId, ...]
+    former: tuple[NodeId, ...] = ()
+    """Those who go out. They are told once it is committed, and not before: one that held it alone
+    would not campaign, having no vote in it, and would refuse its vote to all who lack it."""
 
 
 class PreCandidate:

@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 class Leader:
     """One replica in an epoch that it was elected in, from its `EpochStart` on."""
 
-    __slots__ = ("_before", "_progress", "_start", "_successor_told", "may_have_lost", "successor")
+    __slots__ = (
+        "_before",
+        "_former",
+        "_progress",
+        "_start",
+        "_successor_told",
+        "may_have_lost",
+        "successor",
+    )
 
     def __init__(self, *, may_have_lost: bool) -> None:
         self._progress: dict[NodeId, Progress] = {}
@@ -45,6 +53,7 @@ class Leader:
         group.write([row])
         # It is sent from here: when it first is, it has not been written yet.
         self._before, self._start = before, row
+        self._former = plan.former if plan else ()
         for node in (*config.members, *(plan.learners if plan else ())):
             if node != group.node_id:
                 self._progress[node] = Progress(before)
@@ -159,6 +168,8 @@ class Leader:
             was_serving = group.is_serving
             group.commit_to(held)
             if not was_serving:
+                for node in self._former:  # as learners, until they are removed
+                    self.add_learner(group, node)
                 self.advance_change(group)
 
     def _held(self, group: Group, side: tuple[NodeId, ...], count: int) -> Position:
@@ -245,8 +256,7 @@ class Leader:
     def _campaign_again(self, group: Group, config: Configuration) -> None:
         former = {*group.config.outgoing} - {*config.members}
         learners = {*self._progress} - {*group.config.members} - {*config.members}
-        # Those who go out are told that they are: as learners, until they are removed.
-        plan = Plan(config, tuple(sorted(former | learners)))
+        plan = Plan(config, tuple(sorted(learners)), tuple(sorted(former)))
         group.stand(Ballot.MIGRATION, plan)
 
     def _send_entries(

@@ -378,16 +378,24 @@ MUTATIONS = (
     _rule(
         "a new leader finishes the change",
         "leader.py",
-        old="            if not was_serving:\n                self.advance_change(group)\n",
-        new="",
+        old="add_learner(group, node)\n                self.advance_change(group)\n",
+        new="add_learner(group, node)\n",
         killed_by="test_membership.py::test_a_new_leader_finishes_the_change",
     ),
     _rule(
         "those who go out are told",
         "leader.py",
-        old="tuple(sorted(former | learners))",
-        new="tuple(sorted(learners))",
+        old="                    self.add_learner(group, node)\n",
+        new="                    pass\n",
         killed_by="test_membership.py::test_those_who_go_out_are_told",
+    ),
+    _rule(
+        "those who go out are told only of what is committed",
+        "leader.py",
+        old="(*config.members, *(plan.learners if plan else ()))",
+        new="(*config.members, *(plan.learners + plan.former if plan else ()))",
+        killed_by="test_membership.py::"
+        "test_one_that_goes_out_does_not_hold_up_those_who_do_not_know_yet",
     ),
     _rule(
         "who has no vote does not campaign",

@@ -71,6 +71,29 @@ def test_those_who_go_out_are_told() -> None:
     assert not cluster.messages
 
 
+def test_one_that_goes_out_does_not_hold_up_those_who_do_not_know_yet() -> None:
+    """The new configuration is at 2 alone, which has no vote in it, and 1 has lost it with power.
+
+    1 then needs the vote of 2, whose log would be the longer one. Found by a random schedule.
+    """
+    cluster = _with_learners(2, [1, 2])
+    cluster[1].do(lambda g: g.change_config(_ids(1)))
+    cluster.carry_votes(1, {2})
+    while cluster[1].group.config != _config((1,)):
+        cluster[1].persist()
+        cluster.deliver(*cluster.take(to=2))
+        cluster[2].persist()
+        cluster.deliver(*cluster.take(to=1))
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    cluster.crash(1)
+    cluster.restart(1)
+    assert cluster[1].group.config.is_joint
+    cluster.elect(1)
+    cluster.settle()
+    assert cluster[1].group.config == _config((1,))
+
+
 def test_a_change_waits_for_an_entry_of_the_own_epoch() -> None:
     """Ongaro's correction of 2015: else two majorities need not meet (one joins, one leaves)."""
     cluster = _with_learners(4, [1, 2, 3])

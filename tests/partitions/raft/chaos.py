@@ -41,6 +41,7 @@ class Chaos:
             (2, self.lose_leader),
             (3, self.reset_peer),
             (1, self.pause),
+            (knobs.choice([0, 1, 4]), self.change_leader_among_some),
             (knobs.choice([0, 2]), self.change),
             (knobs.choice([0, 1]), self.trim),
         ]
@@ -130,6 +131,21 @@ class Chaos:
     def campaign(self) -> None:
         is_migration = self.random.random() < 0.1
         self.cluster[self.any_node()].do(lambda g: g.campaign(is_migration=is_migration))
+
+    def change_leader_among_some(self) -> None:
+        """As if the others were cut off: some elect one of theirs, and get a few steps further."""
+        nodes = [*self.cluster.nodes]
+        some = self.random.sample(nodes, k=self.random.randint(1, len(nodes)))
+        for node in some:
+            self.cluster[node].do(lambda g: g.leader_lost())
+        self.cluster[some[0]].do(lambda g: g.campaign())
+        for _ in range(self.random.choice([4, 5, 6, 8])):
+            for node in some:
+                self.cluster[node].persist()
+            for envelope in [*self.cluster.messages]:
+                if envelope.source in some and envelope.to in some:
+                    self.cluster.messages.remove(envelope)
+                    self.cluster.deliver(envelope)
 
     def lose_or_double(self) -> None:
         messages = self.cluster.messages

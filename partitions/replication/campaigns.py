@@ -57,8 +57,9 @@ class Campaigns:
         self._parked.pop(key, None)
         self._alone.pop(key, None)
 
-    def take_parked(self) -> list[PartitionKey]:
+    def take_parked(self, now: float) -> list[PartitionKey]:
         """Another broker lives: these may have a majority now."""
+        self._queue.hurry(now)
         parked, self._parked = self._parked, {}
         return list(parked)
 

@@ -73,6 +73,13 @@ class ElectionQueue:
         self._waiting.pop(key, None)
         self._campaigning.pop(key, None)
 
+    def hurry(self, now: float) -> None:
+        """Another voter lives: what was in vain may not be any more."""
+        for key, waiting in list(self._waiting.items()):
+            if waiting.attempts:
+                waiting.attempts, waiting.due = 0, now
+                self._wait(key, waiting)
+
     def take_due(self, now: float) -> list[PartitionKey]:
         """The groups to campaign for now; each comes again unless it is removed before."""
         self._retry_stalled(now)
@@ -115,10 +122,14 @@ class ElectionQueue:
             self._wait(key, waiting)
 
     def _pause_s(self, attempts: int) -> float:
-        """How much longer than a campaign to wait for the next one."""
+        """How much longer than a campaign to wait for the next one.
+
+        All of it is chance: candidates that have met once would meet again.
+        """
         timing = self._timing
-        wait_s = timing.campaign_timeout_s * (1 << min(attempts, _DOUBLED_MAX))
-        return max(0.0, min(wait_s, timing.campaign_wait_max_s) - timing.campaign_timeout_s)
+        wait_s = timing.campaign_timeout_s * (2 << min(attempts, _DOUBLED_MAX))
+        wait_s = min(wait_s, timing.campaign_wait_max_s) - timing.campaign_timeout_s
+        return max(0.0, wait_s) * self._rng.random()
 
     def _wait(self, key: PartitionKey, waiting: _Waiting) -> None:
         """Once it is due, and what chance and the voters before this one add to that has passed."""

@@ -349,7 +349,7 @@ class ReplicationNode:
         for replica in self._led_with(node):
             replica.tell(partial(reset_peer, node=node))
             replica.tell(Group.check_quorum)
-        for key in self._campaigns.take_parked():
+        for key in self._campaigns.take_parked(self._now):
             self._campaigns.seek(self._replicas[key], self._now)
 
     def _lost(self, node: NodeId) -> None:

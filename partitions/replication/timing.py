@@ -23,8 +23,8 @@ class Timing:
     campaigns_at_once: int = 64
     """Groups with several voters that campaign at the same time."""
     campaign_timeout_s: float = 0.5
-    """After this long without a leader, a candidate tries again, with new jitter; then it waits
-    twice as long each time: a busy disk takes its time for the votes."""
+    """After this long without a leader, a candidate tries again, after a pause that is up to as
+    long, and may be twice as long each time: a busy disk takes its time for the votes."""
     campaign_wait_max_s: float = 8.0
     ask_again_s: float = 0.08
     """A candidate that nobody has promised a vote yet asks again, a few times: the others may not

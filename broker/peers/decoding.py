@@ -132,6 +132,7 @@ def _append_request(data: AppendRequestData) -> AppendRequest:
         prev,
         _entries(data.entries, prev),
         _position(data.committed_epoch, data.committed_offset),
+        _position_or_none(data.clean_at_epoch, data.clean_at_offset),
     )
 
 

@@ -98,6 +98,7 @@ def _hand_over(group: GroupMessage, message: HandOver) -> HandOverData:
 
 
 def _append_request(group: GroupMessage, message: AppendRequest) -> AppendRequestData:
+    clean_at = _NOWHERE if message.clean_at is None else message.clean_at
     return AppendRequestData(
         topic_id=group.key.topic_id,
         partition=group.key.partition,
@@ -106,6 +107,8 @@ def _append_request(group: GroupMessage, message: AppendRequest) -> AppendReques
         prev_offset=message.prev.offset,
         committed_epoch=message.committed.epoch,
         committed_offset=message.committed.offset,
+        clean_at_epoch=clean_at.epoch,
+        clean_at_offset=clean_at.offset,
         entries=[_entry(entry) for entry in message.entries],
     )
 

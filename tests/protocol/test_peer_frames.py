@@ -45,6 +45,8 @@ def append(*records: object) -> AppendRequests:
         prev_offset=0,
         committed_epoch=0,
         committed_offset=0,
+        clean_at_epoch=-1,
+        clean_at_offset=-1,
         entries=entries,
     )
     return AppendRequests(requests=[data])

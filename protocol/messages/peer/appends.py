@@ -29,6 +29,10 @@ class AppendRequestData(Struct):
     prev_offset: int = wire(INT64, "Where the entry before these ends.")
     committed_epoch: int = wire(INT32, "The epoch of the leader's last committed entry.")
     committed_offset: int = wire(INT64, "Where that entry ends.")
+    clean_at_epoch: int = wire(
+        INT32, "To a follower that is not clean: it is, once it holds this position."
+    )
+    clean_at_offset: int = wire(INT64, "Where the entry of that position ends; else -1.")
     entries: Sequence[EntryData] = wire(
         array(EntryData), "The entries that follow; none at all only asks."
     )

@@ -55,7 +55,8 @@ def entries_after(draw: st.DrawFn, prev: Position) -> tuple[Entry, ...]:
 @st.composite
 def append_requests(draw: st.DrawFn) -> AppendRequest:
     prev = draw(positions)
-    return AppendRequest(draw(epochs), prev, draw(entries_after(prev)), draw(positions))
+    committed, clean_at = draw(positions), draw(st.none() | positions)
+    return AppendRequest(draw(epochs), prev, draw(entries_after(prev)), committed, clean_at)
 
 
 @st.composite

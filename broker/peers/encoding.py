@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
-from tidemark.broker.network.send_queue import Part
+from tidemark.broker.network.send_queue import FileSlice, Part
 from tidemark.broker.peers.to_wire import KINDS, Kind, heartbeat_to_wire
 from tidemark.partitions.raft.entries import Entry, Run
 from tidemark.partitions.raft.messages import (
@@ -31,6 +31,14 @@ FRAME_BYTES: Final = 1024 * 1024
 _MESSAGE_BYTES: Final = 64
 
 
+class SharedSlice(FileSlice, Protocol):
+    """A slice that others may be sending, too."""
+
+    def share(self) -> FileSlice:
+        """The same range, to be released by itself."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A frame with its length, ready to be sent."""
@@ -48,8 +56,12 @@ class Frame:
 
     @classmethod
     def made_of(cls, encoded: Sequence[bytes | SizedRecords], *, is_urgent: bool) -> Frame:
-        # The records that a broker sends and has not in memory are slices of log files.
-        parts = cast("Sequence[Part]", encoded)
+        # The records that a broker sends and has not in memory are slices of log files. What goes
+        # to several brokers is read once, so each of them has to hold the file by itself.
+        parts = [
+            part if isinstance(part, bytes) else cast("SharedSlice", part).share()
+            for part in encoded
+        ]
         size = memory = 0
         for part in parts:
             size += len(part)
@@ -80,15 +92,6 @@ def encode(messages: Iterable[PeerMessage], version: int) -> list[Frame]:
         if of_kind is not None:
             frames += _frames(kind, of_kind, version)
     return frames
-
-
-def release(messages: Iterable[PeerMessage]) -> None:
-    """For messages that are not sent: let go of the log files that their slices hold."""
-    for message in messages:
-        if isinstance(message, GroupMessage):
-            for entry in _entries_of(message.message):
-                if isinstance(entry, Run) and hasattr(entry.records, "release"):
-                    entry.records.release()
 
 
 def _frames(kind: Kind, messages: Sequence[GroupMessage], version: int) -> Iterator[Frame]:

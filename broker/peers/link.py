@@ -18,7 +18,6 @@ from typing import Final, Protocol
 import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
-from tidemark.broker.peers import encoding
 from tidemark.broker.peers.dialing import Backoff, connect
 from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import (
@@ -131,9 +130,7 @@ class Link:
 
     def send(self, messages: Iterable[PeerMessage]) -> None:
         """They are lost if the broker is not up."""
-        if self.up is None or self.is_cut or self._outgoing is None:
-            encoding.release(messages)
-        else:
+        if self.up is not None and not self.is_cut and self._outgoing is not None:
             self._outgoing.send(messages)
 
     def aim(self, target: Peer) -> None:

@@ -22,7 +22,6 @@ from tidemark.broker.metrics.peer_counts import PeerEnd, PeerMetrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
-from tidemark.broker.peers import encoding
 from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
 from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import Peer, answer, judge
@@ -103,14 +102,9 @@ class PeerNetwork:
                     self._tasks.start_soon(_keep_connected, self._links[node], scope)
 
     def send(self, node: NodeId, messages: Iterable[PeerMessage]) -> None:
-        """Say something to a broker once the turn is over. It is lost if that broker is not up.
-
-        Slices of log files are let go of when they are sent, or lost.
-        """
+        """Say something to a broker once the turn is over. It is lost if that broker is not up."""
         link = self._links.get(node)
-        if link is None:
-            encoding.release(messages)
-        else:
+        if link is not None:
             link.send(messages)
 
     def unsent_bytes(self, node: NodeId) -> int:

@@ -35,6 +35,10 @@ class LogSlice:
         assert self._file is not None
         return self._file.pread(self._length, self.position)
 
+    def share(self) -> "LogSlice":
+        """The same bytes for somebody else, who releases them by himself."""
+        return LogSlice(self._file, self.position, self._length, self.end_offset)
+
     def release(self) -> None:
         """Let go of the file. Doing it twice is allowed."""
         self._file = None

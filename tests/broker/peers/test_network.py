@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import struct
 from collections.abc import Callable
@@ -93,7 +94,21 @@ async def test_slices_of_files_arrive_as_the_bytes_they_are(tmp_path: Path) -> N
         await two.wait_messages(len(slices))
         for number, message in enumerate(two.messages):
             assert records_of(message) == content[number * 100_000 :][:300_000]
-        assert all(each._file is None for each in slices)
+
+
+async def test_what_was_read_once_is_sent_to_every_broker(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(bytes(200_000))
+    piece = LogSlice(OsFiles().open(str(tmp_path / "log")), 0, 200_000, Offset(1))
+    async with open_pair() as (one, two), open_one(3) as three:
+        introduce(one, two, three)
+        await one.wait_up(two, three)
+        await three.wait_up(one)
+        await two.wait_up(one)
+        one.send(two, append(piece))
+        one.send(three, append(piece))
+        for other in (two, three):
+            await other.wait_messages(1)
+            assert records_of(other.messages[0]) == bytes(200_000)
 
 
 async def test_a_batch_larger_than_a_frame_arrives_whole() -> None:
@@ -116,14 +131,9 @@ async def test_a_heartbeat_overtakes_batches_that_were_handed_over_before_it() -
         assert two.messages.index(heartbeat()) == 0
 
 
-async def test_messages_to_a_broker_that_is_not_up_are_lost_and_their_slices_let_go(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "log").write_bytes(b"records")
-    piece = LogSlice(OsFiles().open(str(tmp_path / "log")), 0, 7, Offset(1))
+async def test_messages_to_a_broker_that_is_not_up_are_lost() -> None:
     async with open_one(1) as one:
-        one.network.send(NodeId(2), [append(piece), heartbeat()])
-    assert piece._file is None
+        one.network.send(NodeId(2), [heartbeat()])
 
 
 async def test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back() -> None:
@@ -291,10 +301,15 @@ async def test_slices_are_let_go_of_when_their_connection_ends(tmp_path: Path) -
             LogSlice(files.open(str(tmp_path / "log")), 0, 1_000_000, Offset(1)) for _ in range(50)
         ]
         one.send(two, *(append(each, partition=n) for n, each in enumerate(slices)))
-        assert not all(each._file is None for each in slices)
+        held = open_descriptors()
         two.network.heal(one.node)
         await one.wait_told("down", 2)
-        assert all(each._file is None for each in slices)
+        del slices
+        assert open_descriptors() < held - 40
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 async def test_without_descriptors_others_are_accepted_later(

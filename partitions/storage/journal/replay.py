@@ -142,8 +142,16 @@ class PartitionReplay:
 
 
 def forgotten(stored: PartitionState) -> PartitionReplay:
-    """A partition that was deleted. What follows, if anything does, is of a new replica."""
-    fresh = PartitionState(key=stored.key, name=stored.name, is_journaled=stored.is_journaled)
+    """A partition that was deleted. What follows, if anything does, is of a new replica.
+
+    The row is that one's then, and so is its condition, of which the journal says nothing.
+    """
+    fresh = PartitionState(
+        key=stored.key,
+        name=stored.name,
+        condition=stored.condition,
+        is_journaled=stored.is_journaled,
+    )
     return PartitionReplay(fresh, is_forgotten=True)
 
 

@@ -268,6 +268,19 @@ def test_a_partition_that_comes_back_has_nothing_of_the_one_before() -> None:
     assert node.killed().replicas[KEY].epochs[0].epoch == 2
 
 
+def test_a_partition_that_came_back_is_unclean_after_a_loss_of_power() -> None:
+    node = new_node()
+    node.append(UNJOURNALED)
+    node.sync()
+    node.delete(UNJOURNALED)
+    node.create(UNJOURNALED, is_journaled=False)
+    node.begin_epoch(UNJOURNALED, 3)
+    node.append(UNJOURNALED)
+    node.sync()
+    after = node.power_failed(Random(1))
+    assert after.replicas[UNJOURNALED].condition is Condition.UNCLEAN
+
+
 def test_records_of_a_partition_that_is_not_recorded_are_passed_over() -> None:
     node = new_node()
     node.append(KEY)

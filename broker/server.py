@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from random import SystemRandom
+from typing import Final
 
 import trio
 
@@ -20,7 +22,9 @@ from tidemark.broker.background import open_background
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
+from tidemark.broker.handlers.passing_on import forwarded_to
 from tidemark.broker.http import Readiness, bind_http, serve_http
+from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
@@ -32,15 +36,22 @@ from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock, Node, SystemClock
 from tidemark.broker.node_figures import NodeFigures
-from tidemark.broker.replicas.disk import open_disk_writer
-from tidemark.broker.replicas.recovery_points import RecoveryPoints
+from tidemark.broker.peers import (
+    BoundPeerListener,
+    PeerNetwork,
+    bind_peers,
+    open_peer_network,
+)
+from tidemark.broker.peers.calls import PeerHandler
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.broker.replicas.services import open_services
 from tidemark.partitions.storage.files import Files, OsFiles
-from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.messages.peer.forward import ForwardRequest
+from tidemark.protocol.schema import Message
+
+FRAME_ROOM_BYTES: Final = 1 << 20
+"""What may be around the largest batch in a frame between brokers."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +64,8 @@ class RunningBroker:
     kafka_address: Address
     """Where clients on this machine connect, with the port that was really bound."""
     http_address: Address | None
+    peer_address: Address
+    """Where other brokers connect."""
     connections: Connections
 
 
@@ -63,11 +76,14 @@ class _Parts:
     settings: BrokerSettings
     tasks: trio.Nursery
     turn: Turn
+    reactor: Reactor
     timers: Timers
     metrics: Metrics
     odd_events: OddEvents
     clock: Clock
     readiness: Readiness
+    on_end: list[Callable[[], None]] = field(default_factory=list)
+    """What is done when the reactor ends."""
 
 
 @asynccontextmanager
@@ -87,12 +103,15 @@ async def open_broker(
         http = None
         if settings.http_listen is not None:
             http = sockets.enter_context(bind_http(settings.http_listen))
+        peers = bind_peers(settings.peer_listen, settings.peer_advertise)
+        sockets.enter_context(peers.socket)
         async with open_background() as tasks:
             turn = Turn()
             parts = _Parts(
                 settings=settings,
                 tasks=tasks,
                 turn=turn,
+                reactor=Reactor(turn),
                 timers=Timers(turn.run),
                 metrics=Metrics(topics_max=settings.metrics_topics_max),
                 odd_events=OddEvents(logger),
@@ -100,11 +119,12 @@ async def open_broker(
                 readiness=Readiness(),
             )
             tasks.start_soon(parts.timers.run)
+            tasks.start_soon(_run_reactor, parts)
             scrape = Scrape(parts.metrics, _limits(settings))
             if http is not None:
                 _serve_http(parts, http, scrape)
             async with (
-                _open_node(parts, files or OsFiles()) as node,
+                _open_node(parts, files or OsFiles(), peers, listeners) as node,
                 _serve_clients(parts, node, listeners) as connections,
             ):
                 kafka_address = _shown(listeners[0])
@@ -113,6 +133,7 @@ async def open_broker(
                 yield RunningBroker(
                     node=node,
                     kafka_address=kafka_address,
+                    peer_address=peers.advertised,
                     http_address=None if http is None else Address(*http.getsockname()[:2]),
                     connections=connections,
                 )
@@ -143,56 +164,71 @@ def _limits(settings: BrokerSettings) -> Limits:
 
 
 @asynccontextmanager
-async def _open_node(parts: _Parts, files: Files) -> AsyncIterator[Node]:
-    """Everything behind the sockets."""
+async def _open_node(
+    parts: _Parts, files: Files, peers: BoundPeerListener, listeners: list[BoundListener]
+) -> AsyncIterator[Node]:
+    """Everything behind the sockets of clients."""
     settings = parts.settings
-    with ExitStack() as stack:
-        directory = DataDirectory.open(files, str(settings.data_dir))
-        stack.callback(directory.close)
-        state = StateDb.open(directory.state_db_path)
-        stack.callback(state.close)
-        _check_node_id(state, directory.path, settings.node_id)
-        async with open_disk_writer(
-            turn=parts.turn, failed=_fail_stop(parts), observe=partial(_count_flush, parts.metrics)
-        ) as disk:
-            services = ReplicaServices(
-                files=files,
-                readers=FileCache(files),
-                directory=directory,
-                state=state,
-                disk=disk,
-                recovery_points=RecoveryPoints(state),
-                turn=parts.turn,
-                clock=parts.clock,
-                metrics=parts.metrics,
-                odd_events=parts.odd_events,
-            )
-            parts.tasks.start_soon(services.recovery_points.run)
-            async with (
-                open_metadata(settings, services) as metadata,
-                open_coordinator(
-                    settings, metadata.topics, timers=parts.timers, clock=parts.clock
-                ) as coordinator,
-            ):
-                yield Node(
-                    settings=settings,
-                    node_id=NodeId(settings.node_id),
-                    cluster_id=metadata.topics.cluster_id,
-                    topics=metadata.topics,
-                    brokers=metadata.brokers,
-                    controller=metadata.controller,
-                    producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
-                    coordinator=coordinator,
-                    disk=disk,
-                    metrics=parts.metrics,
-                    timers=parts.timers,
-                    clock=parts.clock,
-                )
+    handlers: dict[type[Message], PeerHandler] = {}
+    async with (
+        open_services(
+            settings,
+            files,
+            tasks=parts.tasks,
+            turn=parts.turn,
+            timers=parts.timers,
+            clock=parts.clock,
+            metrics=parts.metrics,
+            odd_events=parts.odd_events,
+            failed=_fail_stop(parts),
+        ) as services,
+        _open_network(parts, services, handlers, peers, listeners) as network,
+        open_metadata(settings, services, network.own, network, handlers) as metadata,
+        open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
+    ):
+        node = Node(
+            settings=settings,
+            node_id=services.node_id,
+            cluster_id=metadata.cluster_id,
+            topics=metadata.topics,
+            brokers=metadata.brokers,
+            controller=metadata.controller,
+            producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
+            coordinator=coordinator,
+            disk=services.disk,
+            metrics=parts.metrics,
+            timers=parts.timers,
+            clock=parts.clock,
+        )
+        handlers[ForwardRequest] = forwarded_to(node)
+        yield node
 
 
-def _count_flush(metrics: Metrics, seconds: float, logs: int) -> None:
-    metrics.flush.observe(seconds)
-    metrics.flushed_logs.inc(logs)
+@asynccontextmanager
+async def _open_network(
+    parts: _Parts,
+    services: ReplicaServices,
+    handlers: Mapping[type[Message], PeerHandler],
+    peers: BoundPeerListener,
+    listeners: list[BoundListener],
+) -> AsyncIterator[PeerNetwork]:
+    """The other brokers: the replicas' messages pass here."""
+    settings, driver = parts.settings, services.driver
+    shown = {bound.listener.name: _shown(bound) for bound in listeners}
+    own = describe_own(settings, services.run, shown, peers.advertised)
+    async with open_peer_network(
+        peers,
+        own,
+        events=driver,
+        handlers=handlers,
+        reactor=parts.reactor,
+        turn=parts.turn,
+        metrics=parts.metrics.peers,
+        rng=SystemRandom(),
+        frame_bytes_max=settings.socket_request_max_bytes + FRAME_ROOM_BYTES,
+    ) as network:
+        driver.send = network.send
+        yield network
 
 
 def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
@@ -207,26 +243,14 @@ def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
     return lambda error: parts.tasks.start_soon(raise_it, error)
 
 
-def _check_node_id(state: StateDb, path: str, node_id: int) -> None:
-    stored = state.meta("node_id")
-    if stored is None:
-        state.set_meta("node_id", str(node_id))
-    elif int(stored) != node_id:
-        raise StorageError(
-            f"the data directory {path} belongs to node {stored}, and node.id is {node_id}: "
-            "give it back its node id, or give this node a directory of its own"
-        )
-
-
 @asynccontextmanager
 async def _serve_clients(
     parts: _Parts, node: Node, listeners: list[BoundListener]
 ) -> AsyncIterator[Connections]:
     """Serve the listeners' clients; at the end answer what has come and take no more."""
-    reactor = Reactor(parts.turn)
     connections = Connections(
         settings=parts.settings,
-        reactor=reactor,
+        reactor=parts.reactor,
         turn=parts.turn,
         dispatcher=Dispatcher(
             node, HANDLERS, spawn=parts.tasks.start_soon, odd_events=parts.odd_events
@@ -236,7 +260,7 @@ async def _serve_clients(
     )
     for bound in listeners:
         connections.listen(bound)
-    parts.tasks.start_soon(_run_reactor, reactor, connections)
+    parts.on_end.append(connections.close)
     parts.tasks.start_soon(connections.sweep)
     try:
         yield connections
@@ -247,12 +271,13 @@ async def _serve_clients(
         parts.turn.run(connections.close)
 
 
-async def _run_reactor(reactor: Reactor, connections: Connections) -> None:
+async def _run_reactor(parts: _Parts) -> None:
     """Where it ends before its time, because something has failed, no client is left waiting."""
     try:
-        await reactor.run()
+        await parts.reactor.run()
     finally:
-        connections.close()
+        for close in parts.on_end:
+            close()
 
 
 async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:

@@ -71,7 +71,7 @@ def serve(
     0 picks a free one. When it serves, it prints a line:
 
     \b
-      ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644
+      ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644 peers=127.0.0.1:9093
 
     Every setting is also an environment variable, as in TIDEMARK_NUM_PARTITIONS.
     """
@@ -123,7 +123,8 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
         async with open_broker(settings) as broker:
             http = broker.http_address or "none"
             print(
-                f"ready node={settings.node_id} kafka={broker.kafka_address} http={http}",
+                f"ready node={settings.node_id} kafka={broker.kafka_address} http={http}"
+                f" peers={broker.peer_address}",
                 flush=True,
             )
             _tell_systemd("READY=1")

@@ -23,6 +23,8 @@ from tidemark.protocol.messages import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_quorum,
+    describe_quorum_response,
     fetch,
     find_coordinator,
     heartbeat,
@@ -166,6 +168,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 incremental_alter_configs.IncrementalAlterConfigsResponse,
             ),
             _api(47, offset_delete.OffsetDeleteRequest, offset_delete.OffsetDeleteResponse),
+            _api(
+                55,
+                describe_quorum.DescribeQuorumRequest,
+                describe_quorum_response.DescribeQuorumResponse,
+            ),
             _api(
                 60,
                 describe_cluster.DescribeClusterRequest,

@@ -74,7 +74,12 @@ class Cluster:
         await self.start()
 
     async def _run(self, task_status: trio.TaskStatus[RunningBroker]) -> None:
-        options = {**self._settings, "listeners": self._kafka, "http.listen": self._http}
+        options = {
+            "peer.listen": "127.0.0.1:0",
+            **self._settings,
+            "listeners": self._kafka,
+            "http.listen": self._http,
+        }
         try:
             async with open_broker(load_settings(options=options).settings) as broker:
                 task_status.started(broker)

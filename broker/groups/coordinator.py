@@ -1,8 +1,9 @@
 """The coordinator of consumer groups on this broker: finds each group's partition and asks it.
 
-`__consumer_offsets` is made when a client first looks for a coordinator. A broker that starts with
-it reads it back, a partition at a time; requests for groups of a partition that is not there yet
-are told to come again.
+`__consumer_offsets` is made when a client first looks for a coordinator. The broker that leads one
+of its partitions coordinates the groups in it: it reads them back from the log first, and requests
+that come meanwhile are told to come again. A broker that leads the partition no more sends
+everybody away, and forgets what it knew: another one decides now.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.groups.group_loading import read_groups
 from tidemark.broker.groups.group_partition import Asker, GroupPartition, instant
+from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import GroupFigures
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.partitions.state_machines.groups.placement import partition_of
@@ -32,8 +35,9 @@ from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.shard import GroupShard
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +53,7 @@ class NotServed(Enum):
 
     LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     FAILED = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    RESIGNED = ErrorCode.NOT_COORDINATOR
+    ELSEWHERE = ErrorCode.NOT_COORDINATOR
 
 
 class GroupCoordinator:
@@ -64,10 +68,13 @@ class GroupCoordinator:
         topics: Topics,
         tasks: trio.Nursery,
         *,
+        leadership: LeadershipWatch,
+        leader_of: Callable[[PartitionKey], tuple[NodeId | None, Epoch]],
         timers: Timers,
         clock: Clock,
     ) -> None:
         self._settings = settings
+        self._leader_of = leader_of
         self._topics = topics
         self._tasks = tasks
         self._timers = timers
@@ -77,26 +84,33 @@ class GroupCoordinator:
         self._partitions: dict[int, GroupPartition | NotServed] = {}
         self._has_loaded = trio.Event()
         """Set, and replaced, whenever the reading of a partition has ended."""
+        self._loading: dict[int, Epoch] = {}
+        """The partitions that are being read, and the epochs in which that began."""
         self._has_resigned = False
-        self._adopt()
+        leadership.watch(CONSUMER_OFFSETS, self._leadership_changed)
+        topics.when_deleted(self.forget_topic)
+        self._look_at_all()
         self._expire_later()
 
     async def ensure_topic(self) -> None:
         """Make the topic that groups are kept in, if it is not there. Raises `RequestError`."""
-        if not self._partitions:
+        if self._topic() is None:
             await self._topics.ensure_consumer_offsets()
-            self._adopt()
 
     async def wait_loaded(self) -> None:
         """Until no partition is being read back any more."""
         while NotServed.LOADING in self._partitions.values():
             await self._has_loaded.wait()
 
-    def check_serves(self, group_id: str) -> None:
-        """Raises `RequestError` unless this broker is the group's coordinator, or about to be."""
-        state = self._find(group_id)
-        if isinstance(state, NotServed) and state is not NotServed.LOADING:
-            raise RequestError(state.value)
+    def find(self, group_id: str) -> NodeId:
+        """The broker that coordinates the group. Raises `RequestError` if there is none now."""
+        key = self._key(group_id)
+        leader = None
+        if key is not None and self._find(group_id) is not NotServed.FAILED:
+            leader, _ = self._leader_of(key)
+        if leader is None or self._has_resigned:
+            raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return leader
 
     def ask(
         self, request: Request, kind: type[AnswerT], respond: Callable[[AnswerT], R]
@@ -132,10 +146,10 @@ class GroupCoordinator:
             raise RequestError(NotServed.LOADING.value)
         return [group for partition in self._served() for group in partition.shard.list_groups()]
 
-    def forget_topics(self, topics: frozenset[str]) -> None:
-        """The topics were deleted; so are their commits."""
+    def forget_topic(self, topic: str) -> None:
+        """It was deleted; so are its commits."""
         for partition in self._served():
-            partition.forget_topics(topics)
+            partition.forget_topics(frozenset({topic}))
 
     def resign(self) -> None:
         """The broker is stopping: whoever waits is sent to look for another coordinator."""
@@ -143,7 +157,7 @@ class GroupCoordinator:
         for number, state in self._partitions.items():
             if isinstance(state, GroupPartition):
                 state.resign()
-            self._partitions[number] = NotServed.RESIGNED
+            self._partitions[number] = NotServed.ELSEWHERE
 
     def figures(self) -> list[GroupFigures]:
         """The groups as a scrape shows them. May be called from any thread."""
@@ -153,11 +167,22 @@ class GroupCoordinator:
         """An id that no member has had: a readable name, and what makes it unique."""
         return f"{instance_id or client_id or ''}-{uuid4()}"
 
-    def _find(self, group_id: str) -> GroupPartition | NotServed:
-        if not self._partitions:
+    def _topic(self) -> Topic | None:
+        return self._topics.get(CONSUMER_OFFSETS)
+
+    def _key(self, group_id: str) -> PartitionKey | None:
+        """The partition the group is kept in; `None` as long as there is no topic."""
+        topic = self._topic()
+        if topic is None:
             # Looking for the coordinator makes the topic.
-            return NotServed.RESIGNED
-        return self._partitions[partition_of(group_id, len(self._partitions))]
+            return None
+        return PartitionKey(topic.id, partition_of(group_id, topic.partition_count))
+
+    def _find(self, group_id: str) -> GroupPartition | NotServed:
+        key = self._key(group_id)
+        if key is None:
+            return NotServed.ELSEWHERE
+        return self._partitions.get(key.partition, NotServed.ELSEWHERE)
 
     def _serving(self, group_id: str) -> GroupPartition:
         state = self._find(group_id)
@@ -169,30 +194,52 @@ class GroupCoordinator:
         states = list(self._partitions.values())
         return (state for state in states if isinstance(state, GroupPartition))
 
-    def _adopt(self) -> None:
-        """Take over the topic's partitions, if there is the topic."""
-        topic = self._topics.get(CONSUMER_OFFSETS)
-        if topic is None or self._partitions:
-            return
-        for replica in topic.replicas:
-            if not replica.is_available:
-                self._partitions[replica.partition] = NotServed.FAILED
-            elif replica.log_start == replica.log_end == Offset(0):
-                self._serve(replica, GroupShard(self._group_settings))
-            else:
-                self._partitions[replica.partition] = NotServed.LOADING
-                self._tasks.start_soon(self._load, replica)
+    def _look_at_all(self) -> None:
+        """At the partitions that this broker leads already."""
+        topic = self._topic()
+        for replica in topic.replicas if topic is not None else ():
+            self._leadership_changed(replica)
 
-    async def _load(self, replica: Replica) -> None:
+    def _leadership_changed(self, replica: Replica) -> None:
+        """Serve the replica's groups from now on, or no more. Within a turn."""
+        number = replica.partition
+        state = self._partitions.get(number)
+        if isinstance(state, GroupPartition) and not state.is_current:
+            state.resign()
+            state = self._partitions[number] = NotServed.ELSEWHERE
+        if self._has_resigned:
+            return
+        if not replica.is_available:
+            self._partitions[number] = NotServed.FAILED
+        elif not replica.is_serving:
+            self._partitions[number] = NotServed.ELSEWHERE
+        elif not isinstance(state, GroupPartition):
+            self._take_over(replica)
+
+    def _take_over(self, replica: Replica) -> None:
+        if replica.log_start == replica.log_end == Offset(0):
+            self._serve(replica, GroupShard(self._group_settings))
+        elif self._loading.get(replica.partition) != replica.epoch:
+            self._partitions[replica.partition] = NotServed.LOADING
+            self._loading[replica.partition] = replica.epoch
+            self._tasks.start_soon(self._load, replica, replica.epoch)
+
+    async def _load(self, replica: Replica, epoch: Epoch) -> None:
+        """Read the groups, and serve them if this broker still leads in the same epoch."""
+        replay = None
         try:
             replay = await read_groups(replica, limiter=self._load_limiter)
         except (TidemarkError, OSError):
-            logger.exception("%s: its groups cannot be read", replica.name)
-            self._partitions[replica.partition] = NotServed.FAILED
-        else:
-            if not self._has_resigned:
-                now = instant(self._timers, self._clock)
-                self._serve(replica, replay.finish(self._group_settings, now))
+            if replica.is_serving:
+                logger.exception("%s: its groups cannot be read", replica.name)
+        if self._loading.get(replica.partition) == epoch:
+            del self._loading[replica.partition]
+            if not self._has_resigned and replica.is_serving and replica.epoch == epoch:
+                if replay is None:
+                    self._partitions[replica.partition] = NotServed.FAILED
+                else:
+                    now = instant(self._timers, self._clock)
+                    self._serve(replica, replay.finish(self._group_settings, now))
         self._has_loaded.set()
         self._has_loaded = trio.Event()
 
@@ -213,15 +260,24 @@ class GroupCoordinator:
 
 @asynccontextmanager
 async def open_coordinator(
-    settings: BrokerSettings, topics: Topics, *, timers: Timers, clock: Clock
+    settings: BrokerSettings, topics: Topics, services: ReplicaServices, *, timers: Timers
 ) -> AsyncIterator[GroupCoordinator]:
     """The coordinator, which reads its groups back in the background of this block."""
     async with trio.open_nursery() as tasks:
-        coordinator = GroupCoordinator(settings, topics, tasks, timers=timers, clock=clock)
+        coordinator = GroupCoordinator(
+            settings,
+            topics,
+            tasks,
+            leadership=services.leadership,
+            leader_of=services.driver.leader_of,
+            timers=timers,
+            clock=services.clock,
+        )
         try:
             yield coordinator
         finally:
             coordinator.resign()
+            services.leadership.stop(CONSUMER_OFFSETS)
             tasks.cancel_scope.cancel()
 
 

@@ -1,5 +1,9 @@
 """One partition of `__consumer_offsets` at work: its groups, its log, and its clock.
 
+It lasts as long as this broker leads the partition in one epoch. A write is answered by that
+leadership's own commit, or with an error when that ends, even if the record comes to be committed
+by another leader.
+
 The state machine says what to answer and what to write; this carries it out. Writes are appended in
 their order, and reported in their order, however their outcomes come.
 """
@@ -58,6 +62,7 @@ class GroupPartition:
     ) -> None:
         self.shard = shard
         self._replica = replica
+        self._epoch = replica.epoch
         self._timers = timers
         self._clock = clock
         self._timer: Timer | None = None
@@ -66,6 +71,11 @@ class GroupPartition:
         # Writes whose outcome was not reported yet, in order; None while it is not known.
         self._outcomes: dict[int, ErrorCode | None] = {}
         self._set_timer()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the leadership still lasts in which these groups were read."""
+        return self._replica.is_serving and self._replica.epoch == self._epoch
 
     def ask(self, request: Request, asker: Asker[AnswerT, R]) -> Pending[R]:
         """Have the groups answer, now or later."""
@@ -110,7 +120,10 @@ class GroupPartition:
             for key, value in map(encode_record, write.records)
         ]
         try:
-            end_offset = self._replica.append(encode_batch(records))
+            if not self.is_current:
+                # The log may have gone on without these groups: what they want to write is wrong.
+                raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            end_offset = self._replica.append_own(encode_batch(records)).end_offset
         except RequestError as error:
             self._settle(write.number, error)
         else:

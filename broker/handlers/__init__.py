@@ -34,7 +34,7 @@ from tidemark.broker.handlers import (
     sasl_handshake,
     sync_group,
 )
-from tidemark.broker.handlers.passing_on import CHANGES
+from tidemark.broker.handlers.passing_on import CHANGES, describe_any_quorum
 from tidemark.broker.network.requests import Handler
 
 HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
@@ -64,5 +64,6 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         47: offset_delete.handle,
         60: describe_cluster.handle,
         **{key: change.answer for key, change in CHANGES.items()},
+        55: describe_any_quorum,
     }
 )

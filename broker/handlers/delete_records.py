@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.admission import check_not_the_brokers_own
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -41,9 +41,7 @@ async def _delete(
 ) -> DeleteRecordsPartitionResult:
     try:
         check_not_the_brokers_own(topic)
-        replica = node.topics.replica(topic, asked.partition_index)
-        if replica is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        replica = node.topics.replica_here(topic, asked.partition_index)
         log_start = await replica.delete_records(Offset(asked.offset))
     except RequestError as error:
         return DeleteRecordsPartitionResult(

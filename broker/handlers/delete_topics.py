@@ -44,7 +44,6 @@ async def _delete(
         topic = _find(node, name, topic_id)
         name, topic_id = topic.name, topic.id
         await node.topics.delete(topic)
-        node.coordinator.forget_topics(frozenset({name}))
     except RequestError as error:
         return DeletableTopicResult(
             name=name, topic_id=topic_id, error_code=error.code, error_message=error.message

@@ -1,5 +1,6 @@
 """FindCoordinator: which broker a group belongs to; one key, or several from version 4 (G9)."""
 
+from tidemark.broker.config import Address
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -8,6 +9,7 @@ from tidemark.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from tidemark.protocol.types import NodeId
 
 _GROUP = 0
 
@@ -39,7 +41,8 @@ async def _find(node: Node, key: str, key_type: int, context: RequestContext) ->
                 ErrorCode.INVALID_REQUEST, "this broker coordinates groups and no transactions"
             )
         await node.coordinator.ensure_topic()
-        node.coordinator.check_serves(key)
+        leader = node.coordinator.find(key)
+        address = _address(node, leader, context)
     except RequestError as error:
         return Coordinator(
             key=key,
@@ -49,5 +52,14 @@ async def _find(node: Node, key: str, key_type: int, context: RequestContext) ->
             error_code=error.code,
             error_message=error.message,
         )
-    listener = context.listener
-    return Coordinator(key=key, node_id=node.node_id, host=listener.host, port=listener.port)
+    return Coordinator(key=key, node_id=leader, host=address.host, port=address.port)
+
+
+def _address(node: Node, leader: NodeId, context: RequestContext) -> Address:
+    """Where this client reaches that broker. Raises `RequestError` if nobody knows."""
+    if leader == node.node_id:
+        return context.listener
+    address = node.brokers.address(leader, context.session.listener_name)
+    if address is None:
+        raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return address

@@ -25,6 +25,7 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+_NOT_AVAILABLE_SINCE: Final = 5
 _SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -34,11 +35,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _answer(
-                        node.topics.replica(topic.name, asked.partition_index),
-                        asked,
-                        context.api_version,
-                    )
+                    _answer(node, topic.name, asked, context.api_version)
                     for asked in topic.partitions
                 ],
             )
@@ -48,15 +45,18 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
 
 
 def _answer(
-    replica: Replica | None, asked: ListOffsetsPartition, api_version: int
+    node: Node, topic: str, asked: ListOffsetsPartition, api_version: int
 ) -> ListOffsetsPartitionResponse:
     try:
-        if replica is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        replica = node.topics.replica_here(topic, asked.partition_index)
         replica.check_epoch(asked.current_leader_epoch)
+        replica.check_leads()
+        if not replica.is_serving:
+            # KIP-207: what was committed before is not known yet; `latest` must not go back.
+            raise RequestError(_not_yet(api_version))
         found = _look_up(replica, asked.timestamp, api_version)
         # An empty end has no record; its epoch is the one that the next record will carry.
-        epoch = replica.epochs.epoch_at(found.offset) if found is not None else -1
+        epoch = replica.epoch_at(found.offset) if found is not None else -1
     except RequestError as error:
         return ListOffsetsPartitionResponse(
             partition_index=asked.partition_index, error_code=error.code
@@ -69,6 +69,12 @@ def _answer(
         offset=found.offset,
         leader_epoch=epoch if api_version >= 4 else -1,
     )
+
+
+def _not_yet(api_version: int) -> ErrorCode:
+    if api_version >= _NOT_AVAILABLE_SINCE:
+        return ErrorCode.OFFSET_NOT_AVAILABLE
+    return ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _look_up(replica: Replica, timestamp: int, api_version: int) -> TimestampAndOffset | None:

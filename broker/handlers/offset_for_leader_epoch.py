@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
-from tidemark.broker.replicas.replica import Replica
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -27,22 +26,19 @@ def handle(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[
-                    _answer(node.topics.replica(topic.topic, asked.partition), asked)
-                    for asked in topic.partitions
-                ],
+                partitions=[_answer(node, topic.topic, asked) for asked in topic.partitions],
             )
             for topic in request.topics
         ]
     )
 
 
-def _answer(replica: Replica | None, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _answer(node: Node, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
-        if replica is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        replica = node.topics.replica_here(topic, asked.partition)
         replica.check_epoch(asked.current_leader_epoch)
-        epoch, end_offset = replica.epochs.end_of(Epoch(asked.leader_epoch), replica.log_end)
+        replica.check_leads()
+        epoch, end_offset = replica.epoch_end(Epoch(asked.leader_epoch))
     except RequestError as error:
         return EpochEndOffset(error_code=error.code, partition=asked.partition)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)

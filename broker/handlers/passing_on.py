@@ -1,4 +1,4 @@
-"""Handlers of requests that change the cluster's metadata: passed on, unless this broker leads it.
+"""Handlers of requests for the leader of the cluster's metadata: passed on, unless it is here.
 
 Any broker takes any of these requests, and clients see no difference (trap M7).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from tidemark.broker.handlers import (
     create_partitions,
     create_topics,
     delete_topics,
+    describe_quorum,
     incremental_alter_configs,
 )
 from tidemark.broker.network.requests import RequestContext
@@ -38,15 +40,20 @@ from tidemark.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from tidemark.protocol.messages.describe_quorum import DescribeQuorumRequest
+from tidemark.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
 from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
+    from tidemark.broker.peers.calls import PeerHandler
 
 _DEFAULT_TIMEOUT_MS: Final = 30_000
 """Of requests that state none."""
@@ -55,7 +62,7 @@ _DEFAULT_TIMEOUT_MS: Final = 30_000
 # Any: one table holds the handlers of several APIs; each function below states its own messages.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One API that changes the metadata."""
+    """One API that changes the metadata, or asks how their group is."""
 
     handle: Callable[[Node, Any, RequestContext], Coroutine[Any, Any, Any]]
     """Answers on the leader."""
@@ -166,6 +173,12 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
             refuse=_no_growth,
             response=CreatePartitionsResponse,
         ),
+        55: Change(
+            handle=describe_quorum.handle,
+            refuse=describe_quorum.refuse,
+            response=DescribeQuorumResponse,
+            may_repeat=True,
+        ),
         44: Change(
             handle=incremental_alter_configs.handle,
             refuse=_nothing_altered,
@@ -174,6 +187,25 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
     }
 )
 """By API key."""
+
+
+def forwarded_to(node: Node) -> PeerHandler:
+    """What answers other brokers that pass their clients' requests on to this one."""
+
+    async def answer(_: NodeId | None, request: ForwardRequest) -> ForwardResponse:
+        return await node.controller.serve_forward(request, partial(answer_here, node))
+
+    return answer
+
+
+async def describe_any_quorum(
+    node: Node, request: DescribeQuorumRequest, context: RequestContext
+) -> DescribeQuorumResponse:
+    """The leader of the metadata is asked about them; of other groups this broker says its own."""
+    if describe_quorum.asks_about_metadata(request):
+        response: DescribeQuorumResponse = await CHANGES[55].answer(node, request, context)
+        return response
+    return await describe_quorum.handle(node, request, context)
 
 
 async def answer_here(node: Node, request: Message, context: RequestContext) -> Message:

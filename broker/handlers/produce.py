@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import Pending, RequestContext, Unanswerable
 from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
+from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -38,6 +40,8 @@ _partition_response: Final = maker_of(PartitionProduceResponse)
 
 ACKS_NONE: Final = 0
 ACKS_ALL: Final = -1
+_LEADER_SINCE: Final = 10
+_UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
 _ACKS: Final = frozenset({ACKS_ALL, ACKS_NONE, 1})
 _COUNTED_AS: Final = {
     ErrorCode.CORRUPT_MESSAGE: BadInput.CORRUPT_BATCH,
@@ -57,11 +61,11 @@ def handle(
             raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
         return None
     if work.uncommitted:
-        return _CommitWait(node, response, work.uncommitted, request.timeout_ms).pending
+        return _CommitWait(node, request, context.api_version, response, work.uncommitted).pending
     return response
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Uncommitted:
     """A batch in the log, whose answer is true as it stands once the batch is committed."""
 
@@ -70,13 +74,11 @@ class _Uncommitted:
     answers: list[PartitionProduceResponse]
     at: int
     """Its place among the answers of its topic."""
+    is_settled: bool = False
+    """Whether it is known what became of it."""
 
-    @property
-    def is_committed(self) -> bool:
-        return self.end_offset <= self.replica.high_watermark
-
-    def refuse(self, error: RequestError) -> None:
-        self.answers[self.at] = _refusal(self.answers[self.at].index, error)
+    def refuse(self, error: RequestError, api_version: int) -> None:
+        self.answers[self.at] = _refusal(self.answers[self.at].index, error, api_version)
 
 
 class _Work:
@@ -100,7 +102,7 @@ class _Work:
                 answers.append(self._append(name, data, answers))
             except RequestError as error:
                 self._count(error)
-                answers.append(_refusal(data.index, error))
+                answers.append(_refusal(data.index, error, self._api_version))
         return _topic_response(name=name, partition_responses=answers)
 
     def _append(
@@ -109,13 +111,16 @@ class _Work:
         if self._refusal is not None:
             raise self._refusal
         check_not_the_brokers_own(topic)
-        replica = self._node.topics.replica(topic, data.index)
+        topics = self._node.topics
+        replica = topics.replica(topic, data.index)
         if replica is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise topics.why_not_here(topic, data.index)
+        if self._acks == ACKS_ALL:
+            replica.check_in_sync()
         base_offset, end_offset, append_time_ms = replica.produce(
             data.records, api_version=self._api_version
         )
-        if self._acks == ACKS_ALL and end_offset > replica.high_watermark:
+        if self._acks == ACKS_ALL and not replica.is_acknowledged(end_offset):
             self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
         return _partition_response(
             index=data.index,
@@ -150,22 +155,25 @@ class _CommitWait:
     def __init__(
         self,
         node: Node,
+        request: ProduceRequest,
+        api_version: int,
         response: ProduceResponse,
         uncommitted: list[_Uncommitted],
-        timeout_ms: int,
     ) -> None:
         self.pending: Pending[ProduceResponse] = Pending()
+        self._api_version = api_version
         self._response = response
         self._uncommitted = uncommitted
         self._left = len(uncommitted)
-        self._timer: Timer = node.timers.after(max(timeout_ms, 0) / 1000, self._time_out)
+        self._timer: Timer = node.timers.after(max(request.timeout_ms, 0) / 1000, self._time_out)
         self.pending.on_abandon(self._timer.cancel)
         for batch in uncommitted:
-            batch.replica.when_committed(batch.end_offset, partial(self._settled, batch))
+            batch.replica.when_acknowledged(batch.end_offset, partial(self._settled, batch))
 
     def _settled(self, batch: _Uncommitted, error: RequestError | None) -> None:
+        batch.is_settled = True
         if error is not None:
-            batch.refuse(error)
+            batch.refuse(error, self._api_version)
         self._left -= 1
         if self._left == 0 and not self.pending.is_complete:
             self._timer.cancel()
@@ -174,12 +182,15 @@ class _CommitWait:
     def _time_out(self) -> None:
         """Answer now. The batches are in the log and may still be committed."""
         for batch in self._uncommitted:
-            if not batch.is_committed and batch.replica.is_available:
-                batch.refuse(RequestError(ErrorCode.REQUEST_TIMED_OUT))
+            if not batch.is_settled:
+                batch.refuse(RequestError(ErrorCode.REQUEST_TIMED_OUT), self._api_version)
         self.pending.complete(self._response)
 
 
-def _refusal(index: int, error: RequestError) -> PartitionProduceResponse:
+def _refusal(index: int, error: RequestError, api_version: int) -> PartitionProduceResponse:
+    leader = _UNKNOWN_LEADER
+    if isinstance(error, NotLeader) and api_version >= _LEADER_SINCE:
+        leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
     indexes = error.record_indexes if isinstance(error, InvalidRecords) else []
     return PartitionProduceResponse(
         index=index,
@@ -190,4 +201,5 @@ def _refusal(index: int, error: RequestError) -> PartitionProduceResponse:
             for at in indexes
         ],
         error_message=error.message,
+        current_leader=leader,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from tidemark.broker.config.addresses import Address
@@ -11,7 +12,7 @@ from tidemark.broker.network.requests import Session
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
 class Liveness(Protocol):
@@ -24,6 +25,30 @@ class Liveness(Protocol):
     def lagging(self, key: PartitionKey) -> Collection[NodeId]:
         """The voters that do not hold all that is committed, if this broker leads the group."""
         ...
+
+    def quorum(self, key: PartitionKey) -> Quorum | None:
+        """The group, if this broker leads it."""
+        ...
+
+
+class Standing(NamedTuple):
+    """How far a replica has come, as its leader knows it."""
+
+    node_id: NodeId
+    end_offset: Offset
+    """-1 if nothing is known."""
+    is_caught_up: bool
+    """Whether it holds all that the leader holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quorum:
+    """A group as its leader sees it."""
+
+    epoch: Epoch
+    high_watermark: Offset
+    voters: Sequence[Standing]
+    learners: Sequence[Standing]
 
 
 class ShownBroker(NamedTuple):
@@ -44,6 +69,11 @@ class Brokers:
         self.node_id = node_id
         self._state = state
         self._liveness = liveness
+
+    @property
+    def registered(self) -> Sequence[NodeId]:
+        """All of them, alive or not, in the order of their coming."""
+        return list(self._state().brokers)
 
     def get(self, node_id: NodeId) -> BrokerMetadata | None:
         return self._state().brokers.get(node_id)
@@ -90,23 +120,11 @@ class Brokers:
         """The voters that do not hold all that is committed; known where the group is led."""
         return self._liveness.lagging(key)
 
+    def quorum(self, key: PartitionKey) -> Quorum | None:
+        """How the replicas of a group stand, if this broker leads it."""
+        return self._liveness.quorum(key)
+
     @property
     def controller(self) -> NodeId | None:
         """Who leads the cluster's metadata, and so takes changes to it."""
         return self.leader_of(CLUSTER_KEY)[0]
-
-
-class Alone:
-    """Liveness in a cluster of one broker, which leads everything in the epoch of its replica."""
-
-    def __init__(self, node_id: NodeId) -> None:
-        self._node_id = node_id
-
-    def is_alive(self, node: NodeId) -> bool:
-        return node == self._node_id
-
-    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
-        return self._node_id, NO_EPOCH
-
-    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
-        return ()

@@ -71,9 +71,8 @@ class ClusterSnapshots:
         self._state = state
         self._log = log
         self._wait_durable = wait_durable
-        machine.on_restored = self._keep_restored
 
-    def _keep_restored(self, snapshot: bytes, start: Position) -> None:
+    def keep_restored(self, snapshot: bytes, start: Position) -> None:
         """Another replica's, with which the log begins from now on: it must not be without it.
 
         Blocks for a moment, and rarely: before a checkpoint could forget where it came from.

@@ -26,6 +26,11 @@ from tidemark.partitions.state_machines.cluster_commands import (
 )
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from tidemark.protocol.messages.peer.forward import (
     ForwardRequest,
     ForwardResponse,
@@ -80,15 +85,6 @@ class Calls(Protocol):
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
         """The answer. Raises `RequestError` NETWORK_EXCEPTION if the connection is lost before."""
         ...
-
-
-class NoCalls:
-    """Of a broker that is alone."""
-
-    up: Mapping[NodeId, int] = {}  # never changed
-
-    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
-        raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
 
 
 class Controller:
@@ -149,6 +145,32 @@ class Controller:
             assert isinstance(block, ProducerIdBlock)
             return block
         raise _unknown_outcome()
+
+    async def create_topic(self, name: str) -> None:
+        """Have the leader, another broker, make a topic as its settings say.
+
+        Raises `RequestError`, also if there is one by now.
+        """
+        topic = CreatableTopic(
+            name=name, num_partitions=-1, replication_factor=-1, assignments=(), configs=()
+        )
+        timeout_ms = int(WISH_SECONDS_MAX * 1000)
+        asked = CreateTopicsRequest(topics=(topic,), timeout_ms=timeout_ms, validate_only=False)
+        version = CreateTopicsRequest.last_version
+        forwarded = ForwardRequest(
+            api_key=api_of(CreateTopicsRequest).key,
+            api_version=version,
+            timeout_ms=timeout_ms,
+            body=encode(asked, version),
+        )
+        answered = await self._ask(forwarded, WISH_SECONDS_MAX, may_repeat=True)
+        if answered is None:
+            raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker leads the metadata now")
+        with trio.move_on_after(WAIT_SECONDS_MIN):
+            await self._cluster.wait_version(answered.metadata_version)
+        (made,) = decode(CreateTopicsResponse, version, answered.body).topics
+        if made.error_code != ErrorCode.NONE:
+            raise RequestError(ErrorCode(made.error_code), made.error_message)
 
     # What other brokers ask
 

@@ -11,6 +11,7 @@ that do not agree with the metadata yet, and the next start makes them agree:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -18,15 +19,19 @@ from uuid import UUID
 
 import trio
 
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.opening import open_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, TopicPartition
+
+logger = logging.getLogger(__name__)
 
 _NONE: Final[Mapping[int, Replica]] = MappingProxyType({})
 
@@ -42,8 +47,10 @@ class Hosting:
         self._to_remove: dict[UUID, TopicMetadata] = {}
         self._failures: dict[UUID, str] = {}
         self._is_asked = trio.Event()
-        self.is_current = False
-        """Whether what is opened from now on was never here before."""
+        self._is_current = False
+        """Whether topics that come now were never here before."""
+        self._may_be_here: set[UUID] = set()
+        """Those that came before."""
         self._passed = trio.Event()
         """Set, and replaced, after every pass."""
         self.changed: Callable[[UUID], None] = lambda _: None
@@ -65,6 +72,8 @@ class Hosting:
         """Open those of its partitions that are assigned to this broker and are not open."""
         if topic.specs(self._node_id, without=self.by_partition(topic.id)):
             self._to_open[topic.id] = topic
+            if not self._is_current:
+                self._may_be_here.add(topic.id)
             self._is_asked.set()
 
     def reconfigure(self, topic: Topic) -> None:
@@ -77,7 +86,7 @@ class Hosting:
         """Serve none of its partitions any more, from now on; rename their files."""
         self._to_open.pop(metadata.id, None)
         for replica in self._replicas.pop(metadata.id, {}).values():
-            _give_up(replica)
+            replica.delete()
         self._to_remove[metadata.id] = metadata
         self._is_asked.set()
 
@@ -119,25 +128,77 @@ class Hosting:
     async def _rename(self) -> None:
         for metadata in list(self._to_remove.values()):
             try:
-                await trio.to_thread.run_sync(self._forget, metadata)
+                await self._forget(metadata)
             except (OSError, StorageError) as error:
                 self._failed([metadata.id], error)
             else:
                 del self._to_remove[metadata.id]
                 self.has_leftovers.set()
 
-    def _forget(self, metadata: TopicMetadata) -> None:
-        move_away(self._services.directory, metadata)
+    async def _forget(self, metadata: TopicMetadata) -> None:
+        await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
+        # The journal first: it must not speak of partitions that nobody knows any more.
+        await self._services.driver.wait_durable()
         keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
-        self._services.state.forget_partitions(keys)
+        await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
 
     async def load(self) -> None:
-        """Open all that is asked for by now, in one go; what comes later was never here before.
+        """Open all that is asked for by now, in one go.
 
-        Raises `OSError` or `StorageError` if the disk does not take what has to be recorded.
+        What stands in the directory of another partition waits until it is known which of the two
+        has been deleted. Raises `OSError` or `StorageError` if the disk does not take what has to
+        be recorded.
         """
-        await self._open_now(list(self._to_open.values()))
-        self.is_current = True
+        await self._rename()
+        recorded = await trio.to_thread.run_sync(self._services.state.partition_states)
+        taken = {stored.name: key for key, stored in recorded.items()}
+        await self._open_now(
+            [topic for topic in self._to_open.values() if self._is_free(topic, taken)]
+        )
+
+    def _is_free(self, topic: Topic, taken: Mapping[str, PartitionKey]) -> bool:
+        specs = topic.specs(self._node_id)
+        return all(taken.get(str(spec.topic_partition), spec.key) == spec.key for spec in specs)
+
+    async def be_current(self, state: ClusterState) -> None:
+        """The metadata are current: what is here and not in them was deleted, and goes.
+
+        What is opened from now on was never here before. Directories of which nothing is recorded
+        may be anybody's; they are left, and spoken of.
+        """
+        self._is_current = True
+        try:
+            await trio.to_thread.run_sync(self._forget_strays, state)
+        except (OSError, StorageError) as error:
+            self._services.storage_failed(f"partitions of deleted topics: {error}")
+        self.has_leftovers.set()
+        self._is_asked.set()
+
+    def _forget_strays(self, state: ClusterState) -> None:
+        directory, db = self._services.directory, self._services.state
+        recorded = db.partition_states()
+        strays = [key for key in recorded if not self._belongs(key, state)]
+        there = {str(partition): partition for partition in directory.partitions()}
+        for key in strays:
+            partition = there.pop(recorded[key].name, None)
+            if partition is not None:
+                directory.mark_deleted([partition], key.topic_id)
+        db.forget_partitions(strays)
+        names = {stored.name for stored in recorded.values()}
+        for partition in (each for name, each in there.items() if name not in names):
+            logger.warning(
+                "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
+                "from being created until it is moved away",
+                directory.partition_path(partition),
+            )
+
+    def _belongs(self, key: PartitionKey, state: ClusterState) -> bool:
+        if key == CLUSTER_KEY:
+            return True
+        topic = state.topic_by_id(key.topic_id)
+        if topic is None or key.partition >= topic.partitions:
+            return False
+        return self._node_id in topic.assignments[key.partition]
 
     async def _open(self) -> None:
         topics = []
@@ -153,16 +214,18 @@ class Hosting:
             self._failed([topic.id for topic in topics], error)
 
     async def _open_now(self, topics: Sequence[Topic]) -> None:
-        specs = [
-            spec
-            for topic in topics
-            for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
-        ]
-        if not specs:
-            return
-        replicas = await open_replicas(self._services, specs, are_new=self.is_current)
-        for replica in replicas:
-            self._keep(replica)
+        for are_new in (False, True):
+            specs = [
+                spec
+                for topic in topics
+                if are_new is (topic.id not in self._may_be_here)
+                for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
+            ]
+            if specs:
+                for replica in await open_replicas(self._services, specs, are_new=are_new):
+                    self._keep(replica)
+            # What is added to them later is recorded then.
+            self._may_be_here.update(topic.id for topic in topics if are_new)
         for topic in topics:
             self._opened(topic.id)
             self.changed(topic.id)
@@ -171,7 +234,7 @@ class Hosting:
         topic = self._to_open.get(replica.topic_id)
         if topic is None:
             # Deleted while it was opened; a later pass renames what is on the disk.
-            _give_up(replica)
+            replica.delete()
             return
         replica.apply_config(topic.config)
         self._replicas.setdefault(topic.id, {})[replica.partition] = replica
@@ -187,12 +250,6 @@ class Hosting:
         self._services.storage_failed(f"topics: {error}")
         for topic_id in topic_ids:
             self._failures[topic_id] = str(error)
-
-
-def _give_up(replica: Replica) -> None:
-    log = replica.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if log is not None:
-        log.abandon()
 
 
 def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:

@@ -8,17 +8,19 @@ metadata is current once it has reached the version in the answer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import trio
 
-from tidemark.broker.config.addresses import Address
+from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.metadata.controller import Calls, Cluster
 from tidemark.broker.peers.hello import endpoints_of, metadata_of
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
-from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
+from tidemark.partitions.storage.state_db import Run
 from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError, StorageError
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse, PeerBroker
 from tidemark.protocol.types import NodeId
@@ -46,6 +48,28 @@ class Voters(Protocol):
     """Who votes on the metadata, as far as this broker knows."""
 
     def __call__(self) -> Sequence[NodeId]: ...
+
+
+def describe_own(
+    settings: BrokerSettings, run: Run, listeners: Mapping[str, Address], peer: Address
+) -> BrokerMetadata:
+    """This start of this broker, as it introduces itself to the others.
+
+    The addresses are those bound. A listener on every interface is shown to other brokers' clients
+    at the host that the other brokers use, for there is no better guess.
+    """
+    host = socket.gethostname() if peer.is_wildcard else peer.host
+    return BrokerMetadata(
+        node_id=NodeId(settings.node_id),
+        directory_id=run.directory_id,
+        incarnation=run.incarnation,
+        listeners={
+            name: BrokerAddress(host if address.is_wildcard else address.host, address.port)
+            for name, address in listeners.items()
+        },
+        peer=BrokerAddress(host, peer.port),
+        rack=settings.broker_rack,
+    )
 
 
 def registration(own: BrokerMetadata, state: ClusterState) -> RegisterBroker:
@@ -107,26 +131,29 @@ class Membership:
         self._calls = calls
         self._voters = voters
 
-    async def register(self) -> None:
+    async def register(self, found: Callable[[ClusterState], FoundCluster]) -> None:
         """Be registered as of this start, and have applied what the cluster had decided by then.
 
-        Returns once that is so, however long it takes. Raises `StorageError` if the cluster refuses
-        this broker for good.
+        Returns once that is so, however long it takes. `found` begins a cluster that this broker
+        leads and that has not begun yet. Raises `StorageError` if the cluster refuses this broker
+        for good.
         """
         nagging = _Nagging()
         while True:
             try:
-                await self._cluster.wait_version(await self._register_once())
+                await self._cluster.wait_version(await self._register_once(found))
             except (RequestError, trio.TooSlowError) as error:
                 nagging.about("broker %s is not registered yet: %s", self._own.node_id, error)
                 await nagging.pause()
             else:
                 return
 
-    async def _register_once(self) -> int:
+    async def _register_once(self, found: Callable[[ClusterState], FoundCluster]) -> int:
         """The version that has the registration."""
         if self._cluster.leads:
             try:
+                if self._cluster.state.cluster_id is None:
+                    await self._cluster.propose(found)
                 await self._cluster.propose(lambda state: registration(self._own, state))
             except RequestError as error:
                 raise _for_good(self._own, error) from error

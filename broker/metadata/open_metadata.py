@@ -1,9 +1,22 @@
-"""Starting and stopping what holds the topics: state, logs, and the sweeps over them."""
+"""Starting and stopping what a broker knows of its cluster, and the replicas that it hosts.
+
+A start, in order:
+
+1. what the directory says: which cluster it belongs to, the last snapshot of its metadata. A new
+   directory founds a cluster, or asks to be taken into one;
+2. the replica of the metadata's group. What is committed in its log is applied as soon as that is
+   known: at once on a broker that votes alone, else when it has heard of a leader;
+3. the registration of this start, with the leader. Once it is applied here, the state is current;
+4. the replicas that are to be hosted here. If the registration takes long, because too few brokers
+   are there, this is done before, with what is known: such brokers can still serve what they lead.
+"""
+
+from __future__ import annotations
 
 import logging
+import math
 import secrets
-from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,24 +24,48 @@ from typing import Final
 
 import trio
 
-from tidemark.broker.config import BrokerSettings
-from tidemark.broker.metadata.brokers import Alone, Brokers
-from tidemark.broker.metadata.cluster_store import ClusterStore
-from tidemark.broker.metadata.controller import Controller, NoCalls
-from tidemark.broker.metadata.hosting import Hosting, move_away
+from tidemark.broker.config import Address, BrokerSettings
+from tidemark.broker.metadata import upkeep
+from tidemark.broker.metadata.brokers import Brokers
+from tidemark.broker.metadata.cluster_log import ClusterLog
+from tidemark.broker.metadata.cluster_replica import (
+    ClusterReplica,
+    GroupLiveness,
+    open_cluster_replica,
+)
+from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, restore
+from tidemark.broker.metadata.controller import Controller
+from tidemark.broker.metadata.hosting import Hosting
+from tidemark.broker.metadata.identity import (
+    Identity,
+    founder,
+    joiner,
+    peers_in,
+    record,
+    stored_identity,
+)
+from tidemark.broker.metadata.membership import Membership, join
+from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
+from tidemark.broker.metadata.voters import keep_voters
+from tidemark.broker.peers.calls import PeerHandler
+from tidemark.broker.peers.joining import call_address
 from tidemark.broker.replicas.opening import close_replicas
+from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
-from tidemark.partitions.state_machines.cluster_values import BrokerAddress
-from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.state_db import StateDb
-from tidemark.protocol.errors import CorruptBatch, StorageError
-from tidemark.protocol.types import NodeId
+from tidemark.partitions.state_machines.cluster_commands import FoundCluster
+from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC, ClusterMachine
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.messages.peer.forward import ProposeRequest
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId, Position
 
-FIRST_SWEEP_SECONDS_MAX: Final = 30.0
+REGISTRATION_SECONDS: Final = 1.0
+"""How long the hosted replicas wait for it at a start."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +74,7 @@ logger = logging.getLogger(__name__)
 class Metadata:
     """What a broker knows of its cluster, and how it changes that."""
 
+    cluster_id: str
     topics: Topics
     brokers: Brokers
     controller: Controller
@@ -44,130 +82,189 @@ class Metadata:
 
 @asynccontextmanager
 async def open_metadata(
-    settings: BrokerSettings, services: ReplicaServices
+    settings: BrokerSettings,
+    services: ReplicaServices,
+    own: BrokerMetadata,
+    network: Network,
+    handlers: MutableMapping[type[Message], PeerHandler],
 ) -> AsyncIterator[Metadata]:
     """The cluster's metadata, and all replicas that this broker hosts, as long as this block lasts.
 
-    Raises `StorageError` for a directory that is another broker's, or cannot be read, and
-    `OSError` if the disk does not take what has to be recorded.
+    `own` is this start of the broker as it registers; `handlers` gets what answers other brokers.
+    Raises `StorageError` for a directory that is another broker's or another cluster's, or cannot
+    be read, and `OSError` if the disk does not take what has to be recorded. If the cluster refuses
+    this broker later, the block ends with a `StorageError`.
     """
-    store = await trio.to_thread.run_sync(_open_store, settings, services)
-    if store.state.cluster_id is None:
-        await store.propose(partial(_foundation, settings))
-    await store.propose(partial(_registration, settings, services.state))
-    # One broker is alive, for it is this one.
-    placing = Placing(is_alive=lambda _: True, draw=secrets.SystemRandom().random)
-    node_id = NodeId(settings.node_id)
-    hosting = Hosting(node_id, services)
-    topics = Topics(settings, services, store, hosting, placing)
-    topics.reload()
+    machine = ClusterMachine()
+    identity = await _identify(settings, services, own)
+    await trio.to_thread.run_sync(restore, machine, services.state)
+    network.enter(identity.cluster_id)
+    neighbours = Neighbours(services, network, own)
+    await neighbours.load()
+    replica = await open_cluster_replica(services, identity.voters, machine)
+    hosting = Hosting(own.node_id, services)
     try:
-        await hosting.load()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(hosting.run)
-            nursery.start_soon(_remove_leftovers, hosting, services.directory)
-            nursery.start_soon(_sweep, settings, services, hosting)
-            yield Metadata(
-                topics=topics,
-                brokers=Brokers(node_id, lambda: store.state, Alone(node_id)),
-                controller=Controller(node_id, store, NoCalls()),
-            )
-            nursery.cancel_scope.cancel()
-    finally:
-        with trio.CancelScope(shield=True):
-            await close_replicas(services, hosting)
-
-
-def _open_store(settings: BrokerSettings, services: ReplicaServices) -> ClusterStore:
-    """On a thread: whose directory it is, what topics there are; deletions are completed."""
-    directory = services.directory
-    store = ClusterStore(services.state, NodeId(settings.node_id))
-    known = store.state.cluster_id
-    if settings.cluster_id is not None and known not in (None, settings.cluster_id):
-        raise StorageError(
-            f"the data directory {directory.path} is of cluster {known}, and cluster.id is "
-            f"{settings.cluster_id}: give it another directory, or leave cluster.id out"
+        parts = _Parts(
+            settings, services, own, network, identity, machine, neighbours, hosting, replica
         )
-    _complete_deletions(store, directory)
-    store.fold()
-    _report_strangers(store, directory)
-    return store
-
-
-def _foundation(settings: BrokerSettings, state: ClusterState) -> FoundCluster:
-    return FoundCluster(at_version=state.version, cluster_id=_cluster_id(settings))
-
-
-def _registration(settings: BrokerSettings, db: StateDb, state: ClusterState) -> RegisterBroker:
-    """This start of this broker."""
-    incarnation = int(db.meta("incarnation") or 0) + 1
-    db.set_meta("incarnation", str(incarnation))
-    return RegisterBroker(
-        at_version=state.version,
-        node_id=NodeId(settings.node_id),
-        directory_id=db.directory_id,
-        incarnation=incarnation,
-        listeners={
-            each.name: BrokerAddress(address.host, address.port)
-            for each in settings.client_listeners()
-            for address in [each.advertised or each.address]
-        },
-        # Nobody else is there yet to connect to it.
-        peer=BrokerAddress("", 0),
-        rack=settings.broker_rack,
-    )
-
-
-def _complete_deletions(store: ClusterStore, directory: DataDirectory) -> None:
-    """Rename what a crash has left of deleted topics, unless the name is another topic's now."""
-    there = {partition.topic for partition in directory.partitions()}
-    for deleted in store.deleted.values():
-        if deleted.name in there and store.state.topic(deleted.name) is None:
-            move_away(directory, deleted)
-    # For renames of the time before, whose own sync the crash may have forestalled.
-    directory.sync()
-
-
-def _report_strangers(store: ClusterStore, directory: DataDirectory) -> None:
-    """Directories that look like a partition's and are not. Nothing is removed on suspicion."""
-    for partition in directory.partitions():
-        topic = store.state.topic(partition.topic)
-        if topic is None or partition.partition >= topic.partitions:
-            logger.warning(
-                "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
-                "from being created until it is moved away",
-                directory.partition_path(partition),
+        handlers.update(parts.handlers())
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(parts.stay_registered)
+            # Who votes alone waits for nothing but its disk.
+            is_alone = parts.voters == (own.node_id,)
+            with trio.move_on_after(math.inf if is_alone else REGISTRATION_SECONDS):
+                await parts.registered.wait()
+            await hosting.load()
+            if parts.registered.is_set():
+                await parts.be_current()
+            else:
+                tasks.start_soon(parts.be_current)
+            for task in parts.tasks():
+                tasks.start_soon(task)
+            yield Metadata(
+                cluster_id=identity.cluster_id,
+                topics=parts.topics,
+                brokers=parts.brokers,
+                controller=parts.controller,
             )
+            tasks.cancel_scope.cancel()
+    finally:
+        services.leadership.stop(CLUSTER_TOPIC)
+        with trio.CancelScope(shield=True):
+            await close_replicas(services, [replica, *hosting])
 
 
-def _cluster_id(settings: BrokerSettings) -> str:
-    """As Kafka writes its own: 16 random bytes in URL-safe base 64."""
-    return settings.cluster_id or urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+async def _identify(
+    settings: BrokerSettings, services: ReplicaServices, own: BrokerMetadata
+) -> Identity:
+    """The cluster that the directory belongs to, from now on if it belonged to none before."""
+    state, path = services.state, services.directory.path
+    identity = await trio.to_thread.run_sync(stored_identity, settings, state, path)
+    if identity is not None:
+        return identity
+    if settings.join:
+        logger.info("asking to be taken in at %s", ", ".join(map(str, settings.join)))
+        welcome = await join(own, settings.join, _ask, cluster_id=settings.cluster_id)
+        identity, peers = joiner(settings, welcome), peers_in(welcome)
+    else:
+        identity, peers = founder(settings), {}
+    await trio.to_thread.run_sync(record, state, identity, peers)
+    return identity
 
 
-async def _remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
-    """Remove the directories of deleted topics: once at the start, and after each deletion."""
-    while True:
-        hosting.has_leftovers = trio.Event()
-        try:
-            for path in await trio.to_thread.run_sync(directory.deleted):
-                await trio.to_thread.run_sync(directory.remove, path)
-        except OSError as error:
-            logger.warning("a deleted topic's files cannot be removed yet: %s", error)
-        await hosting.has_leftovers.wait()
+async def _ask(address: Address, request: JoinRequest) -> JoinResponse:
+    return await call_address(address, request, JoinResponse)
 
 
-async def _sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:
-    """One pass over all partitions at a time: retention, and producers that have gone quiet."""
-    interval = settings.log_retention_check_interval_ms / 1000
-    await trio.sleep(min(interval, FIRST_SWEEP_SECONDS_MAX))
-    while True:
-        for replica in hosting:
-            now_ms = services.clock.now_ms()
-            replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
-            try:
-                await replica.apply_retention(now_ms)
-            except (OSError, StorageError, CorruptBatch) as error:
-                services.storage_failed(f"{replica.name}: retention: {error}")
-            await trio.lowlevel.checkpoint()
-        await trio.sleep(interval)
+class _Parts:
+    """All there is of it while it is open, put together."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        services: ReplicaServices,
+        own: BrokerMetadata,
+        network: Network,
+        identity: Identity,
+        machine: ClusterMachine,
+        neighbours: Neighbours,
+        hosting: Hosting,
+        replica: Replica,
+    ) -> None:
+        self._settings = settings
+        self._services = services
+        self._identity = identity
+        self._machine = machine
+        self._neighbours = neighbours
+        self._group = ClusterReplica(replica, services)
+        driver = services.driver
+        self._cluster = ClusterLog(
+            own.node_id, self._group, machine, turn=services.turn, clock=services.clock
+        )
+        self.registered = trio.Event()
+        self.brokers = Brokers(own.node_id, lambda: self._cluster.state, GroupLiveness(driver))
+        self.controller = Controller(own.node_id, self._cluster, network)
+        self._membership = Membership(own, self._cluster, network, lambda: self._group.voters)
+        self._hosting = hosting
+        self.topics = Topics(
+            settings,
+            services,
+            self._cluster,
+            hosting,
+            Placing(is_alive=self.brokers.is_alive, draw=secrets.SystemRandom().random),
+            self.controller,
+        )
+        self._snapshots = ClusterSnapshots(
+            machine, services.state, self._group, driver.wait_durable
+        )
+        self._cluster.listen(neighbours.applied)
+        machine.on_restored = self._restored
+        services.leadership.watch(CLUSTER_TOPIC, self._leadership_changed)
+        services.turn.run(self._group.follow)
+
+    @property
+    def voters(self) -> tuple[NodeId, ...]:
+        """Who votes on the metadata."""
+        return self._group.voters
+
+    def handlers(self) -> dict[type[Message], PeerHandler]:
+        """What answers other brokers, but for the requests of their clients."""
+
+        async def propose(_: NodeId | None, request: ProposeRequest) -> Message:
+            return await self.controller.serve_propose(request)
+
+        return {JoinRequest: self._membership.serve_join, ProposeRequest: propose}
+
+    def tasks(self) -> list[Callable[[], Awaitable[None]]]:
+        services, settings = self._services, self._settings
+        driver = services.driver
+        return [
+            self._hosting.run,
+            self._neighbours.run,
+            self._keep_snapshots,
+            partial(upkeep.remove_leftovers, self._hosting, services.directory),
+            partial(upkeep.sweep, settings, services, self._hosting),
+            partial(
+                keep_voters,
+                driver.node,
+                lambda: self._cluster.state,
+                self.brokers.is_alive,
+                turn=services.turn,
+                touch=driver.touch,
+            ),
+        ]
+
+    async def stay_registered(self) -> None:
+        """Register, and from then on be current; end the broker if another one takes its place."""
+        await self._membership.register(partial(_foundation, self._identity))
+        self._neighbours.current(self._cluster.state)
+        self.registered.set()
+        await self._neighbours.wait_replaced()
+
+    async def be_current(self) -> None:
+        """Once registered: what is here of topics that were deleted meanwhile, goes."""
+        await self.registered.wait()
+        await self._hosting.be_current(self._cluster.state)
+
+    def _leadership_changed(self, _: Replica) -> None:
+        self._cluster.leadership_changed()
+        self._group.follow()
+
+    def _restored(self, snapshot: bytes, start: Position) -> None:
+        self._snapshots.keep_restored(snapshot, start)
+        self._neighbours.restored(self._cluster.state)
+        self.topics.reload()
+        self._cluster.applied_more()
+
+    async def _keep_snapshots(self) -> None:
+        while True:
+            await self._cluster.wait_version(self._cluster.state.version + 1)
+            if self._snapshots.is_due:
+                try:
+                    await self._snapshots.take()
+                except (OSError, StorageError) as error:
+                    self._services.storage_failed(f"a snapshot of the metadata: {error}")
+
+
+def _foundation(identity: Identity, state: ClusterState) -> FoundCluster:
+    return FoundCluster(at_version=state.version, cluster_id=identity.cluster_id)

@@ -84,7 +84,13 @@ class Topic:
     def specs(self, node_id: NodeId, *, without: Container[int] = ()) -> list[ReplicaSpec]:
         """What that broker has to open of its partitions, but for those that are open."""
         return [
-            ReplicaSpec(topic=self.name, topic_id=self.id, partition=partition, config=self.config)
+            ReplicaSpec(
+                topic=self.name,
+                topic_id=self.id,
+                partition=partition,
+                config=self.config,
+                voters=assignment,
+            )
             for partition, assignment in enumerate(self.metadata.assignments)
             if node_id in assignment and partition not in without
         ]

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.metadata.topic import BROKER_DEFAULT, NewTopic
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import CreatePartitions, CreateTopic
 from tidemark.partitions.state_machines.cluster_values import (
@@ -21,6 +22,8 @@ from tidemark.partitions.state_machines.topic_names import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
+
+OFFSETS_REPLICAS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ def creation(
 ) -> CreateTopic:
     """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9)."""
     if wanted.name == CONSUMER_OFFSETS:
-        wanted = _consumer_offsets(wanted, settings)
+        wanted = _consumer_offsets(wanted, settings, brokers=len(state.brokers))
     return CreateTopic(
         at_version=state.version,
         name=wanted.name,
@@ -123,12 +126,16 @@ def _candidates(brokers: Mapping[NodeId, BrokerMetadata], placing: Placing) -> l
     ]
 
 
-def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings) -> NewTopic:
-    """The broker's own topic is as the broker's settings say, whoever asks for it first."""
+def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings, *, brokers: int) -> NewTopic:
+    """The broker's own topic is as the broker's settings say, whoever asks for it first.
+
+    Without it no group goes on, so it has three replicas as soon as there are three brokers.
+    """
+    wished = max(OFFSETS_REPLICAS, settings.default_replication_factor)
     return replace(
         wanted,
         partitions=settings.offsets_topic_num_partitions,
-        replication_factor=BROKER_DEFAULT,
+        replication_factor=min(wished, brokers),
         assignments=None,
         configs={
             "cleanup.policy": "compact",

@@ -7,12 +7,13 @@ once it shows the topic as it is now, and soon after it opens or gives up the re
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import trio
 
 from tidemark.broker.config import BrokerSettings
+from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
@@ -33,7 +34,11 @@ from tidemark.partitions.state_machines.topic_names import (
     CONSUMER_OFFSETS,
     check_topic_name,
 )
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+
+LEADER_SECONDS_MAX: Final = 5.0
+_LOOK_SECONDS: Final = 0.02
 
 
 class Cluster(Protocol):
@@ -62,18 +67,22 @@ class Topics:
         cluster: Cluster,
         hosting: Hosting,
         placing: Placing,
+        controller: Controller,
     ) -> None:
         self._settings = settings
         self._services = services
         self._cluster = cluster
         self._hosting = hosting
         self._placing = placing
+        self._controller = controller
+        self._leader_of = services.driver.leader_of
         self._topics: dict[str, Topic] = {}
         # By name and partition: what every produce and fetch looks up.
         self._here: dict[str, Mapping[int, Replica]] = {}
         self._when_deleted: list[Callable[[str], None]] = []
         cluster.listen(self._applied)
         hosting.changed = self._show_again
+        self.reload()
 
     # Finding
 
@@ -108,11 +117,6 @@ class Topics:
         return iter(list(self._topics.values()))
 
     @property
-    def cluster_id(self) -> str:
-        assert self._cluster.state.cluster_id is not None, "a broker that serves has a cluster"
-        return self._cluster.state.cluster_id
-
-    @property
     def partition_count(self) -> int:
         return sum(topic.partition_count for topic in self._topics.values())
 
@@ -142,17 +146,39 @@ class Topics:
         made = await self._propose(decide)
         assert isinstance(made, TopicMetadata)
         await self._hosting.wait_settled(made.id)
-        return self.by_id(made.id) or planned
+        topic = self.by_id(made.id) or planned
+        await self._wait_leaders(topic)
+        return topic
 
     async def ensure(self, wanted: NewTopic) -> Topic:
-        """The topic of that name, made if it is not there: creation by first use (trap M2)."""
+        """The topic of that name, made if it is not there: creation by first use (trap M2).
+
+        Made by the broker that leads the metadata, it is as that one's settings say.
+        """
+        topic = self._topics.get(wanted.name)
+        if topic is not None:
+            return topic
         try:
-            return self._topics.get(wanted.name) or await self.create(wanted)
+            if self._controller.is_here:
+                return await self.create(wanted)
+            await self._controller.create_topic(wanted.name)
         except RequestError as error:
-            existing = self._topics.get(wanted.name)
-            if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and existing is not None:
-                return existing
-            raise
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+        topic = self._topics.get(wanted.name)
+        if topic is None:
+            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{wanted.name} is being made")
+        await self._hosting.wait_settled(topic.id)
+        await self._wait_leaders(topic)
+        return self._topics.get(wanted.name) or topic
+
+    async def _wait_leaders(self, topic: Topic) -> None:
+        """Give the partitions of a new topic the time to elect their leaders."""
+        keys = [PartitionKey(topic.id, number) for number in range(topic.partition_count)]
+        with trio.move_on_after(LEADER_SECONDS_MAX):
+            # What other brokers elect is learned from heartbeats, and nobody is told of it here.
+            while any(self._leader_of(key)[0] is None for key in keys):  # noqa: ASYNC110
+                await trio.sleep(_LOOK_SECONDS)
 
     async def ensure_consumer_offsets(self) -> Topic:
         """The topic that committed offsets are kept in."""

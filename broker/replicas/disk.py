@@ -1,8 +1,11 @@
-"""The group commit: one writer thread per data directory.
+"""The group commit: one writer thread per data directory, and one journal.
 
-Logs that were appended to are queued. Whenever the thread is free it gets all that is queued,
-syncs it, and reports back to the loop once; what was appended meanwhile is the next group. So
-a busy disk makes the groups larger and not the queue longer.
+What a turn has made durable-to-be is one batch of journal records. Batches are queued; whenever the
+thread is free it gets all that is queued, writes it, syncs once, and reports back to the loop; what
+came meanwhile is the next group. So a busy disk makes the groups larger and not the queue longer.
+
+A write for which there is no room on the disk is tried again until there is: nothing has happened
+to what was written before, and whoever waits goes on waiting.
 
 A sync that fails is never tried again: the kernel may have dropped the pages and would report
 success (the fsyncgate of 2018). Nothing is known about the disk any more, so nothing that
@@ -11,125 +14,170 @@ waited is answered, and the broker stops.
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol
 
 import trio
 
 from tidemark.broker.network.turn import Turn
-from tidemark.protocol.types import Offset
+from tidemark.partitions.storage.journal.records import JournalRecord
 
-STOP_SECONDS_MAX = 30.0
-
-
-class Capture(Protocol):
-    """What of a log was dirty at one moment; made on the loop, synced by the writer thread."""
-
-    def sync(self) -> Offset:
-        """Block until it is on the disk; the end offset that is durable then."""
-        ...
+STOP_SECONDS_MAX: Final = 30.0
+ROOM_RETRY_SECONDS: Final = 0.2
 
 
-class SyncTarget(Protocol):
-    """A replica, as the disk writer sees it."""
+class WriteAheadJournal(Protocol):
+    """The journal, as far as the thread needs it. Both block, and raise `OSError`."""
 
-    def begin_sync(self) -> Capture: ...
-    def synced(self, end_offset: Offset) -> None:
-        """All below `end_offset` is durable. Must not raise."""
-        ...
+    def write(self, records: Sequence[JournalRecord]) -> object: ...
+    def sync(self) -> None: ...
 
 
-Group: TypeAlias = Sequence[tuple[SyncTarget, Capture]]
+Persisted = Callable[[int], None]
+"""Told of a batch that is durable, as all before it are. Must not raise."""
+
+Failed = Callable[[OSError], None]
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is written and synced at once."""
+
+    batch: int = 0
+    """The newest of its batches; they are durable in their order."""
+    batches: int = 0
+    records: list[JournalRecord] = field(default_factory=list)
+    persisted: Persisted = lambda batch: None
+
+    def add(self, batch: int, records: Sequence[JournalRecord], persisted: Persisted) -> None:
+        self.batch, self.persisted = batch, persisted
+        self.batches += 1
+        self.records += records
 
 
 class DiskWriter:
-    """Queues logs for the writer thread. Used from the loop's thread only.
+    """Queues batches of journal records for the writer thread. Used on the loop's thread only.
 
-    `call_in_loop` runs a function on the loop's thread from any other (trio's
-    `run_sync_soon`); `failed` is told of the first error, after which nothing is synced;
-    `observe` is told how many seconds each group took, and how many logs it covered.
+    `call_in_loop` runs a function as a turn on the loop's thread from any other; `failed` is told
+    of the first error, after which nothing is written; `warn` of a full disk, again and again;
+    `observe` is told how many seconds each group took, and how many batches it had.
     """
 
     def __init__(
         self,
+        journal: WriteAheadJournal,
         *,
-        turn: Turn,
         call_in_loop: Callable[[Callable[[], None]], None],
-        failed: Callable[[OSError], None],
-        observe: Callable[[float, int], None] = lambda seconds, logs: None,
+        failed: Failed,
+        warn: Failed = lambda error: None,
+        observe: Callable[[float, int], None] = lambda seconds, batches: None,
     ) -> None:
-        self._turn = turn
+        self._journal = journal
         self._call_in_loop = call_in_loop
         self._failed = failed
+        self._warn = warn
         self._observe = observe
-        self._queued: dict[SyncTarget, None] = {}
-        self._groups: SimpleQueue[Group | None] = SimpleQueue()
+        self._queued = _Group()
+        self._groups: SimpleQueue[_Group | None] = SimpleQueue()
         self._busy = False
-        self._submit_is_due = False
+        self._is_stopping = False
         self._idle = trio.Event()
         self._idle.set()
+        self._synced = trio.Event()
+        self._has_failed = trio.Event()
+        self.newest = 0
+        """The newest batch that was handed out."""
+        self.durable = 0
+        """The newest batch that is durable, as all before it are."""
         self.error: OSError | None = None
 
-    def enqueue(self, target: SyncTarget) -> None:
-        """Have `target` synced soon; it is told through `synced`. Twice in a turn is once."""
+    def write(self, batch: int, records: Sequence[JournalRecord], persisted: Persisted) -> None:
+        """Have a batch written soon. Batches come in order.
+
+        `persisted` is told of it, or of a later one that was written with it.
+        """
         if self.error is not None:
             return
-        self._queued[target] = None
-        if self._idle.is_set():
-            self._idle = trio.Event()
-        if not self._busy and not self._submit_is_due:
-            self._submit_is_due = True
-            self._turn.after(self._submit)
+        assert batch > self.newest, "batches come in order"
+        self.newest = batch
+        self._queued.add(batch, records, persisted)
+        if not self._busy:
+            self._submit()
 
-    def forget(self, target: SyncTarget) -> None:
-        """Do not sync `target` if that has not begun: its files are going away."""
-        self._queued.pop(target, None)
+    def fail(self, error: OSError) -> None:
+        """Another sync of this data directory has failed: nothing is written any more."""
+        if self.error is None:
+            self.error = error
+            self._queued = _Group()
+            self._idle.set()
+            self._synced.set()
+            self._has_failed.set()
+            self._failed(error)
 
     async def wait_idle(self) -> None:
-        """Until nothing is queued or being synced."""
+        """Until nothing is queued or being synced, or a sync has failed."""
         await self._idle.wait()
 
+    async def wait_failed(self) -> None:
+        """Until a sync has failed, which ends the broker."""
+        await self._has_failed.wait()
+
+    async def wait_durable(self, batch: int) -> None:
+        """Until this batch is durable, or never will be, because a sync has failed."""
+        while self.durable < batch and self.error is None:
+            await self._synced.wait()
+
     def _submit(self) -> None:
-        self._submit_is_due = False
-        if self._busy:
-            return
-        if not self._queued:
-            self._idle.set()
-            return
-        group = [(target, target.begin_sync()) for target in self._queued]
-        self._queued.clear()
+        if self._idle.is_set():
+            self._idle = trio.Event()
+        group, self._queued = self._queued, _Group()
         self._busy = True
         self._groups.put(group)
 
-    def _report(self, synced: Sequence[tuple[SyncTarget, Offset]], seconds: float) -> None:
+    def _report(self, group: _Group, seconds: float) -> None:
         self._busy = False
-        self._observe(seconds, len(synced))
+        if self.error is not None:
+            return
+        self.durable = group.batch
+        self._observe(seconds, group.batches)
         # The next group first: the disk works while this one is answered.
-        self._submit()
-        for target, end_offset in synced:
-            target.synced(end_offset)
-
-    def _report_failure(self, error: OSError) -> None:
-        self.error = error
-        self._queued.clear()
-        self._idle.set()
-        self._failed(error)
+        if self._queued.batches:
+            self._submit()
+        else:
+            self._idle.set()
+        self._synced.set()
+        self._synced = trio.Event()
+        group.persisted(group.batch)
 
     def _write_until_stopped(self) -> None:
-        """The thread. It knows nothing but captures, and touches no state of the loop's."""
+        """The thread. It knows nothing but the journal, and touches no state of the loop's."""
         while (group := self._groups.get()) is not None:
             started = time.perf_counter()
             try:
-                synced = [(target, capture.sync()) for target, capture in group]
+                self._write_when_there_is_room(group.records)
+                self._journal.sync()
             except OSError as error:
-                self._call_in_loop(partial(self._report_failure, error))
+                self._call_in_loop(partial(self.fail, error))
                 return
-            self._call_in_loop(partial(self._report, synced, time.perf_counter() - started))
+            self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
+
+    def _write_when_there_is_room(self, records: Sequence[JournalRecord]) -> None:
+        while True:
+            try:
+                self._journal.write(records)
+                return
+            except OSError as error:
+                if error.errno != errno.ENOSPC or self._is_stopping:
+                    raise
+                self._call_in_loop(partial(self._warn, error))
+                time.sleep(ROOM_RETRY_SECONDS)
 
     def start(self) -> Thread:
         thread = Thread(target=self._write_until_stopped, name="disk writer", daemon=True)
@@ -137,22 +185,26 @@ class DiskWriter:
         return thread
 
     def stop(self) -> None:
+        self._is_stopping = True
         self._groups.put(None)
 
 
 @asynccontextmanager
 async def open_disk_writer(
+    journal: WriteAheadJournal,
     *,
     turn: Turn,
-    failed: Callable[[OSError], None],
-    observe: Callable[[float, int], None] = lambda seconds, logs: None,
+    failed: Failed,
+    warn: Failed = lambda error: None,
+    observe: Callable[[float, int], None] = lambda seconds, batches: None,
 ) -> AsyncIterator[DiskWriter]:
     """A disk writer whose thread lives as long as this block, and finishes what is queued."""
     token = trio.lowlevel.current_trio_token()
     writer = DiskWriter(
-        turn=turn,
+        journal,
         call_in_loop=lambda callback: token.run_sync_soon(turn.run, callback),
         failed=failed,
+        warn=warn,
         observe=observe,
     )
     thread = writer.start()

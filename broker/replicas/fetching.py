@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -13,6 +14,7 @@ from tidemark.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
     PartitionData,
 )
 from tidemark.protocol.records.compression import Compression
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
 
 READ_COMMITTED: Final = 1
 _ZSTD_SINCE: Final = 10
+_LEADER_SINCE: Final = 12
+_UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
 
 
 class _Wanted(NamedTuple):
     """One partition of the request. A topic, and even a partition, may be listed twice (A8)."""
 
+    topic: str
     asked: FetchPartition
     replica: Replica | None
 
@@ -58,8 +63,9 @@ class FetchPlan:
         self._request = request
         self._api_version = api_version
         self._bytes_max = min(request.max_bytes, node.settings.fetch_max_bytes)
+        self._topics = node.topics
         self._wanted = [
-            _Wanted(asked, node.topics.replica(topic.topic, asked.partition))
+            _Wanted(topic.topic, asked, node.topics.replica(topic.topic, asked.partition))
             for topic in request.topics
             for asked in topic.partitions
         ]
@@ -89,11 +95,15 @@ class FetchPlan:
         return reading
 
     def _read_one(self, wanted: _Wanted, left: int, *, is_first: bool) -> LogSlice:
-        asked, replica = wanted.asked, wanted.replica
+        topic, asked, replica = wanted
         if replica is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise self._topics.why_not_here(topic, asked.partition)
         offset = Offset(asked.fetch_offset)
         replica.check_epoch(asked.current_leader_epoch)
+        replica.check_leads()
+        if not replica.is_serving:
+            # What was committed before may not be known here yet; it soon is.
+            return EMPTY_SLICE
         replica.check_offset(offset)
         bytes_max = max(0, min(left, asked.partition_max_bytes))
         if bytes_max == 0 and not is_first:
@@ -127,10 +137,14 @@ class FetchPlan:
         self, wanted: _Wanted, found: LogSlice, error: RequestError | None
     ) -> PartitionData:
         """One partition's part. Its records are empty, never null: that breaks clients (F5)."""
-        replica = wanted.replica
-        is_there = replica is not None and replica.is_available
-        high_watermark = replica.high_watermark if replica is not None and is_there else NO_OFFSET
-        log_start = replica.log_start if replica is not None and is_there else NO_OFFSET
+        replica, leader = wanted.replica, _UNKNOWN_LEADER
+        high_watermark = log_start = NO_OFFSET
+        if replica is not None and replica.is_serving:
+            high_watermark, log_start = replica.high_watermark, replica.log_start
+        elif replica is not None and error is None:
+            error = replica.why_not_serving()
+        if isinstance(error, NotLeader) and self._api_version >= _LEADER_SINCE:
+            leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
         if replica is not None and found:
             replica.sent(found, Offset(wanted.asked.fetch_offset))
         return PartitionData(
@@ -140,6 +154,7 @@ class FetchPlan:
             # No transactions: all that is committed is decided (F11).
             last_stable_offset=high_watermark,
             log_start_offset=log_start,
+            current_leader=leader,
             aborted_transactions=() if self._request.isolation_level == READ_COMMITTED else None,
             records=found,
         )

@@ -9,110 +9,84 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 import trio
 
-from tidemark.broker.replicas.epochs import EpochStart, EpochTable
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
-from tidemark.broker.replicas.replica_parts import LogState, ReplicaServices, log_settings
-from tidemark.partitions.state_machines.producers import ProducerTable
+from tidemark.broker.replicas.replica_parts import ReplicaServices, log_settings
+from tidemark.partitions.replication.elections import Priority
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.opening import GroupSpec, OpenedGroup, open_groups
+from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.state_db import EpochRow, PartitionKey, StateDb
-from tidemark.protocol.errors import StorageError
-from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.protocol.types import NO_OFFSET
 
 logger = logging.getLogger(__name__)
 
-
-class _Producers:
-    """Follows the batches of a log while it is opened."""
-
-    def __init__(self) -> None:
-        self.table = ProducerTable()
-
-    def load(self, payload: bytes) -> None:
-        self.table = ProducerTable.decode(payload)
-
-    def on_batch(self, header: BatchHeader) -> None:
-        self.table.append(header, header.base_offset)
-
-    def take(self) -> bytes:
-        return self.table.encode()
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """One log after its files were looked at: there, or with the reason why not."""
-
-    spec: ReplicaSpec
-    epochs: EpochTable
-    state: LogState | None
-    failure: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What `state.db` holds of the partitions to open."""
-
-    epochs: Mapping[PartitionKey, Sequence[EpochRow]]
-    log_starts: Mapping[PartitionKey, Offset]
-    recovery_points: Mapping[PartitionKey, Offset]
-
-
-_NOTHING_STORED: Final = _Stored({}, {}, {})
+LEADER_SECONDS_MAX: Final = 5.0
+"""For how long an opening waits until the new replicas' leaders are known."""
+_NOTHING_STORED: Final[Mapping[PartitionKey, PartitionState]] = {}
+_PRIORITIES: Final = {CLUSTER_TOPIC: Priority.CLUSTER, CONSUMER_OFFSETS: Priority.OFFSETS}
 
 
 async def open_replicas(
     services: ReplicaServices, specs: Sequence[ReplicaSpec], *, are_new: bool = False
 ) -> list[Replica]:
-    """A replica for each spec, in their order, each in a new leader epoch.
+    """A replica for each spec, in their order, taking part in its group.
 
     A partition that is not there yet is made; `are_new` says that nothing was ever recorded about
-    any of them. One whose files cannot be served becomes a replica with a `failure`. Raises
-    `OSError` or `StorageError` if the disk does not take what has to be recorded.
+    any of them. One whose files cannot be served becomes a replica with a `failure`. Those that
+    alone vote in their group serve already. Raises `OSError` or `StorageError` if the disk does not
+    take what has to be recorded.
     """
     started = time.perf_counter()
     opened = await trio.to_thread.run_sync(_open_logs, services, specs, are_new)
     if not are_new:
         services.metrics.recovery_seconds += time.perf_counter() - started
-    for each in opened:
-        _report(services, each)
-    return [
-        Replica(each.spec, services, epochs=each.epochs, state=each.state, failure=each.failure)
-        for each in opened
-    ]
+    replicas = [_replica(services, *each) for each in zip(specs, opened, strict=True)]
+    services.turn.run(lambda: _take_part(services, specs, replicas))
+    await _wait_leaders(services, specs, replicas)
+    return replicas
+
+
+async def _wait_leaders(
+    services: ReplicaServices, specs: Sequence[ReplicaSpec], replicas: Sequence[Replica]
+) -> None:
+    """Who votes alone is elected as soon as the disk says so. Others may be elected much later."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_give_up_with_the_disk, services, nursery.cancel_scope)
+        for spec, replica in zip(specs, replicas, strict=True):
+            if spec.voters in ((), (services.node_id,)):
+                await replica.wait_leader()
+        with trio.move_on_after(LEADER_SECONDS_MAX):
+            for replica in replicas:
+                await replica.wait_leader()
+        nursery.cancel_scope.cancel()
+
+
+async def _give_up_with_the_disk(services: ReplicaServices, waiting: trio.CancelScope) -> None:
+    await services.disk.wait_failed()
+    waiting.cancel()
 
 
 def _open_logs(
     services: ReplicaServices, specs: Sequence[ReplicaSpec], are_new: bool
-) -> list[_Opened]:
-    """On a thread. An epoch is recorded before any batch can carry it."""
-    _make_directories(services.directory, specs)
-    stored = _NOTHING_STORED if are_new else _load(services.state)
-    opened = [_open_log(services, spec, stored) for spec in specs]
-    with services.state.transaction():
-        for each in opened:
-            if each.state is not None:
-                _begin_epoch(services.state, each.spec.key, each.epochs, each.state.log.end_offset)
-    return opened
-
-
-def _load(state: StateDb) -> _Stored:
-    return _Stored(state.epochs(), state.log_starts(), state.recovery_points())
-
-
-def _begin_epoch(state: StateDb, key: PartitionKey, epochs: EpochTable, at: Offset) -> None:
-    before = len(epochs.starts)
-    start = EpochStart(Epoch(epochs.newest + 1), at)
-    epochs.begin(start)
-    if len(epochs.starts) > before:
-        state.append_epochs([(key, EpochRow(*start))])
-    else:
-        state.replace_epochs(key, [EpochRow(*each) for each in epochs.starts])
+) -> list[OpenedGroup]:
+    """On a thread."""
+    directory = services.directory
+    _make_directories(directory, specs)
+    return open_groups(
+        [_group_spec(services, spec) for spec in specs],
+        _NOTHING_STORED if are_new else services.state.partition_states(),
+        services.state,
+        host=services.driver.node,
+        files=services.files,
+        readers=services.readers,
+    )
 
 
 def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) -> None:
@@ -124,39 +98,34 @@ def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) ->
         directory.sync()
 
 
-def _open_log(services: ReplicaServices, spec: ReplicaSpec, stored: _Stored) -> _Opened:
-    producers = _Producers()
-    epochs = EpochTable(EpochStart(*row) for row in stored.epochs.get(spec.key, ()))
-    try:
-        log = Log.open(
-            services.files,
-            services.directory.partition_path(spec.topic_partition),
-            log_settings(spec.config),
-            start_offset=stored.log_starts.get(spec.key, Offset(0)),
-            recovery_point=stored.recovery_points.get(spec.key, Offset(0)),
-            epoch_max=epochs.newest,
-            readers=services.readers,
-            on_batch=producers.on_batch,
-            load_snapshot=producers.load,
-            take_snapshot=producers.take,
-        )
-    except (OSError, StorageError) as error:
-        return _Opened(spec, epochs, None, str(error))
-    return _Opened(spec, epochs, LogState(log=log, producers=producers.table), None)
+def _group_spec(services: ReplicaServices, spec: ReplicaSpec) -> GroupSpec:
+    return GroupSpec(
+        key=spec.key,
+        directory=services.directory.partition_path(spec.topic_partition),
+        settings=log_settings(spec.config),
+        syncs_before_ack=spec.config.syncs_before_ack,
+        voters=spec.voters or (services.node_id,),
+        applier=spec.applier,
+    )
 
 
-def _report(services: ReplicaServices, opened: _Opened) -> None:
-    if opened.state is None:
+def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) -> Replica:
+    if opened.replica is None:
         services.metrics.storage_errors.inc()
-        logger.error("%s is not served: %s", opened.spec.topic_partition, opened.failure)
-        return
-    report = opened.state.log.recovery
+        logger.error("%s is not served: %s", spec.topic_partition, opened.failure)
+    else:
+        _report(services, spec, opened.replica)
+    return Replica(spec, services, member=opened.replica, failure=opened.failure)
+
+
+def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) -> None:
+    report = member.log.recovery
     services.metrics.recovered_bytes += report.checked_bytes
     services.metrics.truncated_bytes += report.cut_bytes
     if report.cut is not None:
         logger.warning(
             "%s: cut %d bytes that a crash had left unfinished: %s at byte %d, %s",
-            opened.spec.topic_partition,
+            spec.topic_partition,
             report.cut_bytes,
             report.cut.path,
             report.cut.position,
@@ -164,24 +133,40 @@ def _report(services: ReplicaServices, opened: _Opened) -> None:
         )
 
 
+def _take_part(
+    services: ReplicaServices, specs: Sequence[ReplicaSpec], replicas: Sequence[Replica]
+) -> None:
+    for spec, replica in zip(specs, replicas, strict=True):
+        if replica.is_available:
+            services.driver.add(
+                replica.member,
+                replica,
+                priority=_PRIORITIES.get(spec.topic, Priority.REST),
+                preference=spec.voters,
+                is_eager=spec.topic == CLUSTER_TOPIC,
+            )
+
+
 async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica]) -> None:
     """Stop serving, then sync and record all, so that the next start has nothing to recover.
 
-    Raises `OSError` if a sync fails; nothing is recorded about that log. After a sync of the disk
-    writer has failed, nothing is synced or recorded at all.
+    They have to be all that there are: with them the broker's part in its groups is over. Raises
+    `OSError` if a sync fails; nothing is recorded about that log. After a sync has failed before,
+    nothing is synced or recorded at all.
     """
-    logs = {replica.key: replica.retire() for replica in replicas}
-    # A capture that is being synced would meet its log's closing.
+    members = [member for replica in replicas if (member := replica.close()) is not None]
+    services.driver.stop()
     await services.disk.wait_idle()
     if services.disk.error is None:
-        await trio.to_thread.run_sync(_close_logs, services.state, logs)
+        async with services.checkpoints.end() as mark:
+            await trio.to_thread.run_sync(_close_logs, services, members, mark)
 
 
-def _close_logs(state: StateDb, logs: Mapping[PartitionKey, Log | None]) -> None:
-    points: dict[PartitionKey, Offset] = {}
-    try:
-        for key, log in logs.items():
-            if log is not None:
-                points[key] = log.close()
-    finally:
-        state.set_recovery_points(points)
+def _close_logs(services: ReplicaServices, members: Sequence[GroupReplica], mark: int) -> None:
+    """On a thread."""
+    states = []
+    for member in members:
+        state = member.state_row(NO_OFFSET)
+        states.append(replace(state, recovery_point=member.log.close()))
+    services.state.save(states, journal_start=mark)
+    services.state.end_run()

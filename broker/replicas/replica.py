@@ -1,7 +1,8 @@
 """One partition on this broker: appends, the high watermark, and who waits for it.
 
-Everything runs on the loop's thread. What blocks (the disk, `state.db`) is awaited, and nothing is
-half done across an await.
+What the replicas of a partition agree on is their group's (`partitions/replication/`); this is what
+clients see of it. Everything runs on the loop's thread. What blocks is awaited, and nothing is half
+done across an await.
 """
 
 from __future__ import annotations
@@ -12,20 +13,36 @@ from uuid import UUID
 
 import trio
 
+from tidemark.broker.metrics import TopicMetrics
 from tidemark.broker.replicas.admission import admit
-from tidemark.broker.replicas.epochs import EpochTable
-from tidemark.broker.replicas.replica_parts import LogState, ReplicaServices, log_settings
+from tidemark.broker.replicas.checkpoints import Captured
+from tidemark.broker.replicas.leadership import NotLeader
+from tidemark.broker.replicas.replica_parts import ReplicaServices, log_settings
 from tidemark.broker.replicas.waiters import Committed, CommitWaiters, FetchWaiter, FetchWaiters
+from tidemark.partitions.replication.applier import Applier
+from tidemark.partitions.replication.group_replica import Appended as OwnAppended
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.outbox import GroupChange
+from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.partitions.storage.syncing import SyncCapture
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
-from tidemark.protocol.records.header import iter_headers, place, place_log_append_time
-from tidemark.protocol.types import NO_TIMESTAMP_MS, BytesLike, Epoch, Offset, TopicPartition
+from tidemark.protocol.records.header import place_log_append_time
+from tidemark.protocol.types import (
+    NO_EPOCH,
+    NO_OFFSET,
+    NO_TIMESTAMP_MS,
+    BytesLike,
+    Epoch,
+    NodeId,
+    Offset,
+    TopicPartition,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +53,10 @@ class ReplicaSpec:
     topic_id: UUID
     partition: int
     config: TopicConfig
+    voters: tuple[NodeId, ...] = ()
+    """The brokers that hold it, the preferred leader first; none is this broker alone."""
+    applier: Applier | None = None
+    """The state machine that lives on what is committed, if there is one."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -59,10 +80,10 @@ class Appended(NamedTuple):
 class Replica:
     """One partition. Made by `opening.open_replicas`; used through `Topics`.
 
-    Invariant: log_start <= high_watermark <= log_end, and the high watermark never goes back.
-    Every method that needs the log raises `RequestError` when it is not there: NOT_LEADER once
-    the replica is closed, UNKNOWN_TOPIC_OR_PARTITION once it is deleted, KAFKA_STORAGE_ERROR while
-    its files cannot be served (`failure` says why).
+    Invariant: log_start <= high_watermark <= log_end, and the high watermark never goes back while
+    this broker leads. Every method that needs the log raises `RequestError` when it is not there:
+    NOT_LEADER once the replica is closed, UNKNOWN_TOPIC_OR_PARTITION once it is deleted,
+    KAFKA_STORAGE_ERROR while its files cannot be served (`failure` says why).
     """
 
     def __init__(
@@ -70,8 +91,7 @@ class Replica:
         spec: ReplicaSpec,
         services: ReplicaServices,
         *,
-        epochs: EpochTable,
-        state: LogState | None,
+        member: GroupReplica | None,
         failure: str | None = None,
     ) -> None:
         self.topic = spec.topic
@@ -80,34 +100,64 @@ class Replica:
         self.name = str(spec.topic_partition)
         self.key = spec.key
         self.config = spec.config
-        self.epochs = epochs
-        self.epoch: Epoch = epochs.newest
         self.failure = failure
         """Why the files cannot be served; `None` while they can."""
-        self.high_watermark: Offset = state.log.end_offset if state is not None else Offset(0)
         self._services = services
-        self._log = state.log if state is not None else None
-        self._producers = state.producers if state is not None else None
+        self._member = member
         self._refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, failure)
+        self._epoch = NO_EPOCH
+        """The epoch that this broker leads, as its clients were told; -1 while it does not."""
         self._commit_waiters = CommitWaiters()
+        self._held_waiters = CommitWaiters()
         self._fetch_waiters = FetchWaiters()
         self._wake_is_due = False
+        self._led = trio.Event()
         self._starts = trio.Lock()  # one change of the log start at a time
-        self._metrics = services.metrics.topic(spec.topic)
+        # The cluster's metadata are no topic of anybody's.
+        is_topic = spec.topic != CLUSTER_TOPIC
+        self._metrics = services.metrics.topic(spec.topic) if is_topic else TopicMetrics()
 
     def __repr__(self) -> str:
         return f"<Replica {self.name} epoch {self.epoch}>"
 
     @property
+    def member(self) -> GroupReplica:
+        """The group's replica here. Raises `RequestError` if there is none."""
+        if self._member is None:
+            raise self._refusal
+        return self._member
+
+    @property
     def log(self) -> Log:
         """The log. Raises `RequestError` if there is none."""
-        if self._log is None:
-            raise self._refusal
-        return self._log
+        return self.member.log
 
     @property
     def is_available(self) -> bool:
-        return self._log is not None
+        return self._member is not None
+
+    @property
+    def epoch(self) -> Epoch:
+        """The newest leader epoch known here; -1 if none is."""
+        return self._member.epoch if self._member is not None else NO_EPOCH
+
+    @property
+    def leader(self) -> NodeId | None:
+        """Who leads the partition, if that is known."""
+        return self._member.leader if self._member is not None else None
+
+    @property
+    def is_leader(self) -> bool:
+        return self._member is not None and self._member.is_leader
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether this broker leads, and all that was committed before is committed here."""
+        return self._member is not None and self._member.is_serving
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self._member.high_watermark if self._member is not None else Offset(0)
 
     @property
     def log_start(self) -> Offset:
@@ -120,71 +170,135 @@ class Replica:
     @property
     def size_bytes(self) -> int:
         """Of the stored batches; 0 while they cannot be served."""
-        return self._log.size_bytes if self._log is not None else 0
+        return self._member.log.size_bytes if self._member is not None else 0
+
+    # Leadership
+
+    def check_serving(self) -> None:
+        """Raises `RequestError` unless this broker may answer for the partition."""
+        if not self.member.is_serving:
+            raise self.why_not_serving()
+
+    def check_leads(self) -> None:
+        """Raises `RequestError` unless this broker leads, though perhaps not yet serves."""
+        if not self.member.is_leader:
+            raise self.why_not_serving()
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Fence a client by the epoch it knows; -1 asks for no check. Raises `RequestError`."""
+        if current_leader_epoch in (-1, self.epoch):
+            return
+        code = (
+            ErrorCode.FENCED_LEADER_EPOCH
+            if current_leader_epoch < self.epoch
+            else ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+        raise RequestError(code, f"{self.name} is at epoch {self.epoch}")
+
+    async def wait_leader(self) -> None:
+        """Until it is known who leads, and this broker serves if it is the one."""
+        while self._member is not None and not self.is_serving and self.leader in (None, self._me):
+            await self._led.wait()
+
+    @property
+    def _me(self) -> NodeId:
+        return self._services.node_id
+
+    def why_not_serving(self) -> RequestError:
+        """What to tell a client that should ask another broker, or this one later."""
+        if self._member is None:
+            return self._refusal
+        member = self._member
+        if member.failure is not None:
+            return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, member.failure)
+        # A leader that does not serve yet is none that a client could be sent to.
+        leader = None if member.is_leader else member.leader
+        return NotLeader(self.name, leader=leader, epoch=member.epoch)
 
     # Appending
 
     def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:
         """Append a client's batch, in place: `records` is changed. Raises `RequestError`."""
-        log, producers = self.log, self._producers
-        assert producers is not None
+        member = self.member
+        if not member.is_serving:
+            raise self.why_not_serving()
+        config = self.config
         now_ms = self._services.clock.now_ms()
-        header = admit(records, self.config, api_version=api_version, now_ms=now_ms)
-        if header.producer_id >= 0:
-            verdict = producers.check(header)
-            if isinstance(verdict, Duplicate):
-                stamp = verdict.timestamp_ms if self.config.stamps_append_time else NO_TIMESTAMP_MS
-                return Appended(verdict.base_offset, verdict.next_offset, stamp)
+        header = admit(records, config, api_version=api_version, now_ms=now_ms)
         assert isinstance(records, memoryview | bytearray)
-        base_offset = log.end_offset
         stamp = NO_TIMESTAMP_MS
-        if self.config.stamps_append_time:
+        if config.stamps_append_time:
             stamp = now_ms
             place_log_append_time(records, 0, now_ms)
             header = header._replace(max_timestamp=now_ms)
-        place(records, 0, base_offset=base_offset, epoch=self.epoch)
-        end_offset = self._append(log, records)
-        if header.producer_id >= 0:
-            producers.append(header, base_offset, heard_ms=now_ms)
-        self._metrics.bytes_in.inc(len(records))
-        self._metrics.records_in.inc(header.record_count)
-        return Appended(base_offset, end_offset, stamp)
-
-    def append(self, records: bytes) -> Offset:
-        """Append a coordinator's batches; where they end, committed or not yet.
-
-        Raises `RequestError`.
-        """
-        log = self.log
-        end_offset = log.end_offset
-        placed = bytearray(records)
-        for at, header in iter_headers(placed):
-            place(placed, at, base_offset=end_offset, epoch=self.epoch)
-            end_offset = Offset(end_offset + header.last_offset_delta + 1)
-        self._append(log, placed)
-        return end_offset
-
-    def _append(self, log: Log, records: bytearray | memoryview) -> Offset:
         try:
-            end_offset = log.append(records)
+            placed = member.append(header, records, now_ms)
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("append", error) from error
-        if self.config.syncs_before_ack or log.needs_sync:
-            self._services.disk.enqueue(self)
-        if not self.config.syncs_before_ack:
-            self._commit(end_offset)
-        return end_offset
+        if isinstance(placed, Duplicate):
+            stamp = placed.timestamp_ms if config.stamps_append_time else NO_TIMESTAMP_MS
+            return Appended(placed.base_offset, placed.next_offset, stamp)
+        self._services.driver.touch()
+        self._metrics.bytes_in.inc(len(records))
+        self._metrics.records_in.inc(header.record_count)
+        return Appended(placed.base_offset, placed.end_offset, stamp)
+
+    def append_own(self, batches: bytes) -> OwnAppended:
+        """Append batches of the broker's own: a coordinator's. Raises `RequestError`."""
+        member = self.member
+        if not member.is_serving:
+            raise self.why_not_serving()
+        try:
+            appended = member.append_own(batches)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("append", error) from error
+        self._services.driver.touch()
+        return appended
+
+    def check_in_sync(self) -> None:
+        """Raises `RequestError` NOT_ENOUGH_REPLICAS if too few voters can be heard from."""
+        wanted = self.config.min_insync_replicas
+        if wanted == 1:
+            return
+        alive = self._services.driver.alive(self.member.group.config.voters)
+        if alive < wanted:
+            raise RequestError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.name} has {alive} replicas that can be heard from; min.insync.replicas is "
+                f"{wanted}",
+            )
 
     # Committing
 
-    def when_committed(self, end_offset: Offset, committed: Committed) -> None:
-        """Have `committed` called once all below `end_offset` is committed, or never will be."""
-        if end_offset <= self.high_watermark:
-            committed(None)
-        elif self._log is None:
-            committed(self._refusal)
+    def is_acknowledged(self, end_offset: Offset) -> bool:
+        """Whether what was appended up to there has all the replicas that a producer wants."""
+        return end_offset <= self.high_watermark and (
+            not self._wants_more or end_offset <= self._held_end()
+        )
+
+    def when_acknowledged(self, end_offset: Offset, done: Committed) -> None:
+        """Have `done` called once all below `end_offset` is committed, or never will be.
+
+        Where `min.insync.replicas` is more than a majority, so many have to hold it besides.
+        """
+        if not self._wants_more:
+            self.when_committed(end_offset, done)
+        elif not self.is_leader:
+            done(self.why_not_serving())
+        elif self.is_acknowledged(end_offset):
+            done(None)
         else:
-            self._commit_waiters.add(end_offset, committed)
+            self._held_waiters.add(end_offset, done)
+            self._services.driver.watch_held(self)
+
+    def when_committed(self, end_offset: Offset, done: Committed) -> None:
+        """Have `done` called once all below `end_offset` is committed, or never will be."""
+        if not self.is_leader:
+            done(self.why_not_serving())
+        elif end_offset <= self.high_watermark:
+            done(None)
+        else:
+            self._commit_waiters.add(end_offset, done)
 
     async def wait_committed(self, end_offset: Offset) -> None:
         """Until all below `end_offset` is committed. Raises `RequestError` if it never will be."""
@@ -200,21 +314,46 @@ class Replica:
         if errors:
             raise errors[0]
 
-    def begin_sync(self) -> SyncCapture:
-        return self.log.begin_sync()
+    @property
+    def _wants_more(self) -> bool:
+        """Whether `min.insync.replicas` is more than a majority."""
+        wanted = self.config.min_insync_replicas
+        return wanted > 1 and wanted > len(self.member.group.config.voters) // 2 + 1
 
-    def synced(self, end_offset: Offset) -> None:
-        if self._log is not None:
-            self._services.recovery_points.note(self, end_offset)
-            self._commit(end_offset)
+    def _held_end(self) -> Offset:
+        return self.member.group.held_by(self.config.min_insync_replicas).offset
 
-    def _commit(self, end_offset: Offset) -> None:
-        if end_offset <= self.high_watermark:
+    def look_at_held(self) -> None:
+        """For the driver: perhaps more voters hold what a producer waits for."""
+        if self._held_waiters and self.is_leader:
+            self._held_waiters.advance(min(self.high_watermark, self._held_end()))
+        if not self._held_waiters:
+            self._services.driver.stop_watching(self)
+
+    def changed(self, change: GroupChange) -> None:
+        """For the driver: what became of the group in the turn that ends."""
+        member = self._member
+        if member is None:
             return
-        self.high_watermark = end_offset
-        self._commit_waiters.advance(end_offset)
+        if change.leadership or change.serving or change.failed:
+            epoch = member.epoch if member.is_leader else NO_EPOCH
+            if epoch != self._epoch:
+                # Who waited for the leader of an epoch is not told of what another one commits.
+                self._epoch = epoch
+                self._release_waiters(self.why_not_serving())
+            self._led.set()
+            self._led = trio.Event()
+            self._services.leadership.changed(self)
+        self._commit_waiters.advance(member.high_watermark)
         if self._fetch_waiters:
             self._wake_later()
+        if member.log.needs_sync:
+            self._services.checkpoints.save_later(self)
+
+    def capture(self) -> Captured:
+        """For a checkpoint: what is to be saved now. Its sync must follow."""
+        member = self.member
+        return Captured(member.log.begin_sync(), member.state_row(NO_OFFSET))
 
     # Reading
 
@@ -249,16 +388,13 @@ class Replica:
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("search", error) from error
 
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """Fence a client by the epoch it knows; -1 asks for no check. Raises `RequestError`."""
-        if current_leader_epoch in (-1, self.epoch):
-            return
-        code = (
-            ErrorCode.FENCED_LEADER_EPOCH
-            if current_leader_epoch < self.epoch
-            else ErrorCode.UNKNOWN_LEADER_EPOCH
-        )
-        raise RequestError(code, f"{self.name} is at epoch {self.epoch}")
+    def epoch_at(self, offset: Offset) -> Epoch:
+        """The leader epoch of the record at `offset`; at the end, that of the next one."""
+        return self.member.group.shape.epoch_at(offset)
+
+    def epoch_end(self, epoch: Epoch) -> tuple[Epoch, Offset]:
+        """The largest epoch at or below `epoch`, and its end, as OffsetForLeaderEpoch says it."""
+        return self.member.group.shape.end_of(epoch)
 
     def check_offset(self, offset: Offset) -> None:
         """Whether a fetch may begin there: anywhere from the start to the end (F9)."""
@@ -270,7 +406,7 @@ class Replica:
             )
 
     def wait_for_more(self, waiter: FetchWaiter) -> None:
-        """Have `waiter` look again whenever the high watermark moves, or the replica closes."""
+        """Have `waiter` look again whenever the high watermark or the leader changes."""
         self._fetch_waiters.add(waiter)
 
     def stop_waiting(self, waiter: FetchWaiter) -> None:
@@ -294,11 +430,23 @@ class Replica:
     def apply_config(self, config: TopicConfig) -> None:
         """Use `config` from now on, for what is there as well."""
         self.config = config
-        if self._log is None:
+        if self._member is None:
             return
-        self._log.settings = log_settings(config)
-        if not config.syncs_before_ack:
-            self._commit(self._log.end_offset)
+        self._member.log.settings = log_settings(config)
+        if self._member.syncs_before_ack != config.syncs_before_ack:
+            self._services.checkpoints.set_flush_later(self, syncs=config.syncs_before_ack)
+
+    def set_flush(self, *, syncs: bool) -> None:
+        """For checkpoints, which have written down what has to be known before."""
+        member = self._member
+        if member is None:
+            return
+        try:
+            member.syncs_before_ack = syncs
+        except OSError as error:
+            self._services.disk.fail(error)
+            return
+        self._services.checkpoints.note(self)
 
     async def delete_records(self, offset: Offset) -> Offset:
         """Give up all below `offset` (-1: the high watermark); the log start after it.
@@ -306,7 +454,7 @@ class Replica:
         Raises `RequestError` OFFSET_OUT_OF_RANGE above the high watermark.
         """
         async with self._starts:
-            log = self.log
+            self.check_serving()
             if offset == -1:
                 offset = self.high_watermark
             if not 0 <= offset <= self.high_watermark:
@@ -314,49 +462,68 @@ class Replica:
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                     f"{self.name} has committed up to {self.high_watermark}",
                 )
-            if offset > log.start_offset:
-                try:
-                    # Recorded before it takes effect: after a crash the start must not have gone
-                    # back.
-                    await self._services.record_log_start(self.key, offset)
-                    await trio.to_thread.run_sync(self.log.delete_before(offset).run)
-                except (OSError, StorageError) as error:
-                    raise self._storage_error("delete records", error) from error
-            return log.start_offset
+            if offset > self.log_start:
+                await self._remove(self.member.move_log_start(offset))
+            return self.log_start
 
     async def apply_retention(self, now_ms: int) -> int:
         """Remove the segments that the config no longer keeps; how many."""
         async with self._starts:
-            if self._log is None:
+            if self._member is None:
                 return 0
-            removal = self._log.apply_retention(now_ms, end_offset=self.high_watermark)
-            if self._log.needs_sync:
-                self._services.disk.enqueue(self)
+            removal = self._member.apply_retention(now_ms)
+            if self._member.log.needs_sync:
+                self._services.checkpoints.save_later(self)
             if removal:
-                await self._services.record_log_start(self.key, self._log.start_offset)
-                await trio.to_thread.run_sync(removal.run)
+                await self._remove(removal)
             return len(removal)
 
+    async def _remove(self, removal: Removal) -> None:
+        """Remove files, once it is durable that the log begins behind them.
+
+        Were it the other way round, a crash could bring a start back that has no records.
+        """
+        self._services.driver.touch()
+        try:
+            await self._services.driver.wait_durable()
+            await trio.to_thread.run_sync(removal.run)
+        except (OSError, StorageError) as error:
+            raise self._storage_error("remove segments", error) from error
+
     def expire_producers(self, now_ms: int, *, idle_ms: int) -> None:
-        if self._producers is not None:
-            self._producers.expire(now_ms, idle_ms=idle_ms)
+        if self._member is not None:
+            self._member.producers.expire(now_ms, idle_ms=idle_ms)
 
     # Ending
 
-    def retire(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> Log | None:
-        """Serve nothing any more: whoever waits is answered with `code`, and so is who comes.
+    def delete(self) -> None:
+        """The partition is deleted: its files may go away at once."""
+        member = self._retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._services.driver.remove(self.key, is_deleted=True)
+        if member is not None:
+            member.log.abandon()
 
-        The log is the caller's then, to close or to abandon; `None` if there was none.
-        """
-        log, self._log = self._log, None
+    def close(self) -> GroupReplica | None:
+        """Serve nothing any more: the broker is ending. The log is the caller's to close."""
+        return self._retire(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def _retire(self, code: ErrorCode) -> GroupReplica | None:
+        """Whoever waits is answered with `code`, and so is who comes."""
+        member, self._member = self._member, None
         self._refusal = RequestError(code)
-        self._services.disk.forget(self)
-        self._services.recovery_points.forget(self)
-        self._services.turn.run(self._release_waiters)
-        return log
+        self._services.driver.stop_watching(self)
+        self._services.checkpoints.forget(self)
+        self._services.turn.run(self._end)
+        return member
 
-    def _release_waiters(self) -> None:
-        self._commit_waiters.fail_all(self._refusal)
+    def _end(self) -> None:
+        self._release_waiters(self._refusal)
+        self._led.set()
+        self._services.leadership.changed(self)
+
+    def _release_waiters(self, error: RequestError) -> None:
+        self._commit_waiters.fail_all(error)
+        self._held_waiters.fail_all(error)
         self._fetch_waiters.wake()
 
     def _storage_error(self, what: str, error: Exception) -> RequestError:

@@ -1,58 +1,72 @@
-"""What the replicas of a broker share, and what each brings from its opening."""
+"""What the replicas of a broker share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import trio
+from typing import TYPE_CHECKING
 
 from tidemark.broker.metrics import Metrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock
+from tidemark.broker.replicas.checkpoints import Checkpoints
 from tidemark.broker.replicas.disk import DiskWriter
-from tidemark.broker.replicas.recovery_points import RecoveryPoints
-from tidemark.partitions.state_machines.producers import ProducerTable
+from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
-from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import UNLIMITED, LogSettings
-from tidemark.partitions.storage.state_db import PartitionKey, StateDb
-from tidemark.protocol.types import Offset
+from tidemark.partitions.storage.state_db import Run, StateDb
+from tidemark.protocol.types import NodeId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidemark.broker.replicas.replica import Replica
+
+
+class LeadershipWatch:
+    """Who is told when this broker begins or ends to serve partitions of a topic."""
+
+    def __init__(self) -> None:
+        self._watchers: dict[str, Callable[[Replica], None]] = {}
+
+    def watch(self, topic: str, watcher: Callable[[Replica], None]) -> None:
+        """Have `watcher` called, within a turn, for every replica of the topic that changes."""
+        self._watchers[topic] = watcher
+
+    def stop(self, topic: str) -> None:
+        self._watchers.pop(topic, None)
+
+    def changed(self, replica: Replica) -> None:
+        watcher = self._watchers.get(replica.topic)
+        if watcher is not None:
+            watcher(replica)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaServices:
     """What all replicas of a broker use."""
 
+    node_id: NodeId
+    run: Run
     files: Files
     readers: FileCache
     directory: DataDirectory
     state: StateDb
     disk: DiskWriter
-    recovery_points: RecoveryPoints
+    driver: ReplicationDriver
+    checkpoints: Checkpoints
+    leadership: LeadershipWatch
     turn: Turn
     clock: Clock
     metrics: Metrics
     odd_events: OddEvents
 
-    async def record_log_start(self, key: PartitionKey, start_offset: Offset) -> None:
-        """Keep a partition's start through restarts."""
-        await trio.to_thread.run_sync(self.state.set_log_starts, {key: start_offset})
-
     def storage_failed(self, what: str) -> None:
         self.metrics.storage_errors.inc()
         self.odd_events.warn("storage errors", "%s", what)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogState:
-    """A log that was opened, and what its batches say about their producers."""
-
-    log: Log
-    producers: ProducerTable
 
 
 def log_settings(config: TopicConfig) -> LogSettings:

@@ -1,7 +1,7 @@
 """Who waits for a partition: for its high watermark to pass an offset, or to move at all.
 
-A replica has one leader epoch in its life, so an offset stands for a position here; a replica
-that closes fails everything that waits.
+Who waits for a commit waits for the leader of one epoch, so an offset stands for a position here:
+when that leadership ends, or the replica is closed, everything that waits is failed.
 """
 
 from __future__ import annotations

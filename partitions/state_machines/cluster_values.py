@@ -93,7 +93,7 @@ def _listeners(body: Any) -> dict[str, BrokerAddress]:
 
 
 def _assignments(body: Any) -> tuple[Assignment, ...]:
-    return tuple(tuple(map(int, each)) for each in body)  # type: ignore[misc] # NodeId is int
+    return tuple(tuple(NodeId(int(node)) for node in each) for each in body)
 
 
 _READERS: Final[Mapping[str, Any]] = {

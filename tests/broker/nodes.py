@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import trio
 
+from tidemark.broker.background import open_background
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
+from tidemark.broker.metadata.membership import describe_own
+from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Metrics
@@ -19,14 +21,10 @@ from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node, SystemClock
-from tidemark.broker.replicas.disk import open_disk_writer
-from tidemark.broker.replicas.recovery_points import RecoveryPoints
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.broker.replicas.services import open_services
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
-from tidemark.partitions.storage.state_db import StateDb
-from tidemark.protocol.types import NodeId
 
 
 def context(api_version: int, *, listener: Address | None = None) -> RequestContext:
@@ -42,40 +40,46 @@ def context(api_version: int, *, listener: Address | None = None) -> RequestCont
 async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # Any: any setting
     """A node on `data_dir`, with its topics; opening the same again is a restart."""
     given = attrs.evolve(BrokerSettings(data_dir=data_dir), **settings)
-    files, turn = OsFiles(), Turn()
-    metrics = Metrics(topics_max=given.metrics_topics_max)
-    directory = DataDirectory.open(files, str(data_dir))
-    state = StateDb.open(directory.state_db_path)
+    turn = Turn()
+    timers = Timers(turn.run)
     failures: list[OSError] = []
-    try:
-        async with open_disk_writer(turn=turn, failed=failures.append) as disk:
-            services = ReplicaServices(
-                files=files,
-                readers=FileCache(files, open_max=100),
-                directory=directory,
-                state=state,
-                disk=disk,
-                recovery_points=RecoveryPoints(state),
+    async with _alone(), open_background() as tasks:
+        tasks.start_soon(timers.run)
+        async with (
+            open_services(
+                given,
+                OsFiles(),
+                tasks=tasks,
                 turn=turn,
+                timers=timers,
                 clock=SystemClock(),
-                metrics=metrics,
+                metrics=Metrics(topics_max=given.metrics_topics_max),
                 odd_events=OddEvents(logging.getLogger("tests")),
-            )
-            timers = Timers(turn.run)
-            async with (
-                open_metadata(given, services) as metadata,
-                open_coordinator(
-                    given, metadata.topics, timers=timers, clock=services.clock
-                ) as coordinator,
-                trio.open_nursery() as tasks,
-            ):
-                tasks.start_soon(timers.run)
-                yield _node(given, metadata, services, coordinator, timers)
-                tasks.cancel_scope.cancel()
-    finally:
-        state.close()
-        directory.close()
+                failed=failures.append,
+            ) as services,
+            open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
+            open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
+        ):
+            yield _node(given, metadata, services, coordinator, timers)
+        tasks.cancel_scope.cancel()
     assert not failures
+
+
+def _own(settings: BrokerSettings, services: ReplicaServices) -> BrokerMetadata:
+    listeners = {each.name: each.advertised or each.address for each in settings.client_listeners()}
+    return describe_own(settings, services.run, listeners, settings.peer_listen)
+
+
+@asynccontextmanager
+async def _alone() -> AsyncIterator[None]:
+    """One error as itself, out of the groups that nurseries make of it."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from None
 
 
 def _node(
@@ -87,8 +91,8 @@ def _node(
 ) -> Node:
     return Node(
         settings=settings,
-        node_id=NodeId(settings.node_id),
-        cluster_id=metadata.topics.cluster_id,
+        node_id=services.node_id,
+        cluster_id=metadata.cluster_id,
         topics=metadata.topics,
         brokers=metadata.brokers,
         controller=metadata.controller,

@@ -11,7 +11,7 @@ from tests.broker.handlers.asking import ask
 from tests.broker.nodes import context, open_node
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import describe_cluster, metadata
-from tidemark.broker.metadata.brokers import Brokers
+from tidemark.broker.metadata.brokers import Brokers, Quorum
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.partition_view import partition_view
 from tidemark.broker.metadata.topic import NewTopic, Topic
@@ -43,6 +43,9 @@ class FakeLiveness:
 
     def lagging(self, key: PartitionKey) -> Collection[NodeId]:
         return self.behind
+
+    def quorum(self, key: PartitionKey) -> Quorum | None:
+        return None
 
 
 @dataclass

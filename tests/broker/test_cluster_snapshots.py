@@ -88,6 +88,7 @@ async def test_a_reset_brings_its_snapshot_and_an_older_one_does_not_replace_it(
         group.machine.restore(other.machine.state.encode(), start)
 
     snapshots = ClusterSnapshots(group.machine, state, log, be_reset)
+    group.machine.on_restored = snapshots.keep_restored
     await snapshots.take()
     stored = state.group_snapshot(CLUSTER_KEY)
     assert stored is not None

@@ -76,7 +76,7 @@ async def test_groups_are_not_answered_before_they_are_read_back(tmp_path: Path)
             node.coordinator.list_groups()
         assert caught.value.code is loading
         assert await commit(node, {0: 6}) == {0: loading}
-        node.coordinator.check_serves(GROUP)
+        node.coordinator.find(GROUP)
         await node.coordinator.wait_loaded()
         assert (await fetch(node, [0]))["orders", 0].committed_offset == 5
 
@@ -85,7 +85,7 @@ async def append_to_log(node: Node, record: Record) -> None:
     topic = node.topics.get(CONSUMER_OFFSETS)
     assert topic is not None
     replica = topic.replicas[partition_of(GROUP, topic.partition_count)]
-    await replica.wait_committed(replica.append(encode_batch([record])))
+    await replica.wait_committed(replica.append_own(encode_batch([record])).end_offset)
 
 
 async def test_a_log_with_a_record_that_cannot_be_read_is_not_served(
@@ -100,7 +100,7 @@ async def test_a_log_with_a_record_that_cannot_be_read_is_not_served(
     async with open_node(tmp_path, **AT_ONCE) as node:
         await node.coordinator.wait_loaded()
         with pytest.raises(RequestError) as caught:
-            node.coordinator.check_serves(GROUP)
+            node.coordinator.find(GROUP)
         assert caught.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert "cannot be read" in caplog.text
 

@@ -1,93 +1,102 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from uuid import UUID
 
 import trio
 import trio.testing
 
 from tidemark.broker.network.turn import Turn
-from tidemark.broker.replicas.disk import open_disk_writer
-from tidemark.protocol.types import Offset
+from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.state_db import PartitionKey
+
+KEY = PartitionKey(UUID(int=7), 0)
 
 
-class FakeLog:
-    """A log whose sync can be held back, and can fail."""
+def record(number: int) -> JournalRecord:
+    return JournalRecord(KEY, RecordKind.BATCHES, b"%d" % number)
+
+
+class FakeJournal:
+    """A journal whose sync can be held back, and can fail."""
 
     def __init__(self, sync: Callable[[], None] = lambda: None) -> None:
-        self.end = Offset(0)
+        self.groups = list[list[bytes]]()
         self.sync_disk = sync
-        self.captures = list[Offset]()
-        self.durable = list[Offset]()
-        self.is_durable = trio.Event()
 
-    def begin_sync(self) -> "FakeCapture":
-        self.captures.append(self.end)
-        return FakeCapture(self.end, self.sync_disk)
+    def write(self, records: Sequence[JournalRecord]) -> None:
+        self.groups.append([bytes(record.payload) for record in records])
 
-    def synced(self, end_offset: Offset) -> None:
-        self.durable.append(end_offset)
-        self.is_durable.set()
-
-
-class FakeCapture:
-    def __init__(self, end: Offset, sync_disk: Callable[[], None]) -> None:
-        self.end, self.sync_disk = end, sync_disk
-
-    def sync(self) -> Offset:
+    def sync(self) -> None:
         self.sync_disk()
-        return self.end
 
 
 def never(error: OSError) -> None:
     raise AssertionError(f"no sync fails here: {error}")
 
 
-async def test_what_is_appended_during_a_sync_is_one_group() -> None:
-    gate, turn = threading.Semaphore(0), Turn()
+def opened(
+    journal: FakeJournal,
+    *,
+    turn: Turn | None = None,
+    observe: Callable[[float, int], None] = lambda seconds, batches: None,
+) -> AbstractAsyncContextManager[DiskWriter]:
+    return open_disk_writer(journal, turn=turn or Turn(), failed=never, observe=observe)
+
+
+async def test_what_comes_during_a_sync_is_one_group() -> None:
+    gate, persisted = threading.Semaphore(0), list[int]()
 
     def wait_at_gate() -> None:
         gate.acquire()
 
-    log = FakeLog(sync=wait_at_gate)
-    async with open_disk_writer(turn=turn, failed=never) as disk:
-        log.end = Offset(1)
-        disk.enqueue(log)
-        for end in range(2, 50):
-            log.end = Offset(end)
-            disk.enqueue(log)
+    journal = FakeJournal(sync=wait_at_gate)
+    async with opened(journal) as disk:
+        for number in range(1, 50):
+            disk.write(number, [record(number)], persisted.append)
         gate.release()
         gate.release()
         await disk.wait_idle()
-    assert log.captures == [1, 49]
-    assert log.durable == [1, 49]
+    assert journal.groups == [[b"1"], [b"%d" % number for number in range(2, 50)]]
+    assert persisted == [1, 49]
 
 
-async def test_a_turn_is_one_group() -> None:
-    turn, logs = Turn(), [FakeLog(), FakeLog()]
-    groups = list[int]()
+async def test_a_group_is_reported_in_a_turn_and_once() -> None:
+    gate, turn, turns = threading.Semaphore(0), Turn(), list[bool]()
+    persisted, groups = list[int](), list[int]()
 
-    def observe(seconds: float, logs: int) -> None:
-        groups.append(logs)
+    def observe(seconds: float, batches: int) -> None:
+        turns.append(turn.is_open)
+        groups.append(batches)
 
-    async with open_disk_writer(turn=turn, failed=never, observe=observe) as disk:
+    def wait_at_gate() -> None:
+        gate.acquire()
 
-        def work() -> None:
-            for end in range(1, 4):
-                for log in logs:
-                    log.end = Offset(end)
-                    disk.enqueue(log)
-
-        turn.run(work)
-        await disk.wait_idle()
-    assert [log.durable for log in logs] == [[3], [3]]
-    assert groups == [2]
+    async with opened(FakeJournal(wait_at_gate), turn=turn, observe=observe) as disk:
+        for number in range(1, 4):
+            disk.write(number, [record(number), record(number)], persisted.append)
+        gate.release(2)
+        await disk.wait_durable(3)
+    assert (persisted, groups, turns) == ([1, 3], [1, 2], [True, True])
 
 
-async def test_leaving_the_block_syncs_what_is_queued() -> None:
-    log = FakeLog()
-    async with open_disk_writer(turn=Turn(), failed=never) as disk:
-        log.end = Offset(7)
-        disk.enqueue(log)
-    assert log.durable == [7]
+async def test_a_batch_is_waited_for_until_it_is_durable() -> None:
+    persisted = list[int]()
+    async with opened(FakeJournal()) as disk:
+        await disk.wait_durable(0)
+        disk.write(1, [record(1)], persisted.append)
+        assert disk.durable == 0
+        await disk.wait_durable(1)
+        assert disk.durable == 1
+
+
+async def test_leaving_the_block_writes_what_is_queued() -> None:
+    journal, persisted = FakeJournal(), list[int]()
+    async with opened(journal) as disk:
+        disk.write(7, [record(7)], persisted.append)
+    assert journal.groups == [[b"7"]]
+    assert persisted == [7]
 
 
 def fail() -> None:
@@ -95,12 +104,16 @@ def fail() -> None:
 
 
 async def test_after_a_failed_sync_nothing_is_ever_reported_durable() -> None:
-    errors = list[OSError]()
-    broken, healthy = FakeLog(sync=fail), FakeLog()
-    async with open_disk_writer(turn=Turn(), failed=errors.append) as disk:
-        disk.enqueue(broken)
+    errors, persisted = list[OSError](), list[int]()
+    journal = FakeJournal(sync=fail)
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        disk.write(1, [record(1)], persisted.append)
         await disk.wait_idle()
-        disk.enqueue(healthy)
+        journal.sync_disk = lambda: None
+        disk.write(2, [record(2)], persisted.append)
         await trio.testing.wait_all_tasks_blocked()
+        await disk.wait_durable(2)
         assert disk.error is errors[0]
-    assert broken.durable == healthy.durable == []
+        assert len(errors) == 1
+    assert persisted == []
+    assert journal.groups == [[b"1"]]

@@ -18,6 +18,7 @@ from tidemark.broker.metadata.membership import (
     join_request,
     registration,
 )
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
@@ -65,13 +66,16 @@ class Line:
         return response
 
 
+def found(state: ClusterState) -> FoundCluster:
+    return FoundCluster(at_version=state.version, cluster_id="ours")
+
+
 @asynccontextmanager
 async def leader() -> AsyncIterator[tuple[Membership, FakeGroup]]:
     group = FakeGroup(commits_at_once=True)
     cluster = cluster_log(group)
-    await cluster.propose(lambda state: FoundCluster(at_version=state.version, cluster_id="ours"))
     membership = Membership(broker(1), cluster, Line(), lambda: [NodeId(1)])
-    await membership.register()
+    await membership.register(found)
     yield membership, group
 
 
@@ -137,7 +141,7 @@ async def test_a_start_is_registered_with_the_leader_and_applied_here() -> None:
         line = Line(membership)
         second = Membership(broker(2, incarnation=4), cluster_log(follower), line, list)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(second.register)
+            nursery.start_soon(second.register, found)
             await trio.sleep(0.02)
             follower.leader = NodeId(1)
             await trio.sleep(0.02)

@@ -7,14 +7,17 @@ import pytest
 
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.nodes import open_node
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.files import OsFile
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
-from tidemark.protocol.types import BytesLike, Offset
+from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset
 
 
 def offsets(replica: Replica) -> list[int]:
@@ -31,21 +34,27 @@ async def test_every_opening_begins_an_epoch_that_batches_carry(tmp_path: Path) 
             assert replica is not None
             assert replica.epoch == opening
             await produce(node, request(batch()))
-            assert [replica.epochs.epoch_at(Offset(n)) for n in range(opening + 1)] == list(
+            assert [replica.epoch_at(Offset(n)) for n in range(opening + 1)] == list(
                 range(opening + 1)
             )
 
 
-async def test_epochs_without_records_leave_no_rows(tmp_path: Path) -> None:
+async def test_every_epoch_leaves_a_row_with_its_leader_and_voters(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node)
-    for _ in range(5):
+    for _ in range(2):
         async with open_node(tmp_path):
             pass
     state = StateDb.open(f"{tmp_path}/state.db")
-    (rows,) = state.epochs().values()
+    states = state.partition_states().values()
+    (stored,) = (each for each in states if each.key != CLUSTER_KEY)
     state.close()
-    assert [tuple(row) for row in rows] == [(5, 0)]
+    alone = Configuration((NodeId(1),))
+    assert stored.name == "t-0"
+    assert stored.epochs == tuple(
+        EpochStart(Epoch(epoch), Offset(0), NodeId(1), alone) for epoch in range(3)
+    )
+    assert stored.hard_state == HardState(Epoch(2), NodeId(1))
 
 
 async def test_a_clean_stop_leaves_nothing_to_recover(tmp_path: Path) -> None:
@@ -107,7 +116,7 @@ async def test_a_coordinators_batches_are_placed_and_awaited(tmp_path: Path) -> 
         await produce(node, request(batch()))
         first = encode_batch([Record(value=b"a"), Record(value=b"b")])
         second = encode_batch([Record(value=b"c")])
-        end_offset = replica.append(first + second)
+        end_offset = replica.append_own(first + second).end_offset
         await replica.wait_committed(end_offset)
         assert replica.high_watermark == end_offset == 4
         assert offsets(replica) == [0, 1, 2, 3]
@@ -118,15 +127,15 @@ async def test_a_closed_replica_refuses_and_answers_whoever_waits(tmp_path: Path
         replica = await new_topic(node)
         answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
-        log = replica.retire()
+        member = replica.close()
         assert answer.is_complete
         with pytest.raises(RequestError, match="NOT_LEADER_OR_FOLLOWER"):
             replica.read(Offset(0), bytes_max=1, at_least_one=True)
         refused = await produce(node, request(batch()))
         assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert log is not None
+        assert member is not None
         await node.disk.wait_idle()
-        log.abandon()
+        member.log.abandon()
 
 
 async def test_retention_removes_what_the_config_no_longer_keeps(tmp_path: Path) -> None:
@@ -144,11 +153,14 @@ async def test_retention_removes_what_the_config_no_longer_keeps(tmp_path: Path)
         assert offsets(again)[0] == start
 
 
-async def test_recovery_points_are_recorded_for_what_was_synced(tmp_path: Path) -> None:
+async def test_a_checkpoint_records_what_was_synced(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
         await produce(node, request(batch()))
-        points = replica._services.recovery_points
-        await points.record()
-        assert replica._services.state.recovery_points()[replica.key] == 1
-        await points.record()
+        services = replica._services
+        await services.checkpoints.checkpoint()
+        stored = services.state.partition_states()[replica.key]
+        assert stored.recovery_point == 1
+        assert stored.epochs == replica.member.group.shape.rows
+        await services.checkpoints.checkpoint()
+        assert services.state.partition_states()[replica.key] == stored

@@ -118,26 +118,34 @@ async def test_a_cancelled_broker_still_stops_in_order(tmp_path: Path) -> None:
         assert replica.log_end == 10
 
 
-class BrokenFile(OsFile):
-    """A file whose disk has died."""
+class BreakableFile(OsFile):
+    """A file on a disk that may die."""
+
+    __slots__ = ("_disk",)
+
+    def __init__(self, disk: "BreakingDisk", descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._disk = disk
 
     def sync(self) -> None:
-        raise OSError(5, "Input/output error")
+        if self._disk.is_broken:
+            raise OSError(5, "Input/output error")
+        super().sync()
 
 
 class BreakingDisk(OsFiles):
-    """A disk whose files, opened from some moment on, cannot be synced."""
+    """A disk that cannot be synced from some moment on."""
 
     is_broken = False
 
     def create(self, path: str) -> File:
-        return self._perhaps_broken(super().create(path))
+        return self._breakable(super().create(path))
 
     def open(self, path: str) -> File:
-        return self._perhaps_broken(super().open(path))
+        return self._breakable(super().open(path))
 
-    def _perhaps_broken(self, file: File) -> File:
-        return BrokenFile(os.dup(file.fileno())) if self.is_broken else file
+    def _breakable(self, file: File) -> File:
+        return BreakableFile(self, os.dup(file.fileno()))
 
 
 async def serve_until_its_disk_fails(data_dir: Path) -> None:
@@ -146,13 +154,13 @@ async def serve_until_its_disk_fails(data_dir: Path) -> None:
 
     def produce(address: tuple[str, int]) -> None:
         create_topic(address, "t", flush="commit")
+        disk.is_broken = True
         try:
             produce_load(address, produce_frame("t", batch(), acks=-1), requests=1)
         except ConnectionError:
             seen.append("hung up")
 
     async with open_broker(settings(data_dir), files=disk) as broker:
-        disk.is_broken = True
         await aside(produce, broker.kafka_address)
         assert seen == ["hung up"]
         await trio.sleep_forever()

@@ -8,9 +8,11 @@ import pytest
 import trio
 
 from tests.broker.nodes import open_node
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 
 
@@ -206,19 +208,22 @@ async def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
     assert first.end <= second.first
 
 
-async def test_many_commands_become_a_snapshot_at_a_start(
+async def test_many_commands_become_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidemark.broker.metadata.cluster_store.COMMANDS_MAX", 3)
+    monkeypatch.setattr("tidemark.broker.metadata.cluster_snapshots.COMMANDS_MAX", 5)
     async with open_node(tmp_path) as node:
         kept = await node.topics.create(NewTopic(name="kept", partitions=1))
         gone = await node.topics.create(NewTopic(name="gone", partitions=1))
         await node.topics.delete(gone)
-    for _ in range(2):
+    for allocated in range(6):
         async with open_node(tmp_path) as node:
             assert [topic.id for topic in node.topics] == [kept.id]
             block = await node.controller.allocate_producer_ids(1)
-    assert block.first == 1
+            assert block.first == allocated
+    state = StateDb.open(str(tmp_path / "state.db"))
+    assert state.partition_states()[CLUSTER_KEY].log_start > 5
+    state.close()
 
 
 async def test_a_disk_that_does_not_take_a_change_is_an_answer(
@@ -228,9 +233,9 @@ async def test_a_disk_that_does_not_take_a_change_is_an_answer(
         topic = await node.topics.create(NewTopic(name="waves", partitions=1))
 
         def refuse(*_: object) -> None:
-            raise StorageError("state.db: disk full")
+            raise StorageError("disk full")
 
-        monkeypatch.setattr("tidemark.partitions.storage.state_db.StateDb.append_commands", refuse)
+        monkeypatch.setattr("tidemark.partitions.storage.log.Log.append", refuse)
         with pytest.raises(RequestError) as raised:
             await node.topics.set_configs(topic, {"retention.ms": "1"})
         assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR

@@ -36,6 +36,7 @@ VERIFIED = {
     42: ("DeleteGroups", 0, 2),
     44: ("IncrementalAlterConfigs", 0, 1),
     47: ("OffsetDelete", 0, 0),
+    55: ("DescribeQuorum", 0, 2),
     60: ("DescribeCluster", 0, 2),
 }
 

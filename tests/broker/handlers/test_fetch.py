@@ -9,12 +9,12 @@ from trio.testing import MockClock
 
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
+from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import fetch as handler
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
-from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_response
 from tidemark.protocol.messages.fetch import (
@@ -115,9 +115,10 @@ async def test_f6_an_offset_within_a_batch_gets_the_whole_batch(tmp_path: Path) 
 async def test_nothing_above_the_high_watermark_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    disk = HeldDisk(monkeypatch)
     async with open_node(tmp_path) as node:
         await fill(node, count=1)
-        monkeypatch.setattr(DiskWriter, "enqueue", lambda self, target: None)
+        disk.hold()
         begin(node, request(batch(), acks=1))
         (data,) = await fetch(node, Want())
         assert offsets(data) == [0, 1]

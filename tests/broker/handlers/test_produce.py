@@ -3,21 +3,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trio
 from trio.testing import MockClock
 
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.producing import batch, begin, new_topic, now_ms, produce, request
+from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import Pending, Unanswerable
-from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers, seal
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
-from tidemark.protocol.types import Offset
 
 
 def stored(replica: Replica) -> bytes:
@@ -30,9 +30,8 @@ def values(replica: Replica) -> list[tuple[int, bytes | None]]:
 
 
 @pytest.fixture
-def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that never comes to syncing; `Replica.synced` stands for it."""
-    monkeypatch.setattr(DiskWriter, "enqueue", lambda self, target: None)
+def disk(monkeypatch: pytest.MonkeyPatch) -> HeldDisk:
+    return HeldDisk(monkeypatch)
 
 
 async def test_records_get_the_offsets_that_come_next(tmp_path: Path) -> None:
@@ -54,28 +53,31 @@ async def test_every_version_that_is_spoken_is_answered(tmp_path: Path, version:
         assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 0)
 
 
-async def test_with_flush_commit_all_acks_wait_for_the_disk(tmp_path: Path, no_sync: None) -> None:
+async def test_with_flush_commit_all_acks_wait_for_the_disk(tmp_path: Path, disk: HeldDisk) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
+        disk.hold()
         answer = begin(node, request(batch(b"a", b"b")))
         assert isinstance(answer, Pending)
         assert replica.high_watermark == 0
         assert values(replica) == []
-        replica.synced(Offset(2))
+        disk.release()
         assert answer.is_complete
         assert values(replica) == [(0, b"a"), (1, b"b")]
 
 
-async def test_with_flush_os_the_append_is_the_commit(tmp_path: Path, no_sync: None) -> None:
+async def test_with_flush_os_the_append_is_the_commit(tmp_path: Path, disk: HeldDisk) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node, flush="os")
+        disk.hold()
         assert isinstance(begin(node, request(batch(b"a"))), ProduceResponse)
         assert values(replica) == [(0, b"a")]
 
 
-async def test_acks_1_is_answered_before_the_commit(tmp_path: Path, no_sync: None) -> None:
+async def test_acks_1_is_answered_before_the_commit(tmp_path: Path, disk: HeldDisk) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
+        disk.hold()
         assert isinstance(begin(node, request(batch(b"a"), acks=1)), ProduceResponse)
         assert replica.log_end == 1
         assert values(replica) == []
@@ -314,15 +316,16 @@ async def test_p8_a_gap_and_an_old_epoch_are_refused(tmp_path: Path) -> None:
 
 
 async def test_a_duplicate_waits_until_its_original_is_committed(
-    tmp_path: Path, no_sync: None
+    tmp_path: Path, disk: HeldDisk
 ) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
+        disk.hold()
         first, again = (begin(node, request(idempotent(0))) for _ in range(2))
         assert isinstance(first, Pending)
         assert isinstance(again, Pending)
         assert replica.log_end == 1
-        replica.synced(Offset(1))
+        disk.release()
         assert first.is_complete
         assert again.is_complete
 
@@ -340,21 +343,23 @@ async def test_producers_are_remembered_through_a_restart(tmp_path: Path) -> Non
 
 
 async def test_what_is_not_committed_in_time_is_said_to_have_timed_out(
-    tmp_path: Path, no_sync: None, autojump_clock: MockClock
+    tmp_path: Path, disk: HeldDisk, autojump_clock: MockClock
 ) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
+        disk.hold()
         answer = await produce(node, request(batch(b"a"), timeout_ms=5_000))
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
         # It is in the log, and may be committed yet.
-        replica.synced(Offset(1))
+        disk.release()
         assert values(replica) == [(0, b"a")]
         assert len(node.timers) <= 1
 
 
-async def test_a_client_that_goes_leaves_no_timer(tmp_path: Path, no_sync: None) -> None:
+async def test_a_client_that_goes_leaves_no_timer(tmp_path: Path, disk: HeldDisk) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node)
+        disk.hold()
         before = len(node.timers)
         answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
@@ -363,14 +368,17 @@ async def test_a_client_that_goes_leaves_no_timer(tmp_path: Path, no_sync: None)
         assert len(node.timers) == before
 
 
-async def test_who_waits_for_a_topic_that_is_deleted_is_told(tmp_path: Path, no_sync: None) -> None:
+async def test_who_waits_for_a_topic_that_is_deleted_is_told(
+    tmp_path: Path, disk: HeldDisk
+) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node)
+        disk.hold()
         answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
         topic = node.topics.get("t")
         assert topic is not None
-        await node.topics.delete(topic)
+        topic.replicas[0].delete()
         assert answer.is_complete
 
 
@@ -381,14 +389,22 @@ async def test_transactions_are_refused_for_now(tmp_path: Path) -> None:
         assert refused.error_code == ErrorCode.INVALID_TXN_STATE
 
 
-async def test_a_live_change_to_flush_os_commits_what_waits(tmp_path: Path, no_sync: None) -> None:
+async def test_after_a_live_change_to_flush_os_nothing_waits_for_the_disk(
+    tmp_path: Path, disk: HeldDisk
+) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
+        disk.hold()
         answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
         replica.apply_config(replace(replica.config, flush="os"))
+        with trio.fail_after(5):
+            while replica.member.syncs_before_ack:  # noqa: ASYNC110
+                await trio.sleep(0.01)
+        assert isinstance(begin(node, request(batch())), ProduceResponse)
+        assert replica.high_watermark == 2
+        disk.release()
         assert answer.is_complete
-        assert replica.high_watermark == 1
 
 
 async def test_what_is_produced_is_counted_by_topic(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""The replica of the metadata's group on this broker: who leads it, its log, and pulling it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+import trio
+
+from tidemark.broker.metadata.brokers import Quorum, Standing
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, AppendedCommand
+from tidemark.broker.replicas.driver import ReplicationDriver
+from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.replica import Replica, ReplicaSpec
+from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.replication.applier import Applier
+from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.state_machines.cluster_machine import CLUSTER_ID, CLUSTER_TOPIC
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Epoch, NodeId, Offset
+
+_CONFIG: Final = TopicConfig.from_overrides({"flush": "commit", "retention.ms": "-1"})
+
+
+async def open_cluster_replica(
+    services: ReplicaServices, voters: tuple[NodeId, ...], applier: Applier
+) -> Replica:
+    """Take part in the group from now on. Raises `StorageError` if its files cannot be served."""
+    spec = ReplicaSpec(
+        topic=CLUSTER_TOPIC,
+        topic_id=CLUSTER_ID,
+        partition=CLUSTER_KEY.partition,
+        config=_CONFIG,
+        voters=voters,
+        applier=applier,
+    )
+    (replica,) = await open_replicas(services, [spec])
+    if not replica.is_available:
+        raise StorageError(f"the cluster's metadata cannot be served: {replica.failure}")
+    return replica
+
+
+class ClusterReplica:
+    """What the metadata need of it."""
+
+    def __init__(self, replica: Replica, services: ReplicaServices) -> None:
+        self.replica = replica
+        self._services = services
+        self._parents: tuple[NodeId, ...] = ()
+
+    @property
+    def is_serving(self) -> bool:
+        return self.replica.is_serving
+
+    @property
+    def leader(self) -> NodeId | None:
+        return self._services.driver.leader_of(CLUSTER_KEY)[0]
+
+    @property
+    def voters(self) -> tuple[NodeId, ...]:
+        """Who votes, as far as this broker's log says."""
+        return self.replica.member.group.config.members
+
+    @property
+    def log_start(self) -> Offset:
+        return self.replica.log_start
+
+    def append_own(self, batches: bytes) -> AppendedCommand:
+        return self.replica.append_own(batches)
+
+    async def give_up_below(self, offset: Offset) -> None:
+        """Move the log's start there, durably, and remove what lies below."""
+        driver, removals = self._services.driver, []
+        member = self.replica.member
+
+        def move() -> None:
+            removals.append(member.move_log_start(offset))
+            driver.touch()
+
+        self._services.turn.run(move)
+        await driver.wait_durable()
+        await trio.to_thread.run_sync(removals[0].run)
+
+    def follow(self) -> None:
+        """Pull from the voters, while this broker is none of them. In a turn; again when they, or
+        the leader, have changed: a learner that did not become a voter has to begin again."""
+        if self.replica.is_available and not self.replica.member.group.is_voter:
+            self._services.driver.node.observe(CLUSTER_KEY, self.voters)
+            self._services.driver.touch()
+
+
+class GroupLiveness:
+    """Who lives and leads, as this broker's groups know it."""
+
+    def __init__(self, driver: ReplicationDriver) -> None:
+        self._node: ReplicationNode = driver.node
+
+    def is_alive(self, node: NodeId) -> bool:
+        return node == self._node.node_id or self._node.peers.is_alive(node)
+
+    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
+        return self._node.leader_of(key)
+
+    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+        replica = self._node.get(key)
+        if replica is None:
+            return ()
+        return [
+            each.node
+            for each in replica.group.progress()
+            if each.is_voter and each.match < replica.committed
+        ]
+
+    def quorum(self, key: PartitionKey) -> Quorum | None:
+        replica = self._node.get(key)
+        if replica is None or not replica.is_leader:
+            return None
+        last = replica.group.shape.last
+        own = Standing(self._node.node_id, replica.log_end, True)
+        others = [
+            (each.is_voter, Standing(each.node, each.match.offset, each.match == last))
+            for each in replica.group.progress()
+        ]
+        voters = [own, *(standing for is_voter, standing in others if is_voter)]
+        return Quorum(
+            epoch=replica.epoch,
+            high_watermark=replica.high_watermark,
+            voters=sorted(voters),
+            learners=sorted(standing for is_voter, standing in others if not is_voter),
+        )

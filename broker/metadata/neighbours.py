@@ -1,0 +1,126 @@
+"""The other brokers: connected to, heard, and found again after a restart.
+
+Until this broker's view of the metadata is current, the brokers known from before stay known: the
+metadata's log begins with a cluster of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeVar
+
+import trio
+
+from tidemark.broker.metadata.identity import peers_of, record_peers, stored_peers
+from tidemark.broker.peers.hello import Peer
+from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_machine import Outcome
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId
+
+R = TypeVar("R", bound=Message)
+
+
+class Network(Protocol):
+    """The connections to the other brokers."""
+
+    @property
+    def up(self) -> Mapping[NodeId, int]: ...
+
+    def enter(self, cluster_id: str) -> None: ...
+
+    def set_peers(self, peers: Mapping[NodeId, Peer]) -> None: ...
+
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
+
+
+class NoNetwork:
+    """Of a broker that is its whole cluster, and stays that."""
+
+    def __init__(self) -> None:
+        self.up: Mapping[NodeId, int] = {}
+
+    def enter(self, cluster_id: str) -> None:
+        pass
+
+    def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
+        pass
+
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
+        raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
+
+
+class Neighbours:
+    """All brokers of the cluster, as far as they are known here."""
+
+    def __init__(self, services: ReplicaServices, network: Network, own: BrokerMetadata) -> None:
+        self._services = services
+        self._network = network
+        self._own = own
+        self._peers: dict[NodeId, Peer] = {}
+        self._is_current = False
+        self._changed = trio.Event()
+        self._replaced = trio.Event()
+
+    async def load(self) -> None:
+        """Connect to those that were known when the broker was stopped, or taken in."""
+        self._peers = await trio.to_thread.run_sync(stored_peers, self._services.state)
+        self._connect()
+
+    def applied(self, outcome: Outcome) -> None:
+        """For the metadata: a command was applied."""
+        broker = outcome.result
+        if isinstance(broker, BrokerMetadata):
+            self._look_at_own(broker)
+            self._peers[broker.node_id] = Peer(broker.peer, broker.directory_id)
+            self._peers_changed()
+
+    def current(self, state: ClusterState) -> None:
+        """The metadata are current from now on: who is not in them does not belong."""
+        self._is_current = True
+        self.restored(state)
+
+    def restored(self, state: ClusterState) -> None:
+        """The state was replaced as a whole."""
+        known = peers_of(state.brokers.values())
+        self._peers = known if self._is_current else {**self._peers, **known}
+        for broker in state.brokers.values():
+            self._look_at_own(broker)
+        self._peers_changed()
+
+    async def wait_replaced(self) -> None:
+        """Until another start of this broker has registered; raises `StorageError` then."""
+        await self._replaced.wait()
+        raise StorageError(
+            f"broker {self._own.node_id} has been started again, and this start of it must end: "
+            "only one process may serve a data directory"
+        )
+
+    async def run(self) -> None:
+        """Record where the others are, whenever that has changed."""
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            try:
+                await trio.to_thread.run_sync(record_peers, self._services.state, self._peers)
+            except StorageError as error:
+                self._services.storage_failed(f"where the other brokers are: {error}")
+
+    def _look_at_own(self, broker: BrokerMetadata) -> None:
+        if broker.node_id == self._own.node_id and broker.incarnation > self._own.incarnation:
+            self._replaced.set()
+
+    def _peers_changed(self) -> None:
+        self._changed.set()
+        self._connect()
+
+    def _connect(self) -> None:
+        self._services.turn.run(self._set_peers)
+
+    def _set_peers(self) -> None:
+        self._network.set_peers(self._peers)
+        self._services.driver.node.set_peers(list(self._peers))
+        self._services.driver.touch()

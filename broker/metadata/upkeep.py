@@ -1,0 +1,46 @@
+"""What is done again and again about the hosted replicas and their files."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import trio
+
+from tidemark.broker.config import BrokerSettings
+from tidemark.broker.metadata.hosting import Hosting
+from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.protocol.errors import CorruptBatch, StorageError
+
+FIRST_SWEEP_SECONDS_MAX: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+async def remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
+    """Remove the directories of deleted topics: once at the start, and after each deletion."""
+    while True:
+        hosting.has_leftovers = trio.Event()
+        try:
+            for path in await trio.to_thread.run_sync(directory.deleted):
+                await trio.to_thread.run_sync(directory.remove, path)
+        except OSError as error:
+            logger.warning("a deleted topic's files cannot be removed yet: %s", error)
+        await hosting.has_leftovers.wait()
+
+
+async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:
+    """One pass over all partitions at a time: retention, and producers that have gone quiet."""
+    interval = settings.log_retention_check_interval_ms / 1000
+    await trio.sleep(min(interval, FIRST_SWEEP_SECONDS_MAX))
+    while True:
+        for replica in hosting:
+            now_ms = services.clock.now_ms()
+            replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
+            try:
+                await replica.apply_retention(now_ms)
+            except (OSError, StorageError, CorruptBatch) as error:
+                services.storage_failed(f"{replica.name}: retention: {error}")
+            await trio.lowlevel.checkpoint()
+        await trio.sleep(interval)

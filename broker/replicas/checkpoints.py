@@ -1,0 +1,237 @@
+"""What a start would have to do otherwise, done beforehand: checkpoints, beside the commits.
+
+A file of the journal may be used again when all that its records say is elsewhere on the disk:
+batches in their segments, votes, epochs and log starts in `state.db`. So a checkpoint is
+
+1. on the loop, in one turn: the journal says up to where it is written (the mark), and of each log
+   that changed, what is unsynced is captured, and the partition's state;
+2. a wait until the journal is synced as far as that. A state that was in `state.db` before its
+   records were in the journal could be undone by a redo of older ones;
+3. on a thread: the captures are synced, the states written in one transaction, and the files of the
+   journal before the mark are free.
+
+Commits go on meanwhile. A crash between any two steps leaves the records in the journal, and redo
+does again what was done already.
+
+A log that has begun a new segment is saved in the same way, with no mark: the closed one's index is
+written with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final, NamedTuple, Protocol
+
+import trio
+
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.storage.journal.blocks import Lsn
+from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.retention import Removal
+from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
+from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.protocol.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+CHECKPOINT_SECONDS: Final = 30.0
+RETRY_SECONDS: Final = 1.0
+SETTLE_SECONDS: Final = 0.005
+
+
+class Captured(NamedTuple):
+    """What of a partition is to be saved."""
+
+    capture: SyncCapture
+    state: PartitionState
+    """Its recovery point is what the capture's sync returns."""
+
+
+class Savable(Protocol):
+    """A replica, as far as this needs one."""
+
+    key: PartitionKey
+
+    @property
+    def is_available(self) -> bool: ...
+    def capture(self) -> Captured: ...
+    def set_flush(self, *, syncs: bool) -> None: ...
+
+
+class Checkpoints:
+    """Saves what has changed: when the journal asks for it, and now and then. Used on the loop.
+
+    `is_settled` says whether files and groups say the same at this moment: a log that is about to
+    be cut, because the journal says so already, is not to be captured.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        state: StateDb,
+        disk: DiskWriter,
+        is_settled: Callable[[], bool],
+    ) -> None:
+        self._journal = journal
+        self._state = state
+        self._disk = disk
+        self._is_settled = is_settled
+        self._changed: dict[Savable, None] = {}
+        """Of these, something is in the journal that was not saved since."""
+        self._rolled: dict[Savable, None] = {}
+        self._flushes: dict[Savable, bool] = {}
+        self._removals: list[tuple[int, Sequence[Removal]]] = []
+        """Segments to be removed once a batch is durable."""
+        self._wanted = trio.Event()
+        self._saving = trio.Lock()
+        self._has_ended = False
+
+    def note(self, replica: Savable) -> None:
+        """Something about it was given to the journal."""
+        self._changed[replica] = None
+
+    def save_later(self, replica: Savable) -> None:
+        """It has closed a segment, whose index is to be written."""
+        if replica not in self._rolled:
+            self._rolled[replica] = None
+            self._wanted.set()
+
+    def set_flush_later(self, replica: Savable, *, syncs: bool) -> None:
+        """Have a log journaled from now on, or no more, with `state.db` saying so first."""
+        self._flushes[replica] = syncs
+        self._wanted.set()
+
+    def remove_later(self, batch: int, removals: Sequence[Removal]) -> None:
+        """Remove files, once that batch is durable."""
+        self._removals.append((batch, removals))
+        self._wanted.set()
+
+    def forget(self, replica: Savable) -> None:
+        """Its files are closed or going away."""
+        self._changed.pop(replica, None)
+        self._rolled.pop(replica, None)
+        self._flushes.pop(replica, None)
+
+    def look(self) -> None:
+        """The journal has grown."""
+        if self._journal.needs_checkpoint:
+            self._wanted.set()
+
+    async def run(self) -> None:
+        """Save what is due, until the end."""
+        while not self._has_ended:
+            with trio.move_on_after(CHECKPOINT_SECONDS) as waiting:
+                await self._wanted.wait()
+            self._wanted = trio.Event()
+            try:
+                await self._set_flushes()
+                if waiting.cancelled_caught or self._journal.needs_checkpoint:
+                    await self.checkpoint()
+                elif self._rolled:
+                    await self.save(list(self._rolled))
+                await self._remove()
+            except StorageError as error:
+                # The disk is full, say. The journal grows meanwhile, and a start after a crash has
+                # more to redo; nothing is lost.
+                logger.warning("what has changed cannot be saved now: %s", error)
+                await trio.sleep(RETRY_SECONDS)
+                self._wanted.set()
+
+    async def _set_flushes(self) -> None:
+        for replica, syncs in list(self._flushes.items()):
+            # Before the journal takes a log over, all that the log has is synced: it must not go on
+            # where the log may end after a loss of power. And before the page cache does, the next
+            # start must know that there is something to lose.
+            await self._save([replica], has_all=False, flush=syncs)
+
+    async def _remove(self) -> None:
+        removals, self._removals = self._removals, []
+        for batch, some in removals:
+            await self._disk.wait_durable(batch)
+            if self._disk.error is None:
+                for removal in some:
+                    try:
+                        await trio.to_thread.run_sync(removal.run)
+                    except OSError as error:
+                        # They are below the log's start: the next opening removes them.
+                        logger.warning("old segments cannot be removed now: %s", error)
+
+    async def checkpoint(self) -> None:
+        """Save all that the journal has of any partition, so that its files are free again.
+
+        Raises `StorageError` if `state.db` does not take it; it may be tried again.
+        """
+        await self._save(list(self._changed), has_all=True)
+
+    async def save(self, replicas: Collection[Savable]) -> None:
+        """Save these, whether or not the journal needs it. Raises as `checkpoint` does."""
+        await self._save(replicas, has_all=False)
+
+    @asynccontextmanager
+    async def end(self) -> AsyncIterator[Lsn]:
+        """Save nothing any more. The block, which has the mark, saves all that is left itself."""
+        self._has_ended = True
+        self._wanted.set()
+        async with self._saving:
+            yield self._journal.begin_checkpoint()
+
+    async def _save(
+        self, replicas: Collection[Savable], *, has_all: bool, flush: bool | None = None
+    ) -> None:
+        async with self._saving:
+            if self._has_ended:
+                return
+            # What was captured has to be synced, or a later capture would not say the truth.
+            with trio.CancelScope(shield=True):
+                # Rare, and over as soon as the journal is synced.
+                while not self._is_settled() and self._disk.error is None:  # noqa: ASYNC110
+                    await trio.sleep(SETTLE_SECONDS)
+                mark = self._journal.begin_checkpoint() if has_all else None
+                captured = [replica.capture() for replica in replicas if replica.is_available]
+                if flush is not None:
+                    captured = [_with_flush(each, flush) for each in captured]
+                for replica in replicas:
+                    self._rolled.pop(replica, None)
+                    if has_all:
+                        self._changed.pop(replica, None)
+                await self._disk.wait_durable(self._disk.newest)
+                if self._disk.error is None:
+                    await self._write(replicas, captured, mark)
+                if flush is not None and self._disk.error is None:
+                    for replica in replicas:
+                        if self._flushes.get(replica) is flush:
+                            del self._flushes[replica]
+                            replica.set_flush(syncs=flush)
+
+    async def _write(
+        self, replicas: Collection[Savable], captured: Sequence[Captured], mark: Lsn | None
+    ) -> None:
+        try:
+            await trio.to_thread.run_sync(self._sync_and_record, captured, mark)
+        except OSError as error:
+            self._disk.fail(error)
+        except StorageError:
+            self._changed.update(dict.fromkeys(replicas))
+            raise
+        # One that was deleted meanwhile must not come back.
+        gone = [replica.key for replica in replicas if not replica.is_available]
+        if gone:
+            await trio.to_thread.run_sync(self._state.forget_partitions, gone)
+
+    def _sync_and_record(self, captured: Sequence[Captured], mark: Lsn | None) -> None:
+        """On a thread."""
+        states = [replace(each.state, recovery_point=each.capture.sync()) for each in captured]
+        self._state.save(states, journal_start=mark)
+        if mark is not None:
+            self._journal.checkpointed(mark)
+
+
+def _with_flush(captured: Captured, syncs: bool) -> Captured:
+    # Journaled only once it is: till then a loss of power may cost it its end.
+    return captured._replace(
+        state=replace(captured.state, is_journaled=captured.state.is_journaled and syncs)
+    )

@@ -1,0 +1,197 @@
+"""This broker's replication groups, driven: what happened goes in, what follows comes out.
+
+```text
+a turn:    requests, messages of peers, "durable up to batch n", the clock
+its end:   take_output, once for all groups that the turn touched
+             messages to peers       at once
+             journal records         to the disk writer, as one batch
+             changes                 to the replicas: who waited is answered
+```
+
+The groups themselves keep back what may be said only once it is durable. So nothing here is careful
+about order, but for one thing: batches reach the journal in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.timers import Timer, Timers
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.checkpoints import Checkpoints, Savable
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.replication.elections import Priority
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.replication.outbox import GroupChange, Output
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import Epoch, NodeId
+
+Send = Callable[[NodeId, Sequence[PeerMessage]], None]
+"""Sends messages to a broker, or drops them if there is no way. Must not block, nor raise."""
+
+
+class Watcher(Savable, Protocol):
+    """A replica: it is told what became of its group. Must not raise."""
+
+    def changed(self, change: GroupChange) -> None: ...
+    def look_at_held(self) -> None:
+        """Something has happened; perhaps more voters hold what a producer waits for."""
+        ...
+
+
+def send_to_nobody(to: NodeId, messages: Sequence[PeerMessage]) -> None:
+    """A broker that is its cluster has no peers."""
+
+
+class ReplicationDriver:
+    """Feeds the node of this broker and carries out what it says. Used on the loop's thread."""
+
+    def __init__(
+        self,
+        node: ReplicationNode,
+        *,
+        turn: Turn,
+        timers: Timers,
+        disk: DiskWriter,
+        checkpoints: Checkpoints,
+        odd_events: OddEvents,
+    ) -> None:
+        self.node = node
+        self.send: Send = send_to_nobody
+        """Where messages go; set once there is a network."""
+        self._turn = turn
+        self._timers = timers
+        self._timer: Timer | None = None
+        self._disk = disk
+        self._checkpoints = checkpoints
+        self._odd_events = odd_events
+        self._watchers: dict[PartitionKey, Watcher] = {}
+        self._curious: dict[Watcher, None] = {}
+        self._is_due = False
+        self._has_stopped = False
+
+    # Groups
+
+    def add(
+        self,
+        replica: GroupReplica,
+        watcher: Watcher,
+        *,
+        priority: Priority,
+        preference: Sequence[NodeId],
+        is_eager: bool = False,
+    ) -> None:
+        """Take part in a group from now on. `is_eager`: all brokers are to know what is committed,
+        and at once."""
+        self._watchers[replica.key] = watcher
+        self.node.add(replica, priority=priority, preference=preference, is_eager=is_eager)
+        self.touch()
+
+    def remove(self, key: PartitionKey, *, is_deleted: bool) -> None:
+        """Take no part in a group any more: its files are going away."""
+        if self._watchers.pop(key, None) is not None:
+            self.node.remove(key, is_deleted=is_deleted)
+            self.touch()
+
+    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
+        """Who leads a group, as far as this broker knows; also one it has no part in."""
+        return self.node.leader_of(key)
+
+    def alive(self, nodes: Iterable[NodeId]) -> int:
+        """How many of these brokers can be heard from; this one can."""
+        return sum(map(self.node.peers.is_alive, nodes))
+
+    def watch_held(self, watcher: Watcher) -> None:
+        """Have a watcher look at what the voters hold, after every turn, until it has enough."""
+        self._curious[watcher] = None
+
+    def stop_watching(self, watcher: Watcher) -> None:
+        self._curious.pop(watcher, None)
+
+    # Events
+
+    def receive(self, source: NodeId, messages: Sequence[PeerMessage]) -> None:
+        now = self._timers.now()
+        for message in messages:
+            self.node.receive(source, message, now)
+        self.touch()
+
+    def peer_up(self, node: NodeId, incarnation: int) -> None:
+        self.node.peer_up(node, incarnation, self._timers.now())
+        self.touch()
+
+    def peer_down(self, node: NodeId) -> None:
+        self.node.peer_down(node, self._timers.now())
+        self.touch()
+
+    def touch(self) -> None:
+        """Something was done to a group: take what comes of it at the end of this turn."""
+        if not self._is_due and not self._has_stopped:
+            self._is_due = True
+            self._turn.after(self._take)
+
+    def stop(self) -> None:
+        """The broker is ending: say and write nothing any more."""
+        self._has_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def wait_durable(self) -> None:
+        """Until all that the groups have asked to be written is durable, or the disk has failed.
+
+        To be called outside of turns.
+        """
+        await self._disk.wait_durable(self._disk.newest)
+
+    # Output
+
+    def _take(self) -> None:
+        self._is_due = False
+        if self._has_stopped:
+            return
+        output = self.node.take_output()
+        for to, messages in output.sends.items():
+            self.send(to, messages)
+        if output.batch:
+            self._write(output)
+        for change in output.changes:
+            watcher = self._watchers.get(change.key)
+            if watcher is not None:
+                watcher.changed(change)
+        for watcher in list(self._curious):
+            watcher.look_at_held()
+        for warning in output.warnings:
+            self._odd_events.warn("replication", "%s", warning)
+        self._set_timer()
+
+    def _write(self, output: Output) -> None:
+        self._disk.write(output.batch, output.records, self._persisted)
+        for record in output.records:
+            watcher = self._watchers.get(record.key)
+            if watcher is not None:
+                self._checkpoints.note(watcher)
+        if output.removals:
+            self._checkpoints.remove_later(output.batch, output.removals)
+
+    def _persisted(self, batch: int) -> None:
+        self.node.persisted(batch)
+        self._checkpoints.look()
+        self.touch()
+
+    def _set_timer(self) -> None:
+        deadline = self.node.next_deadline()
+        timer = self._timer
+        if timer is not None and timer.callback is not None:
+            # One that is early does no harm: nothing is due, and it is set anew.
+            if timer.deadline_seconds <= deadline:
+                return
+            timer.cancel()
+        self._timer = self._timers.at(deadline, self._tick) if deadline < float("inf") else None
+
+    def _tick(self) -> None:
+        self.node.tick(self._timers.now())
+        self.touch()

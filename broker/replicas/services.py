@@ -1,0 +1,156 @@
+"""Opening what the replicas of a data directory share, in order; closing it in the opposite one.
+
+What the journal holds is done again first, before anybody looks at a log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+import trio
+
+from tidemark.broker.config import BrokerSettings
+from tidemark.broker.metrics import Metrics
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.node import Clock
+from tidemark.broker.replicas.checkpoints import Checkpoints
+from tidemark.broker.replicas.disk import open_disk_writer
+from tidemark.broker.replicas.driver import ReplicationDriver
+from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
+from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.state_db import StateDb
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import NodeId
+
+logger = logging.getLogger(__name__)
+
+_BOOT_ID_PATH: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+@asynccontextmanager
+async def open_services(
+    settings: BrokerSettings,
+    files: Files,
+    *,
+    tasks: trio.Nursery,
+    turn: Turn,
+    timers: Timers,
+    clock: Clock,
+    metrics: Metrics,
+    odd_events: OddEvents,
+    failed: Callable[[OSError], None],
+) -> AsyncIterator[ReplicaServices]:
+    """The services of a data directory that is this broker's as long as the block lasts.
+
+    Raises `StorageError` for a directory that is another broker's, or cannot be read. `failed` is
+    told of a disk that has failed later. What
+    is saved in the background is saved in a task of `tasks`.
+    """
+    node_id = NodeId(settings.node_id)
+    with ExitStack() as stack:
+        directory = DataDirectory.open(files, str(settings.data_dir))
+        stack.callback(directory.close)
+        state = StateDb.open(directory.state_db_path)
+        stack.callback(state.close)
+        _check_node_id(state, directory.path, settings.node_id)
+        run = state.begin_run(_boot_id())
+        journal = await trio.to_thread.run_sync(_open_journal, files, directory, state, metrics)
+        stack.callback(journal.close)
+        async with open_disk_writer(
+            journal,
+            turn=turn,
+            failed=failed,
+            warn=lambda error: odd_events.warn("full disk", "the journal waits: %s", error),
+            observe=partial(_count_flush, metrics),
+        ) as disk:
+            node = ReplicationNode(
+                node_id, run.incarnation, rng=SystemRandom(), now_ms=clock.now_ms
+            )
+            checkpoints = Checkpoints(
+                journal=journal,
+                state=state,
+                disk=disk,
+                is_settled=lambda: node.can_checkpoint,
+            )
+            driver = ReplicationDriver(
+                node,
+                turn=turn,
+                timers=timers,
+                disk=disk,
+                checkpoints=checkpoints,
+                odd_events=odd_events,
+            )
+            tasks.start_soon(checkpoints.run)
+            yield ReplicaServices(
+                node_id=node_id,
+                run=run,
+                files=files,
+                readers=FileCache(files),
+                directory=directory,
+                state=state,
+                disk=disk,
+                driver=driver,
+                checkpoints=checkpoints,
+                leadership=LeadershipWatch(),
+                turn=turn,
+                clock=clock,
+                metrics=metrics,
+                odd_events=odd_events,
+            )
+
+
+def _open_journal(
+    files: Files, directory: DataDirectory, state: StateDb, metrics: Metrics
+) -> Journal:
+    """On a thread: do again what the journal says, and begin it anew."""
+    report = redo(files, directory, state)
+    metrics.recovered_bytes += report.appended_bytes
+    metrics.truncated_bytes += report.cut_bytes
+    if report.blocks:
+        logger.info(
+            "the last stop was not in order: what the journal has of %d partitions was done again, "
+            "%d bytes at its end were unfinished and are cut",
+            report.partitions,
+            report.cut_bytes,
+        )
+    for damage in report.damage:
+        metrics.storage_errors.inc()
+        logger.error("%s", damage)
+    return Journal.open(files, directory.journal_path, report.start)
+
+
+def _count_flush(metrics: Metrics, seconds: float, batches: int) -> None:
+    metrics.flush.observe(seconds)
+    metrics.flushed_logs.inc(batches)
+
+
+def _boot_id() -> str:
+    """Which run of the machine this is: another one has another page cache."""
+    try:
+        return _BOOT_ID_PATH.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _check_node_id(state: StateDb, path: str, node_id: int) -> None:
+    stored = state.meta("node_id")
+    if stored is None:
+        state.set_meta("node_id", str(node_id))
+    elif int(stored) != node_id:
+        raise StorageError(
+            f"the data directory {path} belongs to node {stored}, and node.id is {node_id}: "
+            "give it back its node id, or give this node a directory of its own"
+        )

@@ -182,6 +182,9 @@ class GroupReplica:
         """What a checkpoint records; not while it `is_held`. `recovery_point` is what a sync of the
         log has returned, or what was recorded last."""
         assert self._held is None
+        if self.failure is None:
+            # While the broker stops the core may have heard what is not done any more.
+            self.log.doubt(self.high_watermark if self.group.has_ready else None)
         return self._store.state_row(
             recovery_point,
             hard_state=self.hard_state,
@@ -461,6 +464,8 @@ class GroupReplica:
 
     def close(self) -> None:
         """The broker takes no part in the group any more. The log is its caller's."""
+        if self._held is not None or self.group.has_ready:
+            self.log.doubt(self.high_watermark)  # as where it fails: not all of it will be done
         self.failure = self.failure or "it was closed"
 
     def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:

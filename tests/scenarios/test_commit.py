@@ -1,6 +1,6 @@
 """Scenarios of what is committed, by whom, and who may know of it."""
 
-from tests.scenarios.cluster import Cluster, Envelope, at
+from tests.scenarios.cluster import Cluster, Envelope, at, hearing
 from tidemark.partitions.raft.group import Limits
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, VoteResponse
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -179,6 +179,18 @@ def test_a_follower_commits_no_further_than_it_has_compared() -> None:
     cluster.reconnect()
     cluster.settle()
     assert cluster[1].committed == b"xyz"
+
+
+def test_a_watermark_beyond_the_log_is_not_believed() -> None:
+    """Of an older epoch, so that it is not above the log's last position."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.elect(1)
+    cluster.produce(1, b"abc")
+    before = cluster[2].group.committed
+    for lie in (at(0, 999), at(1, 999)):
+        cluster[2].do(hearing(1, Epoch(1), lie))
+        assert cluster[2].group.committed == before
 
 
 def test_a_heartbeat_commits_what_is_of_the_leaders_epoch() -> None:

@@ -1,8 +1,8 @@
 """What the replicas of one group say to each other. Who says it, and of which group, is outside.
 
 Every message carries its sender's epoch; one from an older epoch is refused or dropped, one from
-a newer epoch ends the receiver's role. Messages may be lost, doubled and late, but none outlives the
-process that sent it: what a replica said before it lost records must not arrive after it came back.
+a newer epoch ends the receiver's role. Messages may be lost, doubled and late, but none outlives
+the process that sent it: what a replica said before it lost records must not arrive after that.
 """
 
 from __future__ import annotations

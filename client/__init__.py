@@ -33,6 +33,8 @@ from tidemark.client.descriptions import (
     LogDirDescription,
     MemberDescription,
     PartitionDescription,
+    QuorumDescription,
+    QuorumReplica,
     ReplicaSize,
     TopicDescription,
 )
@@ -94,6 +96,8 @@ __all__ = [
     "OffsetSpec",
     "PartitionDescription",
     "Producer",
+    "QuorumDescription",
+    "QuorumReplica",
     "RecordMetadata",
     "ReplicaSize",
     "RequestError",

@@ -17,6 +17,8 @@ class BrokerDescription:
     host: str
     port: int
     rack: str | None = None
+    is_fenced: bool = False
+    """Known to the cluster, but not up; such brokers are listed only where they are asked for."""
 
     @property
     def address(self) -> str:
@@ -69,6 +71,36 @@ class CreatedTopic:
     partitions: int
     replication_factor: int
     configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReplica:
+    """How far one replica has come, as the leader knows; `end_offset` is None where it does not."""
+
+    node_id: NodeId
+    end_offset: Offset | None
+    last_caught_up_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumDescription:
+    """Who replicates one partition: the `voters` elect its leader, the `observers` only follow."""
+
+    leader: NodeId
+    leader_epoch: Epoch
+    high_watermark: Offset
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+
+    def lag(self) -> dict[NodeId, int | None]:
+        """How many offsets each replica's log ends before the leader's; None is not known."""
+        replicas = (*self.voters, *self.observers)
+        ends = {replica.node_id: replica.end_offset for replica in replicas}
+        leader_end = ends.get(self.leader)
+        return {
+            node_id: None if end is None or leader_end is None else max(0, leader_end - end)
+            for node_id, end in sorted(ends.items())
+        }
 
 
 class ConfigSource(IntEnum):

@@ -1,6 +1,7 @@
 """The cluster: brokers, disks, what they speak."""
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.cluster import ClusterView
@@ -11,9 +12,13 @@ from tidemark.client.descriptions import (
     BrokerDescription,
     ClusterDescription,
     LogDirDescription,
+    QuorumDescription,
+    QuorumReplica,
     ReplicaSize,
 )
-from tidemark.protocol.errors import RequestError
+from tidemark.client.lookups import by_topic
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages import describe_quorum_response as response
 from tidemark.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -23,26 +28,48 @@ from tidemark.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
+from tidemark.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    PartitionData,
+    TopicData,
+)
+from tidemark.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidemark.protocol.registry import APIS
-from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+
+METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+"""How Kafka's protocol calls the log of the cluster's metadata, wherever it is kept."""
+_FENCED_SINCE: Final = 2
 
 
 class ClusterAdmin(Calls):
     """The calls about the cluster and its brokers."""
 
-    async def describe_cluster(self) -> ClusterDescription:
-        """Id, controller and brokers."""
-        return await self._on_any_broker(self._describe_cluster)
+    async def describe_cluster(self, *, fenced: bool = False) -> ClusterDescription:
+        """Id, controller and brokers; with `fenced`, those too that the cluster knows to be down.
 
-    async def _describe_cluster(self, connection: Connection) -> ClusterDescription:
+        Brokers that are too old to list these list the living ones.
+        """
+
+        async def ask(connection: Connection) -> ClusterDescription:
+            return await self._describe_cluster(connection, fenced=fenced)
+
+        return await self._on_any_broker(ask)
+
+    async def _describe_cluster(
+        self, connection: Connection, *, fenced: bool
+    ) -> ClusterDescription:
         try:
-            connection.version(DescribeClusterRequest)
+            version = connection.version(DescribeClusterRequest)
         except RequestError:
             return _from_view(
                 ClusterView().updated(await self._network.ask_metadata([], may_create=False))
             )
         answer = await connection.request(
-            DescribeClusterRequest(include_cluster_authorized_operations=False),
+            DescribeClusterRequest(
+                include_cluster_authorized_operations=False,
+                include_fenced_brokers=fenced and version >= _FENCED_SINCE,
+            ),
             DescribeClusterResponse,
         )
         check(answer.error_code, "DescribeCluster", answer.error_message)
@@ -55,10 +82,29 @@ class ClusterAdmin(Calls):
                     host=broker.host,
                     port=broker.port,
                     rack=broker.rack,
+                    is_fenced=broker.is_fenced,
                 )
                 for broker in sorted(answer.brokers, key=lambda broker: broker.broker_id)
             ),
         )
+
+    async def describe_quorums(
+        self, leader: NodeId, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, QuorumDescription]:
+        """What a broker knows of the replicas of partitions that it leads.
+
+        Only a leader knows, so partitions that this broker does not lead (any more) are left out.
+        Asked once, without retries: what is not known now is part of the answer. Kafka has such
+        groups for its metadata alone, and answers for no topic.
+        """
+        connection = await self._network.connection_to(leader)
+        return await _describe_quorums(connection, partitions)
+
+    async def describe_metadata_quorum(self) -> QuorumDescription | None:
+        """Who keeps the cluster's metadata; None while they have no leader. Any broker can say."""
+        connection = await self._network.any_connection()
+        found = await _describe_quorums(connection, [METADATA_PARTITION])
+        return found.get(METADATA_PARTITION)
 
     async def describe_log_dirs(
         self, node_ids: Collection[NodeId] | None = None
@@ -109,6 +155,45 @@ def _from_view(view: ClusterView) -> ClusterDescription:
         cluster_id=view.cluster_id,
         controller_id=view.controller_id,
         brokers=tuple(view.brokers[node_id] for node_id in sorted(view.brokers)),
+    )
+
+
+async def _describe_quorums(
+    connection: Connection, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, QuorumDescription]:
+    topics = [
+        TopicData(
+            topic_name=topic,
+            partitions=[PartitionData(partition_index=index) for index in indexes],
+        )
+        for topic, indexes in by_topic(partitions).items()
+    ]
+    answer = await connection.request(DescribeQuorumRequest(topics=topics), DescribeQuorumResponse)
+    check(answer.error_code, "DescribeQuorum", answer.error_message)
+    return {
+        TopicPartition(topic.topic_name, partition.partition_index): _quorum(partition)
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.error_code == ErrorCode.NONE
+    }
+
+
+def _quorum(partition: response.PartitionData) -> QuorumDescription:
+    return QuorumDescription(
+        leader=NodeId(partition.leader_id),
+        leader_epoch=Epoch(partition.leader_epoch),
+        high_watermark=Offset(partition.high_watermark),
+        voters=tuple(map(_quorum_replica, partition.current_voters)),
+        observers=tuple(map(_quorum_replica, partition.observers)),
+    )
+
+
+def _quorum_replica(replica: response.ReplicaState) -> QuorumReplica:
+    end, caught_up = replica.log_end_offset, replica.last_caught_up_timestamp
+    return QuorumReplica(
+        node_id=NodeId(replica.replica_id),
+        end_offset=Offset(end) if end >= 0 else None,
+        last_caught_up_ms=caught_up if caught_up >= 0 else None,
     )
 
 

@@ -113,6 +113,25 @@ async def test_a_broker_describes_itself(client: Client) -> None:
     assert await client.admin.api_versions(broker.node_id) == list(spoken.values())
 
 
+async def test_a_leader_says_how_far_the_replicas_are(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=2)
+    await write(client, topic, numbered(3), partition=1)
+    ((node_id, *_),) = {p.replicas for p in (await client.admin.describe_topic(topic)).partitions}
+    partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    found = await client.admin.describe_quorums(node_id, [*partitions, TopicPartition("none", 0)])
+    assert list(found) == partitions
+    quorum = found[partitions[1]]
+    assert (quorum.leader, quorum.high_watermark) == (node_id, 3)
+    assert [(each.node_id, each.end_offset) for each in quorum.voters] == [(node_id, 3)]
+    assert quorum.lag() == {node_id: 0}
+
+
+async def test_the_metadata_have_a_quorum_of_their_own(client: Client) -> None:
+    quorum = await client.admin.describe_metadata_quorum()
+    assert quorum is not None
+    assert quorum.leader in [replica.node_id for replica in quorum.voters]
+
+
 async def test_offsets_by_every_kind_of_place(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     async with client.producer() as producer:

@@ -1,15 +1,51 @@
 """`tidemark cluster`: the cluster as a whole."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
 
 import click
+import trio
 
+from tidemark.cli.health import HEALTHY, ClusterFacts
 from tidemark.cli.lookup import unless_unsupported
-from tidemark.cli.output import Column, Form, Json, Section, output_option, print_sections
+from tidemark.cli.output import Column, Form, Section, output_option, print_sections
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client import Client, ClusterDescription, GroupListing, TopicDescription
+from tidemark.client import (
+    Admin,
+    Client,
+    GroupListing,
+    QuorumDescription,
+    RequestError,
+    TopicPartition,
+)
+from tidemark.protocol.types import NodeId
+
+UNHEALTHY: Final = 3
+"""The exit status where the cluster answers and something is the matter with it."""
+_PATIENCE_SECONDS: Final = 5.0
+
+_BROKERS: Final = (
+    Column("node_id"),
+    Column("address"),
+    Column("rack"),
+    Column("up"),
+    Column("controller"),
+    Column("leaders"),
+    Column("replicas"),
+    Column("lag"),
+)
+_PARTITIONS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("leader"),
+    Column("epoch"),
+    Column("replicas"),
+    Column("in_sync"),
+    Column("high_watermark"),
+    Column("lag"),
+    Column("trouble"),
+)
 
 
 @click.group()
@@ -17,63 +53,88 @@ def cluster() -> None:
     """Look at the cluster as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What there is to say of a cluster."""
-
-    description: ClusterDescription
-    topics: Sequence[TopicDescription]
-    groups: Sequence[GroupListing]
-
-    def summary(self) -> dict[str, Json]:
-        partitions = [p for topic in self.topics for p in topic.partitions]
-        return {
-            "cluster": self.description.cluster_id,
-            "controller": self.description.controller_id,
-            "brokers": len(self.description.brokers),
-            "topics": len(self.topics),
-            "partitions": len(partitions),
-            "under_replicated": sum(len(p.in_sync) < len(p.replicas) for p in partitions),
-            "leaderless": sum(p.leader is None for p in partitions),
-            "groups": dict(sorted(Counter(g.state.lower() or "any" for g in self.groups).items())),
-        }
-
-    def brokers(self) -> list[dict[str, Json]]:
-        partitions = [p for topic in self.topics for p in topic.partitions]
-        leaders = Counter(p.leader for p in partitions)
-        replicas = Counter(node_id for p in partitions for node_id in p.replicas)
-        return [
-            {
-                "node_id": broker.node_id,
-                "address": broker.address,
-                "rack": broker.rack,
-                "controller": broker.node_id == self.description.controller_id,
-                "leaders": leaders[broker.node_id],
-                "replicas": replicas[broker.node_id],
-            }
-            for broker in sorted(self.description.brokers, key=lambda broker: broker.node_id)
-        ]
-
-
 @cluster.command()
 @output_option
 @talks_to_brokers
 @click.pass_obj
-def status(session: Session, form: Form) -> None:
-    """Show brokers, controller, and counts of topics, partitions and groups."""
-    facts = session.run(_gather)
-    summary, brokers = facts.summary(), facts.brokers()
+@click.pass_context
+def status(ctx: click.Context, session: Session, form: Form) -> None:
+    """Show how the cluster is: its brokers, and the partitions that are in trouble.
+
+    `-o wide` shows all partitions. LAG is how many offsets a replica's log ends before its
+    leader's; a broker's is that of its slowest replica. Kafka's brokers do not tell it.
+
+    The exit status is 0 if the cluster is healthy, 3 if a broker is down or a partition without a
+    leader or under-replicated, and 1 if nobody answers.
+    """
+    facts = session.run(gather)
+    summary, brokers, partitions = (
+        facts.summary(),
+        facts.broker_rows(),
+        facts.partition_rows(),
+    )
+    metadata = facts.metadata_row()
+    troubled = [row for row in partitions if row["trouble"] is not None]
+    shown = {key.replace("_", "-"): value for key, value in summary.items()}
     print_sections(
-        {**summary, "brokers": brokers},
-        {key.replace("_", "-"): value for key, value in summary.items()},
-        [Section(title="brokers", rows=brokers, columns=[Column(key) for key in brokers[0]])],
+        {**summary, "metadata": metadata, "brokers": brokers, "partitions": partitions},
+        {**shown, "metadata-voters": metadata and metadata["voters"]},
+        [
+            Section(title="brokers", rows=brokers, columns=_BROKERS),
+            Section(title="partitions", rows=partitions, columns=_PARTITIONS)
+            if form is Form.WIDE
+            else Section(title="partitions in trouble", rows=troubled, columns=_PARTITIONS),
+        ],
         form,
     )
+    if facts.verdict() != HEALTHY:
+        ctx.exit(UNHEALTHY)
 
 
-async def _gather(client: Client) -> _Facts:
-    return _Facts(
-        await client.admin.describe_cluster(),
-        await client.admin.list_topics(internal=True),
-        await unless_unsupported(client.admin.list_groups(), []),
+async def gather(client: Client) -> ClusterFacts:
+    """Ask for everything. What brokers in trouble do not say in time is left out."""
+    admin = client.admin
+    description = await admin.describe_cluster(fenced=True)
+    topics = await admin.list_topics(internal=True)
+    led: dict[NodeId, list[TopicPartition]] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.leader is not None:
+                at = TopicPartition(topic.name, partition.partition)
+                led.setdefault(partition.leader, []).append(at)
+    return ClusterFacts(
+        description=description,
+        topics=topics,
+        groups=await _groups(admin),
+        quorums=await quorums(admin, led),
+        metadata=await _metadata(admin),
     )
+
+
+async def quorums(
+    admin: Admin, led: dict[NodeId, list[TopicPartition]]
+) -> dict[TopicPartition, QuorumDescription]:
+    """How far the replicas are, from each leader that says so; all are asked at once."""
+    found: dict[TopicPartition, QuorumDescription] = {}
+
+    async def ask(leader: NodeId, partitions: Collection[TopicPartition]) -> None:
+        with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+            found.update(await admin.describe_quorums(leader, partitions))
+
+    async with trio.open_nursery() as nursery:
+        for leader, partitions in led.items():
+            nursery.start_soon(ask, leader, partitions)
+    return found
+
+
+async def _metadata(admin: Admin) -> QuorumDescription | None:
+    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+        return await admin.describe_metadata_quorum()
+    return None
+
+
+async def _groups(admin: Admin) -> list[GroupListing] | None:
+    # All brokers are asked, again and again while one of them does not answer.
+    with trio.move_on_after(_PATIENCE_SECONDS):
+        return await unless_unsupported(admin.list_groups(), [])
+    return None

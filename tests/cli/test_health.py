@@ -1,0 +1,118 @@
+"""What is said of a cluster, from the facts."""
+
+import uuid
+
+from tidemark.cli.health import HEALTHY, ClusterFacts
+from tidemark.client import (
+    BrokerDescription,
+    ClusterDescription,
+    PartitionDescription,
+    QuorumDescription,
+    QuorumReplica,
+    TopicDescription,
+    TopicPartition,
+)
+from tidemark.protocol.types import Epoch, NodeId, Offset
+
+ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
+ALL = (ONE, TWO, THREE)
+
+
+def broker(node_id: NodeId, *, is_fenced: bool = False) -> BrokerDescription:
+    return BrokerDescription(node_id=node_id, host="h", port=9000 + node_id, is_fenced=is_fenced)
+
+
+def partition(
+    number: int, *, leader: NodeId | None = ONE, in_sync: tuple[NodeId, ...] = ALL
+) -> PartitionDescription:
+    return PartitionDescription(
+        partition=number, leader=leader, leader_epoch=Epoch(4), replicas=ALL, in_sync=in_sync
+    )
+
+
+def quorum(**ends: int | None) -> QuorumDescription:
+    """Led by broker 1; ends by node, as in `n1=10`."""
+    return QuorumDescription(
+        leader=ONE,
+        leader_epoch=Epoch(4),
+        high_watermark=Offset(10),
+        voters=tuple(
+            QuorumReplica(
+                node_id=NodeId(int(name[1:])), end_offset=None if e is None else Offset(e)
+            )
+            for name, e in ends.items()
+        ),
+        observers=(),
+    )
+
+
+def facts(
+    *partitions: PartitionDescription,
+    brokers: tuple[BrokerDescription, ...] = (broker(ONE), broker(TWO), broker(THREE)),
+    controller: NodeId | None = ONE,
+    quorums: dict[int, QuorumDescription] | None = None,
+) -> ClusterFacts:
+    topic = TopicDescription(
+        name="t", topic_id=uuid.UUID(int=1), is_internal=False, partitions=partitions
+    )
+    return ClusterFacts(
+        description=ClusterDescription(cluster_id="c", controller_id=controller, brokers=brokers),
+        topics=[topic],
+        quorums={TopicPartition("t", at): value for at, value in (quorums or {}).items()},
+    )
+
+
+def test_a_cluster_in_which_nothing_is_missing_is_healthy() -> None:
+    assert facts(partition(0), partition(1)).verdict() == HEALTHY
+
+
+def test_the_verdict_names_what_is_the_matter_the_worst_first() -> None:
+    sick = facts(
+        partition(0, leader=None, in_sync=(TWO,)),
+        partition(1, in_sync=(ONE, TWO)),
+        partition(2),
+        brokers=(broker(ONE), broker(TWO), broker(THREE, is_fenced=True)),
+        controller=None,
+    )
+    assert sick.verdict() == (
+        "1 of 3 partitions without a leader, no controller, 1 of 3 brokers down, "
+        "2 of 3 partitions under-replicated"
+    )
+    assert [row["trouble"] for row in sick.partition_rows()] == [
+        "no leader",
+        "under-replicated",
+        None,
+    ]
+
+
+def test_a_replicas_broker_that_nobody_lists_is_down() -> None:
+    missing = facts(partition(0), brokers=(broker(ONE), broker(TWO)))
+    assert missing.down == [THREE]
+    row = missing.broker_rows()[2]
+    assert (row["node_id"], row["address"], row["up"], row["replicas"]) == (3, None, False, 1)
+
+
+def test_lag_is_the_distance_to_the_leaders_end_and_a_brokers_that_of_its_slowest_replica() -> None:
+    lagging = facts(
+        partition(0),
+        partition(1),
+        quorums={0: quorum(n1=12, n2=10, n3=None), 1: quorum(n1=5, n2=5, n3=1)},
+    )
+    assert [row["lag"] for row in lagging.partition_rows()] == [
+        {"1": 0, "2": 2, "3": None},
+        {"1": 0, "2": 0, "3": 4},
+    ]
+    assert [row["lag"] for row in lagging.broker_rows()] == [0, 2, 4]
+
+
+def test_where_the_leaders_say_nothing_the_lag_is_not_known() -> None:
+    silent = facts(partition(0))
+    assert [row["lag"] for row in silent.broker_rows()] == [None, None, None]
+    assert silent.partition_rows()[0]["lag"] is None
+    assert silent.metadata_row() is None
+
+
+def test_groups_that_did_not_answer_are_not_said_to_be_none() -> None:
+    assert facts(partition(0)).summary()["groups"] == {}
+    description = ClusterDescription(cluster_id="c", controller_id=ONE, brokers=(broker(ONE),))
+    assert ClusterFacts(description=description, topics=[], groups=None).summary()["groups"] is None

@@ -157,6 +157,8 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
     members = [member for replica in replicas if (member := replica.close()) is not None]
     services.driver.stop()
     await services.disk.wait_idle()
+    for member in members:
+        member.close()  # its peers still speak: what is recorded must not change any more
     if services.disk.error is None:
         async with services.checkpoints.end() as mark:
             await trio.to_thread.run_sync(_close_logs, services, members, mark)

@@ -47,6 +47,10 @@ NOUNS: Final = {
         "tidemark.cli.bench:bench",
         "Measure throughput, or latency at a steady rate, on a topic of its own.",
     ),
+    "demo": Noun(
+        "tidemark.cli.demo:demo",
+        "Start three brokers, kill one that leads, and see that no record is lost.",
+    ),
     "log": Noun("tidemark.cli.log:log", "Look into a partition's files, without a broker."),
 }
 
@@ -83,7 +87,7 @@ class Nouns(click.Group):
 def cli(ctx: click.Context, bootstrap: str | None) -> None:
     """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
 
-    Every command but `serve` and `log` works against any Kafka broker.
+    Every command but `serve`, `demo` and `log` works against any Kafka broker.
     """
     ctx.obj = Session() if bootstrap is None else Session(bootstrap)
 

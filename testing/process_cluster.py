@@ -38,6 +38,12 @@ class ProcessCluster:
             broker.start()
             self.brokers[node] = broker
 
+    def start_missing(self) -> None:
+        """Start again whoever was killed. Raises `BrokerDidNotStart`."""
+        for broker in self.brokers.values():
+            if not broker.is_running:
+                broker.start()
+
     def kill_all(self) -> None:
         for broker in self.brokers.values():
             if broker.is_running:

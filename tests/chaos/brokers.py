@@ -35,13 +35,12 @@ class ChaosBroker(BrokerProcess):
             other: f"{network.host(other)}:{_PEER_PORT + (0 if network.can_cut else 10 * other)}"
             for other in nodes
         }
+        self.peers = self._peers[node]
         self._first = nodes[0]
 
     def command(self) -> list[str]:
         command = [*self._network.prefix(self.node), *super().command()]
         command += ["--node-id", str(self.node)]
-        if len(self._peers) > 1:
-            command += ["--peer-listen", self._peers[self.node]]
         if self.node != self._first:
             for other, address in self._peers.items():
                 if other != self.node:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidemark.testing.process import BrokerProcess, open_broker_process
+from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 # Groups form at once: the default waits three seconds for more members to come.
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}
@@ -26,6 +27,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     with open_broker_process(tmp_path / "data", settings=SETTINGS) as process:
         yield process
+
+
+@pytest.fixture(scope="session")
+def started_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
+    directory = tmp_path_factory.mktemp("cluster")
+    with open_process_cluster(directory, settings=SETTINGS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(started_cluster: ProcessCluster) -> Iterator[ProcessCluster]:
+    """Three brokers; whichever a test has killed is started again after it."""
+    yield started_cluster
+    started_cluster.start_missing()
 
 
 @pytest.fixture

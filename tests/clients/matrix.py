@@ -40,6 +40,7 @@ FEATURES = {
     "test_automatic_topic": "topic made by first use",
     "test_record_too_large": "a record too large is refused",
     "test_streaming": "streaming read",
+    "test_failover": "a leader is killed: nothing lost, nothing twice",
 }
 
 

@@ -12,8 +12,10 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
 
+from tests.clients import failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
+from tidemark.testing.process_cluster import ProcessCluster
 
 # aiokafka ships no types: what it hands out is `Any`.
 
@@ -287,5 +289,27 @@ def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
                 assert offsets[TopicPartition(topic, 0)].offset == 1
                 (described,) = await manager.describe_consumer_groups([group])
                 assert described.groups[0][2] == "Stable"
+
+    run(scenario)
+
+
+def test_failover(cluster: ProcessCluster, topic: str) -> None:
+    async def scenario() -> None:
+        failover.create(cluster, topic)
+        sent = []
+        settings = {"enable_idempotence": True, "retry_backoff_ms": 50}
+        async with producer(cluster.bootstrap, **settings) as client:
+            for number in range(failover.COUNT):
+                if number == failover.KILL_AT:
+                    await asyncio.to_thread(failover.kill_leader, cluster, topic)
+                partition = failover.partition_of(number)
+                value = failover.value_of(number)
+                sent.append(await client.send(topic, value, partition=partition))
+                await asyncio.sleep(0.001)
+            await asyncio.gather(*sent)
+        async with consumer(cluster.bootstrap) as client:
+            client.assign([TopicPartition(topic, n) for n in range(failover.PARTITIONS)])
+            records = [await client.getone() for _ in range(failover.COUNT)]
+        failover.check_all_there((record.partition, record.value) for record in records)
 
     run(scenario)

@@ -1,5 +1,6 @@
 """kafka-python, unmodified: an idempotent producer by default, and a strict decoder."""
 
+import gc
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -12,12 +13,21 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTo
 from kafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 
+from tests.clients import failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
+from tidemark.testing.process_cluster import ProcessCluster
 
 # kafka-python ships no types: what it hands out is `Any`. Some of its sockets it leaves to the
 # garbage collector to close.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def abandoned_sockets() -> Iterator[None]:
+    """Those that it was connecting with when a broker died go here, where that is no error."""
+    yield
+    gc.collect()
 
 
 @contextmanager
@@ -226,3 +236,22 @@ def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
         with admin(bootstrap) as manager:
             assert group in str(manager.list_groups())
             assert "Stable" in str(manager.describe_groups([group]))
+
+
+def test_failover(cluster: ProcessCluster, topic: str) -> None:
+    failover.create(cluster, topic)
+    with producer(cluster.bootstrap, retry_backoff_ms=50) as client:
+        sent = []
+        for number in range(failover.COUNT):
+            if number == failover.KILL_AT:
+                failover.kill_leader(cluster, topic)
+            partition = failover.partition_of(number)
+            sent.append(client.send(topic, failover.value_of(number), partition=partition))
+            time.sleep(0.001)
+        client.flush(60)
+        for future in sent:
+            future.get(10)
+    with consumer(cluster.bootstrap) as client:
+        client.assign([TopicPartition(topic, n) for n in range(failover.PARTITIONS)])
+        records = take(client, failover.COUNT)
+    failover.check_all_there((record.partition, record.value) for record in records)

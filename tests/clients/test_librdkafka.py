@@ -26,8 +26,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.clients import failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
+from tidemark.testing.process_cluster import ProcessCluster
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -324,3 +326,30 @@ def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
     assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
     consumer.close()
     client.delete_consumer_groups([group])[group].result(10)
+
+
+def test_failover(cluster: ProcessCluster, topic: str) -> None:
+    failover.create(cluster, topic)
+    refused: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is not None:
+            refused.append(error)
+
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True})
+    for number in range(failover.COUNT):
+        if number == failover.KILL_AT:
+            failover.kill_leader(cluster, topic)
+        partition = failover.partition_of(number)
+        value = failover.value_of(number)
+        producer.produce(topic, value, partition=partition, on_delivery=delivered)
+        producer.poll(0.001)
+    assert producer.flush(60) == 0
+    assert not refused
+    messages = read(cluster.bootstrap, topic, failover.COUNT, failover.PARTITIONS)
+    failover.check_all_there(
+        (place, held)
+        for message in messages
+        if (place := message.partition()) is not None and (held := message.value()) is not None
+    )

@@ -53,7 +53,7 @@ class Follower:
         start = request.start
         if group.holds(start):
             mark("late_reset")  # camunda#6092: it would cut off what came after it
-        elif is_table_of(request):
+        elif is_table_of(request) and is_beyond_committed(group, start):
             self._early, self._early_bytes = None, 0
             group.reset(request)
         else:
@@ -150,6 +150,12 @@ def is_table_of(request: ResetRequest) -> bool:
         before.epoch < after.epoch and before.start_offset <= after.start_offset
         for before, after in pairwise(table)
     ) and (table[-1].epoch == start.epoch and table[-1].start_offset <= start.offset)
+
+
+def is_beyond_committed(group: Group, start: Position) -> bool:
+    """Whether a log that begins there gives up nothing that is committed here, by either count."""
+    committed = group.committed
+    return start > committed and start.offset >= committed.offset
 
 
 def follow_each_other(prev: Position, entries: tuple[Entry, ...], epoch: Epoch) -> bool:

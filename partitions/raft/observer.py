@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.partitions.raft.entries import Entry
-from tidemark.partitions.raft.follower import follow_each_other, is_table_of
+from tidemark.partitions.raft.follower import (
+    follow_each_other,
+    is_beyond_committed,
+    is_table_of,
+)
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import PullRequest, PullResponse, ResetRequest
 from tidemark.partitions.raft.ready import Outgoing
@@ -58,7 +62,10 @@ class Observer:
         if reset.epoch > group.epoch or not is_table_of(reset):
             mark("bad_reset")
         elif not group.holds(reset.start):
-            group.reset(reset)
+            if is_beyond_committed(group, reset.start):
+                group.reset(reset)
+            else:
+                mark("bad_reset")
         elif group.committed < group.shape.last:
             # What it had as a voter was never committed: only that has to go.
             group.truncate(group.committed)

@@ -1,10 +1,18 @@
 """Scenarios of followers that need what the leader no longer has."""
 
+import pytest
+
 from tests.scenarios.cluster import Cluster, Envelope, at
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.raft.group import Limits
-from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, ResetRequest
-from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Message,
+    PullResponse,
+    ResetRequest,
+)
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 
 def _trim(cluster: Cluster, node: int, start: int) -> None:
@@ -125,3 +133,27 @@ def test_a_reset_whose_epochs_make_no_log_is_not_believed() -> None:
     of_an_epoch_to_come = ResetRequest(Epoch(0), at(9, 7), (), b"", at(9, 7))
     cluster.deliver(Envelope(1, 2, reset), Envelope(1, 2, of_an_epoch_to_come))
     assert cluster[2].group.shape.last == at(0, 0)
+
+
+@pytest.mark.parametrize("start", [at(0, 999), at(-1, 700), at(1, 4)])
+@pytest.mark.parametrize("is_observer", [False, True])
+def test_a_reset_that_gives_up_what_is_committed_is_not_believed(
+    start: Position, is_observer: bool
+) -> None:
+    """By its epoch or by its offset it begins before what is committed, and nobody has it."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"abc")
+    cluster.elect(2)
+    cluster.produce(2, b"de")
+    group = cluster[3].group
+    assert (group.epoch, group.committed) == (1, at(1, 5))
+    epoch = Epoch(max(0, start.epoch))
+    table = (EpochStart(epoch, Offset(0), NodeId(2), group.config),) if start.epoch >= 0 else ()
+    reset = ResetRequest(Epoch(1), start, table, b"", start)
+    message: Message = reset
+    if is_observer:
+        cluster[3].do(lambda g: g.observe())
+        message = PullResponse(Epoch(1), group.shape.last, (), at(1, 5), reset)
+    cluster[3].do(lambda g: g.receive(NodeId(2), message))
+    assert cluster[3].committed == b"abcde"

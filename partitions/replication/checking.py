@@ -8,11 +8,13 @@ disk or wire that garbled it, is refused as a whole, and nothing of it is stored
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     Message,
+    PullRequest,
     PullResponse,
     ResetRequest,
 )
@@ -21,13 +23,21 @@ from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import HEADER_BYTES, check_crc, read_header
 from tidemark.protocol.types import BytesLike, Epoch, Position
 
+_ELECTIONS_MAX: Final = 1 << 28
+"""More than any replica can have missed."""
+
 
 class RefusedMessage(Exception):
     """A message whose parts contradict each other."""
 
 
-def checked(message: Message) -> Message:
-    """The message, with the bytes of its batches at hand. Raises `RefusedMessage`."""
+def checked(message: Message, epoch: Epoch) -> Message:
+    """The message, with the bytes of its batches at hand. Raises `RefusedMessage`.
+
+    `epoch` is the newest that is known here.
+    """
+    if not isinstance(message, PullRequest) and not is_within_reach(message.epoch, epoch):
+        raise RefusedMessage(f"epoch {message.epoch}, where {epoch} is the newest")
     match message:
         case AppendRequest():
             entries = _check_entries(message.prev, message.entries, message.epoch)
@@ -42,6 +52,12 @@ def checked(message: Message) -> Message:
             return message
         case _:
             return message
+
+
+def is_within_reach(epoch: Epoch, newest: Epoch) -> bool:
+    """Whether there can have been so many elections. Who followed to an epoch near the largest
+    number there is could never elect anybody again."""
+    return epoch <= newest + _ELECTIONS_MAX
 
 
 def bytes_of(run: Run) -> BytesLike:

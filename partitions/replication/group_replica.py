@@ -298,7 +298,7 @@ class GroupReplica:
                 self._deferred.append((source, message))
             return
         try:
-            message = checked(message)
+            message = checked(message, self.group.epoch)
         except RefusedMessage as error:
             self._host.warn(f"{self._store.name}: refused what broker {source} sent: {error}")
             return

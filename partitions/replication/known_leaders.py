@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from tidemark.partitions.replication.checking import is_within_reach
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NO_EPOCH, ORIGIN, Epoch, NodeId, Offset, Position
@@ -44,6 +45,8 @@ class KnownLeaders:
         """
         known = self._leaders.get(beat.key, NOT_KNOWN)
         if beat.epoch < known.epoch or (beat.epoch == known.epoch and beat.leads > known.leads):
+            return False
+        if not is_within_reach(beat.epoch, known.epoch):
             return False
         self._leaders[beat.key] = KnownLeader(
             source, beat.epoch, beat.leads, beat.committed, beat.log_start

@@ -18,6 +18,7 @@ from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
 from tidemark.partitions.replication.campaigns import Campaigns
+from tidemark.partitions.replication.checking import is_within_reach
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.heartbeats import Heartbeats
@@ -392,7 +393,8 @@ class ReplicationNode:
     def _hear_leader(
         self, replica: GroupReplica, leader: NodeId, epoch: Epoch, committed: Position
     ) -> None:
-        if epoch >= replica.epoch and leader != self.node_id:
+        is_news = epoch >= replica.epoch and is_within_reach(epoch, replica.epoch)
+        if is_news and leader != self.node_id:
             replica.tell(lambda group: group.heard_leader(leader, epoch, committed))
 
     def _set_leader(self, key: PartitionKey, leader: NodeId | None) -> None:

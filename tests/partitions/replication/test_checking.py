@@ -4,13 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.partitions.replication.cluster import KEY, Cluster
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
-from tidemark.partitions.raft.messages import AppendRequest, PullResponse, ResetRequest
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    Ballot,
+    PullResponse,
+    ResetRequest,
+    VoteRequest,
+)
 from tidemark.partitions.replication.checking import RefusedMessage, checked
+from tidemark.partitions.replication.peer_messages import GroupBeat, GroupMessage, Heartbeat
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
 
 CONFIG = Configuration((NodeId(1), NodeId(2), NodeId(3)))
+EPOCH = Epoch(5)
+LAST_EPOCH = Epoch(2**31 - 1)
+"""After it there is no other."""
 
 
 def start(epoch: int, offset: int) -> EpochStart:
@@ -30,7 +41,7 @@ GOOD = batch(0, 2, epoch=1) + batch(2, 1, epoch=1)
 
 def test_entries_that_hold_together_are_taken() -> None:
     message = request(start(1, 0), run(1, 0, 3, GOOD), start(4, 3))
-    assert checked(message) is message
+    assert checked(message, EPOCH) is message
 
 
 def flipped(at: int) -> bytes:
@@ -58,13 +69,13 @@ def flipped(at: int) -> bytes:
 )
 def test_a_lie_in_an_append_is_refused(what: str, entries: tuple[Entry, ...]) -> None:
     with pytest.raises(RefusedMessage):
-        checked(request(*entries))
+        checked(request(*entries), EPOCH)
 
 
 def test_every_flipped_bit_of_a_batch_is_noticed() -> None:
     for at in range(len(GOOD)):
         with pytest.raises(RefusedMessage):
-            checked(request(start(1, 0), run(1, 0, 3, flipped(at))))
+            checked(request(start(1, 0), run(1, 0, 3, flipped(at))), EPOCH)
 
 
 def reset(start_at: Position, *table: EpochStart, epoch: int = 5) -> ResetRequest:
@@ -88,10 +99,30 @@ def test_a_lie_in_a_reset_is_refused(
     lie: ResetRequest, wrap: Callable[[ResetRequest], ResetRequest | PullResponse]
 ) -> None:
     with pytest.raises(RefusedMessage):
-        checked(wrap(lie))
+        checked(wrap(lie), EPOCH)
 
 
 def test_a_pull_is_checked_like_an_append() -> None:
     entries = (start(1, 0), run(1, 0, 4, GOOD))
     with pytest.raises(RefusedMessage):
-        checked(PullResponse(Epoch(1), ORIGIN, entries, Position(Epoch(1), Offset(3))))
+        checked(PullResponse(Epoch(1), ORIGIN, entries, Position(Epoch(1), Offset(3))), EPOCH)
+
+
+def test_an_epoch_after_which_there_is_no_other_is_followed_by_nobody() -> None:
+    cluster = Cluster(3)
+    cluster.open(preference=(1, 2, 3))
+    cluster.run(2)
+    beat = GroupBeat(KEY, LAST_EPOCH, True, ORIGIN, Offset(0))
+    sender = cluster[1].node
+    heartbeat = Heartbeat(
+        incarnation=sender.incarnation, sequence=1 << 60, acknowledges=0, groups=(beat,)
+    )
+    cluster[2].node.receive(NodeId(1), heartbeat, cluster.now)
+    for ballot in Ballot:
+        lie = VoteRequest(LAST_EPOCH, ballot, Position(LAST_EPOCH, Offset(0)))
+        cluster[2].node.receive(NodeId(1), GroupMessage(KEY, lie), cluster.now)
+    cluster.turn(cluster[2])
+    assert cluster[2].node.leader_of(KEY) == (1, 0)
+    cluster.kill(1)
+    cluster.run(5)
+    assert cluster.leader().replica().epoch < 10

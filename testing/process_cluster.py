@@ -7,6 +7,7 @@ ports over restarts, so clients and brokers find it again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -39,10 +40,13 @@ class ProcessCluster:
             self.brokers[node] = broker
 
     def start_missing(self) -> None:
-        """Start again whoever was killed. Raises `BrokerDidNotStart`."""
-        for broker in self.brokers.values():
-            if not broker.is_running:
-                broker.start()
+        """Start again whoever was killed, all at once: one alone may have no majority to serve.
+
+        Raises `BrokerDidNotStart`.
+        """
+        missing = [broker for broker in self.brokers.values() if not broker.is_running]
+        with ThreadPoolExecutor(len(self.brokers)) as threads:
+            list(threads.map(BrokerProcess.start, missing))
 
     def kill_all(self) -> None:
         for broker in self.brokers.values():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -105,7 +106,15 @@ class ChaosCluster:
         for broker in self.brokers.values():
             if broker.is_running:
                 broker.resume()
-            broker.start_again()
+        self.start_missing()
+
+    def start_missing(self) -> None:
+        """Start whoever is down, all at once: one alone has no majority, and waits for the others.
+
+        Raises `BrokerDidNotStart`.
+        """
+        with ThreadPoolExecutor(len(self.brokers)) as threads:
+            list(threads.map(ChaosBroker.start_again, self.brokers.values()))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def kill_one(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     broker = _any(cluster, rng)
     broker.kill_if_running()
     yield f"kill -9 of {broker.node}"
-    broker.start_again()
+    cluster.start_missing()
 
 
 @contextmanager
@@ -38,8 +38,7 @@ def kill_all(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     for broker in cluster.brokers.values():
         broker.kill_if_running()
     yield "kill -9 of all"
-    for broker in cluster.brokers.values():
-        broker.start_again()
+    cluster.start_missing()
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def kill_again_and_again(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
         broker = cluster.brokers[node]
         broker.kill_if_running()
         time.sleep(rng.uniform(0.0, 0.5))
-        broker.start_again()
+        cluster.start_missing()
     yield f"kill -9 of {order}, one after the other"
 
 
@@ -127,8 +126,7 @@ def power_cut(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     for broker in brokers:
         broker.disk.restore()
     yield f"power cut of {nodes}"
-    for broker in brokers:
-        broker.start_again()
+    cluster.start_missing()
 
 
 @contextmanager
@@ -139,7 +137,7 @@ def full_disk(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
         yield f"full disk of {broker.node}"
     finally:
         broker.disk.free()
-        broker.start_again()
+        cluster.start_missing()
 
 
 @contextmanager
@@ -154,7 +152,7 @@ def failing_sync(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
         ended = _wait_until(lambda: not broker.is_running, _EXIT_SECONDS)
     yield f"failed sync of {broker.node}: " + ("it ended" if ended else "IT GOES ON")
     broker.kill_if_running()
-    broker.start_again()
+    cluster.start_missing()
 
 
 @contextmanager
@@ -182,7 +180,7 @@ def bit_flip(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
         _flip(path, at, rng.randrange(8))
         said = f"a bit of {path.relative_to(broker.data_dir)} at {at} of {broker.node}"
     yield said
-    broker.start_again()
+    cluster.start_missing()
 
 
 FAULTS: Final[dict[str, Fault]] = {

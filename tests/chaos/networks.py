@@ -98,7 +98,9 @@ class Namespaces:
         return f"{self._subnet}.{node}"
 
     def prefix(self, node: int) -> list[str]:
-        return ["ip", "netns", "exec", self._name(node)]
+        # Not `ip netns exec`: that gives a process a mount namespace of its own too, in which the
+        # disks of others would stay mounted when they lose their power.
+        return ["nsenter", f"--net=/var/run/netns/{self._name(node)}"]
 
     def build(self) -> None:
         switch = self._switch

@@ -20,11 +20,14 @@ class Follower:
 
     Requests may overtake each other. Once its newest epoch is the leader's, its log is a part of
     the leader's, so a request that begins beyond its end is early and not divergent: it is kept.
+    But not before one has been taken: an observer that becomes a learner has pulled entries of
+    this epoch, and the leader, which does not know where its log ends, asks once and waits.
     """
 
-    __slots__ = ("_clean_at", "_early", "_early_bytes")
+    __slots__ = ("_clean_at", "_early", "_early_bytes", "_has_taken")
 
     def __init__(self) -> None:
+        self._has_taken = False
         self._early: list[AppendRequest] | None = None  # ascending by prev
         self._early_bytes = 0
         self._clean_at: Position | None = None
@@ -40,6 +43,7 @@ class Follower:
         if not group.holds(request.prev):
             self._refuse_or_keep(group, source, request)
             return
+        self._has_taken = True
         self._take(group, source, request)
         while self._early and group.failure is None and group.holds(self._early[0].prev):
             mark("early_arrival_used")
@@ -80,7 +84,7 @@ class Follower:
 
     def _refuse_or_keep(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         shape = group.shape
-        is_in_step = shape.last.epoch == group.epoch and group.is_clean
+        is_in_step = self._has_taken and shape.last.epoch == group.epoch and group.is_clean
         if is_in_step and request.prev > shape.last:
             self._keep(group, request)
             return

@@ -135,6 +135,21 @@ def test_an_observer_that_is_sent_entries_has_become_a_learner() -> None:
     assert cluster[4].committed == b"abcd"
 
 
+def test_an_observer_that_is_behind_in_this_epoch_becomes_a_learner_all_the_same() -> None:
+    """What it is asked first begins beyond its end: it has to say so, not wait for what is before.
+
+    Three brokers that joined while topics were made: two of them never learned of those.
+    """
+    cluster = _with_observer()
+    cluster.produce(1, b"abc")
+    _pull(cluster, 1)
+    cluster.produce(1, b"def")
+    assert cluster[4].log == b"abc"
+    cluster[1].do(lambda g: g.add_learner(NodeId(4)))
+    cluster.settle()
+    assert cluster[4].log == b"abcdef"
+
+
 def test_what_a_parent_cannot_have_is_not_taken() -> None:
     cluster = _with_observer()
     cluster.produce(1, b"abc")

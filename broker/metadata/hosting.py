@@ -12,7 +12,7 @@ that do not agree with the metadata yet, and the next start makes them agree:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -27,7 +27,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, TopicPartition
 
@@ -49,6 +49,8 @@ class Hosting:
         self._is_asked = trio.Event()
         self._is_current = False
         """Whether topics that come now were never here before."""
+        self._is_swept = False
+        """Whether nothing is recorded any more of what was deleted while this broker was away."""
         self._may_be_here: set[UUID] = set()
         """Those that came before."""
         self._passed = trio.Event()
@@ -150,47 +152,73 @@ class Hosting:
         be recorded.
         """
         await self._rename()
+        await self._open_now(await self._free(list(self._to_open.values())))
+
+    async def _free(self, topics: list[Topic]) -> list[Topic]:
+        """Those whose directories are not another partition's."""
+        if self._is_swept:
+            return topics
         recorded = await trio.to_thread.run_sync(self._services.state.partition_states)
         taken = {stored.name: key for key, stored in recorded.items()}
-        await self._open_now(
-            [topic for topic in self._to_open.values() if self._is_free(topic, taken)]
-        )
 
-    def _is_free(self, topic: Topic, taken: Mapping[str, PartitionKey]) -> bool:
-        specs = topic.specs(self._node_id)
-        return all(taken.get(str(spec.topic_partition), spec.key) == spec.key for spec in specs)
+        def is_free(topic: Topic) -> bool:
+            specs = topic.specs(self._node_id)
+            return all(taken.get(str(spec.topic_partition), spec.key) == spec.key for spec in specs)
 
-    async def be_current(self, state: ClusterState) -> None:
+        return [topic for topic in topics if is_free(topic)]
+
+    async def be_current(self, state: Callable[[], ClusterState]) -> None:
         """The metadata are current: what is here and not in them was deleted, and goes.
 
-        What is opened from now on was never here before. Directories of which nothing is recorded
-        may be anybody's; they are left, and spoken of.
+        Topics that come from now on were never here before. Directories of which nothing is
+        recorded may be anybody's; they are left, and spoken of.
         """
         self._is_current = True
         try:
-            await trio.to_thread.run_sync(self._forget_strays, state)
+            there, recorded = await trio.to_thread.run_sync(self._look)
+            strays = {
+                key: stored for key, stored in recorded.items() if not self._belongs(key, state())
+            }
+            self._speak_of_strangers(there, recorded.values(), state())
+            await trio.to_thread.run_sync(self._forget_strays, strays, there)
         except (OSError, StorageError) as error:
             self._services.storage_failed(f"partitions of deleted topics: {error}")
+        else:
+            self._is_swept = True
         self.has_leftovers.set()
         self._is_asked.set()
 
-    def _forget_strays(self, state: ClusterState) -> None:
-        directory, db = self._services.directory, self._services.state
-        recorded = db.partition_states()
-        strays = [key for key in recorded if not self._belongs(key, state)]
-        there = {str(partition): partition for partition in directory.partitions()}
-        for key in strays:
-            partition = there.pop(recorded[key].name, None)
-            if partition is not None:
-                directory.mark_deleted([partition], key.topic_id)
-        db.forget_partitions(strays)
-        names = {stored.name for stored in recorded.values()}
-        for partition in (each for name, each in there.items() if name not in names):
-            logger.warning(
-                "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
-                "from being created until it is moved away",
-                directory.partition_path(partition),
-            )
+    def _look(self) -> tuple[list[TopicPartition], Mapping[PartitionKey, PartitionState]]:
+        """On a thread: the directories, and what is recorded."""
+        return self._services.directory.partitions(), self._services.state.partition_states()
+
+    def _forget_strays(
+        self, strays: Mapping[PartitionKey, PartitionState], there: Sequence[TopicPartition]
+    ) -> None:
+        """On a thread. Who is not in the metadata will never be again."""
+        by_name = {str(partition): partition for partition in there}
+        for key, stored in strays.items():
+            if stored.name in by_name:
+                self._services.directory.mark_deleted([by_name[stored.name]], key.topic_id)
+        self._services.state.forget_partitions(strays)
+
+    def _speak_of_strangers(
+        self,
+        there: Sequence[TopicPartition],
+        recorded: Iterable[PartitionState],
+        state: ClusterState,
+    ) -> None:
+        known = {stored.name for stored in recorded}
+        for partition in there:
+            # One that is being opened has a directory before it is recorded.
+            topic = state.topic(partition.topic)
+            is_of_topic = topic is not None and partition.partition < topic.partitions
+            if not is_of_topic and str(partition) not in known:
+                logger.warning(
+                    "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
+                    "from being created until it is moved away",
+                    self._services.directory.partition_path(partition),
+                )
 
     def _belongs(self, key: PartitionKey, state: ClusterState) -> bool:
         if key == CLUSTER_KEY:
@@ -209,7 +237,7 @@ class Hosting:
             else:
                 topics.append(topic)
         try:
-            await self._open_now(topics)
+            await self._open_now(await self._free(topics))
         except (OSError, StorageError) as error:
             self._failed([topic.id for topic in topics], error)
 

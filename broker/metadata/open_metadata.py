@@ -244,7 +244,7 @@ class _Parts:
     async def be_current(self) -> None:
         """Once registered: what is here of topics that were deleted meanwhile, goes."""
         await self.registered.wait()
-        await self._hosting.be_current(self._cluster.state)
+        await self._hosting.be_current(lambda: self._cluster.state)
 
     def _leadership_changed(self, _: Replica) -> None:
         self._cluster.leadership_changed()

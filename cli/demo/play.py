@@ -8,7 +8,7 @@ import trio
 from tidemark.cli.demo.ledger import Ledger, Outcome
 from tidemark.cli.demo.load import Load, running
 from tidemark.cli.demo.screen import Scene, Teller, shown
-from tidemark.cli.demo.story import Story, wait_for_brokers
+from tidemark.cli.demo.story import Story, wait_for_cluster
 from tidemark.cli.demo.watch import Watch
 from tidemark.client import open_client
 from tidemark.testing.process_cluster import ProcessCluster
@@ -29,7 +29,8 @@ async def play(cluster: ProcessCluster, seconds: float, rate: float, *, plain: b
         trio.open_nursery() as nursery,
     ):
         replicas = len(cluster.brokers)
-        await wait_for_brokers(watching.admin, replicas)
+        await wait_for_cluster(watching.admin, replicas)
+        teller.say(f"{replicas} brokers are a cluster")
         await client.admin.create_topic(
             TOPIC, partitions=PARTITIONS, replication_factor=replicas, configs=CONFIGS
         )
@@ -43,8 +44,8 @@ async def play(cluster: ProcessCluster, seconds: float, rate: float, *, plain: b
             shown(scene, teller, plain=plain),
             running(load, client),
         ):
-            # What comes within a second is as good as caught up with.
-            await story.play(seconds, lag_max=int(rate))
+            # A tenth of a second's records are under way, or came between two looks.
+            await story.play(seconds, lag_max=max(1, int(rate / 10)))
             pause_seconds = ledger.longest_pause(trio.current_time())
             teller.say("no more is sent; what is under way is waited for")
         nursery.cancel_scope.cancel()

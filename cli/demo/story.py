@@ -1,7 +1,6 @@
 """What happens to the brokers during the demo: one is killed, others take over, it comes back."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +15,7 @@ from tidemark.testing.process_cluster import ProcessCluster
 KILL_AT: Final = 0.3
 START_AT: Final = 0.6
 """When that happens, as fractions of the whole."""
-_TICK_SECONDS: Final = 0.01
+_LOOK_SECONDS: Final = 0.05
 
 Say = Callable[[str], None]
 
@@ -108,14 +107,20 @@ class Story:
         self._say(f"broker {victim} has caught up after {trio.current_time() - start:.2f} s")
 
 
-async def wait_for_brokers(admin: Admin, count: int) -> None:
-    """Until so many brokers are up and one of them is the controller."""
-    up = 0
-    with suppress(trio.TooSlowError), trio.fail_after(PATIENCE_SECONDS):
+async def wait_for_cluster(admin: Admin, count: int) -> None:
+    """Until so many brokers are up, and all of them vote on the metadata.
+
+    Before that the cluster works, but might not outlive the broker that began it.
+    """
+    up, voters = 0, 0
+    with trio.move_on_after(PATIENCE_SECONDS):
         while True:
-            described = await admin.describe_cluster()
-            up = len(described.brokers)
-            if up == count and described.controller_id is not None:
+            up = len((await admin.describe_cluster()).brokers)
+            metadata = await admin.describe_metadata_quorum()
+            voters = 0 if metadata is None else len(metadata.voters)
+            if up == voters == count:
                 return
-            await trio.sleep(_TICK_SECONDS)
-    raise DemoFailed(f"{up} of {count} brokers are a cluster after {PATIENCE_SECONDS:.0f} s")
+            await trio.sleep(_LOOK_SECONDS)
+    raise DemoFailed(
+        f"{up} of {count} brokers are up, and {voters} vote, after {PATIENCE_SECONDS:.0f} s"
+    )

@@ -36,9 +36,10 @@ class Sight:
         return [quorum.lag().get(NodeId(node_id)) for quorum in self.quorums.values()]
 
     def is_caught_up(self, node_id: int, *, lag_max: int) -> bool:
-        """Whether a broker is in sync everywhere, and no further behind than what is in flight."""
-        in_sync = all(NodeId(node_id) in each.in_sync for each in self.partitions)
-        return in_sync and all(lag is not None and lag <= lag_max for lag in self.lags(node_id))
+        """Whether all leaders say that a broker is no further behind than what is under way."""
+        lags = self.lags(node_id)
+        is_known = bool(self.partitions) and len(lags) == len(self.partitions)
+        return is_known and all(lag is not None and lag <= lag_max for lag in lags)
 
 
 class Watch:

@@ -12,6 +12,11 @@ import pytest
 
 from tests.cli.conftest import Command
 from tidemark.cli.demo.ledger import Ledger, Pulse, number_in, value_of
+from tidemark.cli.demo.watch import Sight
+from tidemark.client import PartitionDescription, QuorumDescription, QuorumReplica
+from tidemark.protocol.types import Epoch, NodeId, Offset
+
+ONE, TWO = NodeId(1), NodeId(2)
 
 
 def kept(*numbers: int) -> Ledger:
@@ -84,6 +89,37 @@ def test_a_pause_counts_from_acknowledgement_to_acknowledgement_or_up_to_now() -
     assert pulse.longest_pause(2.5) == pytest.approx(0.99)
     assert pulse.longest_pause(2.5, since=2.1) == pytest.approx(0.5)
     assert pulse.longest_pause(5.0) == pytest.approx(2.5)
+
+
+def test_who_has_caught_up_is_for_every_leader_to_say() -> None:
+    partitions = tuple(
+        PartitionDescription(
+            partition=number, leader=ONE, leader_epoch=Epoch(1), replicas=(ONE, TWO), in_sync=()
+        )
+        for number in (0, 1)
+    )
+
+    def told(*ends: int | None) -> bool:
+        quorums = {
+            number: QuorumDescription(
+                leader=ONE,
+                leader_epoch=Epoch(1),
+                high_watermark=Offset(9),
+                voters=(
+                    QuorumReplica(node_id=ONE, end_offset=Offset(9)),
+                    QuorumReplica(node_id=TWO, end_offset=None if end is None else Offset(end)),
+                ),
+                observers=(),
+            )
+            for number, end in enumerate(ends)
+        }
+        return Sight(partitions=partitions, quorums=quorums).is_caught_up(TWO, lag_max=2)
+
+    assert told(9, 7)
+    assert not told(9, 6)
+    assert not told(9, None)
+    assert not told(9)
+    assert not Sight().is_caught_up(TWO, lag_max=2)
 
 
 def test_a_folder_with_something_in_it_is_refused(command: Command, tmp_path: Path) -> None:

@@ -231,6 +231,7 @@ class _Parts:
                 self.brokers.is_alive,
                 turn=services.turn,
                 touch=driver.touch,
+                follow=self._group.follow,
             ),
         ]
 

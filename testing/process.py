@@ -82,7 +82,11 @@ class BrokerProcess:
             self._process = subprocess.Popen(
                 self.command(), stdout=subprocess.PIPE, stderr=log, env=self._environment
             )
-        line = self._first_line(timeout_seconds)
+        try:
+            line = self._first_line(timeout_seconds)
+        except BaseException:
+            self.kill()
+            raise
         match = _READY.match(line)
         if match is None:
             self.kill()

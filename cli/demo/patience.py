@@ -13,7 +13,12 @@ _TICK_SECONDS: Final = 0.01
 
 
 class DemoFailed(TidemarkError):
-    """The cluster did not do in time what it should; the message says what."""
+    """The cluster did not do in time what it should; the complaint says what."""
+
+    def __init__(self, complaint: str) -> None:
+        super().__init__(
+            f"{complaint} after {PATIENCE_SECONDS:.0f} s; the brokers' logs are kept by --data-dir"
+        )
 
 
 async def poll_until(condition: Callable[[], bool]) -> None:
@@ -28,4 +33,4 @@ async def wait_until(condition: Callable[[], bool], complaint: str) -> None:
     with trio.move_on_after(PATIENCE_SECONDS):
         await poll_until(condition)
         return
-    raise DemoFailed(f"{complaint} after {PATIENCE_SECONDS:.0f} s")
+    raise DemoFailed(complaint)

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format bench chaos lock clean
+.PHONY: help demo test check format simulate bench chaos lock clean
 help: ## What this file can do
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
@@ -31,6 +31,9 @@ check: $(READY) ## Format, lint, types, import contracts
 format: $(READY) ## Put the format right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+simulate: $(READY) ## Simulated clusters under faults, from many seeds
+	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 
 bench: $(READY) ## The benchmarks, with this machine's own limits beside them
 	$(BIN)/python -m benchmarks

@@ -12,6 +12,7 @@ class DurableLogs:
     def __init__(self, group: str) -> None:
         self._group = group
         self._logs: dict[NodeId, Lineage] = {}
+        self._written: dict[NodeId, list[Lineage]] = {}
 
     def of(self, node: NodeId) -> Lineage:
         return self._logs.setdefault(node, Lineage())
@@ -30,8 +31,21 @@ class DurableLogs:
         require(is_held, "an entry is durable before it is acknowledged", self._group, what)
 
     def restarts(self, node: NodeId, log: Lineage) -> None:
-        """A node comes back with this log: all that its disk had must be in it."""
-        had = self.of(node).last
-        what = f"{node} came back with {log}; its disk had {self.of(node)}"
-        require(log.contains(had), "what was durable survives", self._group, what)
+        """A node comes back with this log: all that its disk had must be in it.
+
+        What was written and not synced may have reached the disk too, a part of it or all: then
+        a truncation in it has taken effect.
+        """
+        ends = [self.of(node).last, *(after.last for after in self._written.pop(node, ()))]
+        what = f"{node} came back with {log}; its disk had {self.of(node)}, and then {ends[1:]}"
+        is_there = any(map(log.contains, ends))
+        require(is_there, "what was durable survives", self._group, what)
         self._logs[node] = log.copy()
+
+    def written(self, node: NodeId, after: Lineage) -> None:
+        """A node has written a cut of its log, and not synced it: its log would be `after`."""
+        self._written.setdefault(node, []).append(after)
+
+    def synced(self, node: NodeId) -> None:
+        """All that was written is on the disk."""
+        self._written.pop(node, None)

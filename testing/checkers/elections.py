@@ -23,6 +23,10 @@ class Elections:
     def epoch_max(self) -> Epoch:
         return max(self._leaders, default=NO_EPOCH)
 
+    def durable_epoch(self, node: NodeId) -> Epoch:
+        """The newest epoch that the node's disk has."""
+        return self._durable.get(node, NO_EPOCH)
+
     def leads(self, node: NodeId, epoch: Epoch) -> None:
         """The node acts as the epoch's leader."""
         leader = self._leaders.setdefault(epoch, node)

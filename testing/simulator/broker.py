@@ -1,0 +1,140 @@
+"""A broker through all its lives: what of it outlives a process, and the process if it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.storage.state_db import StateDb
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import NodeId
+from tidemark.testing.memory_files import MemoryFiles
+from tidemark.testing.simulator.clock import Clock
+from tidemark.testing.simulator.events import EventQueue
+from tidemark.testing.simulator.groups import SimulatedGroup
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.process import Process
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.rpc import Answer
+from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.watch import Watch
+
+_RESTART_SECONDS = 0.5
+
+
+class World(Protocol):
+    """What surrounds a broker."""
+
+    seed: int
+    knobs: Knobs
+    queue: EventQueue
+    watch: Watch
+    trace: Trace
+    groups: Sequence[SimulatedGroup]
+    nodes: Sequence[NodeId]
+
+    def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None: ...
+
+    def answer(self, source: NodeId, client: str, answer: Answer) -> None: ...
+
+    def moment(self, node: NodeId, name: str) -> None:
+        """Something worth disturbing has happened to a node."""
+
+    def started(self, broker: Broker) -> None: ...
+
+    def stopped(self, broker: Broker) -> None: ...
+
+    def replica_failed(self, node: NodeId, replica: GroupReplica) -> None: ...
+
+
+class Broker:
+    """The disk, the clock, and the process."""
+
+    def __init__(self, node_id: NodeId, world: World) -> None:
+        self.node_id = node_id
+        self.world = world
+        self.rng = stream(world.seed, f"broker {node_id}")
+        drift = world.knobs.drift
+        self.clock = Clock(1 + self.rng.uniform(-drift, drift), self.rng.uniform(1, 1000))
+        self.files = MemoryFiles()
+        # A transaction that was committed is on the disk, so it is kept as it is over a crash.
+        self.state = StateDb.open(":memory:", new_id=UUID(int=node_id))
+        self.boots = 1
+        self.starts = 0
+        self.process: Process | None = None
+        self._is_buried = False
+        self.disk_factor = 1.0
+        self.step_seconds = 0.0
+
+    def bury(self) -> None:
+        """It stays as it is: nobody starts it again."""
+        self._is_buried = True
+
+    def start(self) -> None:
+        if self.process is not None or self._is_buried:
+            return
+        self.starts += 1
+        self.files.now_ms = self.clock.wall_ms(self.world.queue.now)
+        self._note("starts")
+        is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
+        try:
+            self.process = Process(self)
+        except (OSError, StorageError) as error:
+            if not is_disk_bad:
+                raise
+            self._note(f"cannot start: {error}")
+            self._lose_memory(power=self.rng.random() < 0.5)
+            self.world.queue.after(_RESTART_SECONDS, self.start)
+            return
+        self.world.started(self)
+        self.process.tick()
+        self.world.moment(self.node_id, "start")
+
+    def stop(self, *, power: bool) -> None:
+        """The process dies at once; without power, what was not synced may be lost or torn."""
+        if self.process is None:
+            return
+        self._note("loses power" if power else "is killed")
+        self.process.is_alive = False
+        self.process = None
+        self._lose_memory(power=power)
+        self.world.stopped(self)
+
+    def _lose_memory(self, *, power: bool) -> None:
+        if power:
+            self.boots += 1
+            self.files = self.files.after_crash(self.rng)
+        else:
+            self.files = self.files.after_kill()
+
+    def fail_stop(self, why: str) -> None:
+        """The process has ended itself; somebody starts it again after a while."""
+        self._note(f"stops: {why}")
+        self.stop(power=self.rng.random() < 0.5)
+        self.world.queue.after(_RESTART_SECONDS + self.rng.random(), self.start)
+
+    def pause(self, seconds: float) -> None:
+        if self.process is not None:
+            until = self.world.queue.now + seconds
+            self.process.paused_until = max(self.process.paused_until, until)
+
+    def used_bytes(self) -> int:
+        """Of the disk."""
+        self.files.capacity_bytes = 0
+        used = -self.files.free_bytes()
+        self.files.capacity_bytes = None
+        return used
+
+    def disk_seconds(self, kind: str) -> float:
+        """How long a write or a sync takes this time."""
+        knobs = self.world.knobs
+        mean = knobs.write_seconds if kind == "write" else knobs.sync_seconds
+        if not mean:
+            return 0.0
+        return self.disk_factor * mean * (0.5 + self.rng.expovariate(1.0) / 2)
+
+    def _note(self, what: str) -> None:
+        self.world.trace.note(self.world.queue.now, self.node_id, "life", what)

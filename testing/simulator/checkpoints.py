@@ -1,0 +1,37 @@
+"""A broker's checkpoints: when its journal's files may be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.storage.journal.blocks import Lsn
+from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.state_db import PartitionState, StateDb
+from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.protocol.types import Offset
+
+
+class Checkpoint:
+    """One checkpoint. It is captured at one moment, and completed once `batch` is durable.
+
+    So `state.db` is never ahead of the journal on the disk.
+    """
+
+    def __init__(
+        self, journal: Journal, state: StateDb, replicas: Iterable[GroupReplica], batch: int
+    ) -> None:
+        self.batch = batch
+        self._journal = journal
+        self._state = state
+        self._mark: Lsn = journal.begin_checkpoint()
+        self._parts: list[tuple[SyncCapture, PartitionState]] = [
+            (replica.log.begin_sync(), replica.state_row(Offset(0))) for replica in replicas
+        ]
+
+    def complete(self) -> None:
+        """Sync the segments, record the rest, and free the journal. Raises `OSError`."""
+        states = [replace(state, recovery_point=capture.sync()) for capture, state in self._parts]
+        self._state.save(states, journal_start=self._mark)
+        self._journal.checkpointed(self._mark)

@@ -1,0 +1,119 @@
+"""A consumer that reads partitions from their start, and never seeks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.records.records import decode_records
+from tidemark.protocol.types import ORIGIN, Offset, TopicPartition
+from tidemark.testing.checkers.history import History, Poll, Polled, Watermark
+from tidemark.testing.simulator.rpc import Answer, Fetch, Fetched
+from tidemark.testing.simulator.sessions import Session
+
+
+@dataclass(slots=True)
+class _Place:
+    key: PartitionKey
+    partition: TopicPartition
+    offset: Offset = ORIGIN.offset
+    end: Offset | None = None
+    """What the last answer said may be read; `None` if it was none, or was not asked since."""
+    jumped: bool = False
+
+
+class Consumer:
+    """One consumer of some partitions, each polled in its turn, one poll at a time."""
+
+    def __init__(
+        self,
+        session: Session,
+        partitions: Sequence[tuple[PartitionKey, TopicPartition]],
+        history: History,
+        *,
+        interval_seconds: float,
+        bytes_max: int,
+    ) -> None:
+        self._session = session
+        self._places = [_Place(key, partition) for key, partition in partitions]
+        self._history = history
+        self._interval_seconds = interval_seconds
+        self._bytes_max = bytes_max
+        self._is_stopped = False
+
+    @property
+    def is_at_the_end(self) -> bool:
+        """Whether each partition's last answer had nothing more to read."""
+        return all(place.end is not None and place.offset >= place.end for place in self._places)
+
+    def position(self, key: PartitionKey) -> Offset:
+        """Below it, it has read everything."""
+        return next(place.offset for place in self._places if place.key == key)
+
+    def start(self) -> None:
+        for place in self._places:
+            self._later(place)
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+    def _later(self, place: _Place) -> None:
+        seconds = self._session.rng.expovariate(1 / self._interval_seconds)
+        self._session.after(seconds, lambda: self._poll(place))
+
+    def _poll(self, place: _Place) -> None:
+        if self._is_stopped:
+            return
+        started = self._session.now
+        request = Fetch(self._session.next_request(), place.key, place.offset, self._bytes_max)
+        self._session.ask(
+            self._session.leader(place.key),
+            request,
+            lambda answer: self._answered(place, started, answer),
+        )
+
+    def _answered(self, place: _Place, started: float, answer: Answer | None) -> None:
+        if not isinstance(answer, Fetched):
+            self._session.doubt(place.key)
+        elif answer.error is ErrorCode.NONE:
+            self._take(place, started, answer)
+        elif answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start > place.offset:
+            place.offset, place.jumped = answer.log_start, True
+        else:
+            place.end = None
+            self._session.doubt(place.key)
+        if not self._is_stopped:
+            self._later(place)
+
+    def _take(self, place: _Place, started: float, answer: Fetched) -> None:
+        now = self._session.now
+        self._history.watermarks.append(
+            Watermark(
+                partition=place.partition,
+                epoch=answer.epoch,
+                offset=answer.high_watermark,
+                started=started,
+                ended=now,
+            )
+        )
+        place.end = answer.high_watermark
+        records = tuple(
+            Polled(place.partition, record.offset, int(record.value or b""))
+            for record in decode_records(answer.records)
+            if record.offset >= place.offset
+        )
+        if not records:
+            return
+        place.offset = Offset(records[-1].offset + 1)
+        self._history.polls.append(
+            Poll(
+                client=self._session.name,
+                started=started,
+                ended=now,
+                records=records,
+                is_repositioned=place.jumped,
+            )
+        )
+        place.jumped = False

@@ -1,0 +1,50 @@
+"""What the runs have come to see: which faults hit which phases of the protocol, and which marks.
+
+A night without a violation says nothing about what it never tried.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PHASES: Final = (
+    "idle",
+    "electing",
+    "opening an epoch",
+    "replicating",
+    "truncating",
+    "handing over",
+    "reconfiguring",
+    "checkpointing",
+    "recovering",
+)
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Counts of one run, or of many."""
+
+    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By fault and phase."""
+    marks: Counter[str] = field(default_factory=Counter)
+    """Of the core's rare branches."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Elections, commits, messages and the like."""
+
+    def add(self, other: Coverage) -> None:
+        self.cells.update(other.cells)
+        self.marks.update(other.marks)
+        self.counts.update(other.counts)
+
+    def missing(self, kinds: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Cells that were never hit."""
+        return [(kind, phase) for kind in kinds for phase in PHASES if not self.cells[kind, phase]]
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        return {
+            "cells": [[*cell, count] for cell, count in sorted(self.cells.items())],
+            "marks": dict(sorted(self.marks.items())),
+            "counts": dict(sorted(self.counts.items())),
+        }

@@ -1,0 +1,35 @@
+"""The groups of a simulated cluster."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.randomness import stream
+
+
+class SimulatedGroup(NamedTuple):
+    """One group, and who votes in it at first."""
+
+    key: PartitionKey
+    partition: TopicPartition
+    voters: tuple[NodeId, ...]
+    """As they were assigned: the first is the preferred leader."""
+    is_journaled: bool = True
+
+
+def draw_groups(seed: int, knobs: Knobs) -> list[SimulatedGroup]:
+    """All groups of one topic, on brokers drawn for each."""
+    rng = stream(seed, "groups")
+    nodes = [NodeId(number) for number in range(1, knobs.nodes + 1)]
+    return [
+        SimulatedGroup(
+            PartitionKey(UUID(int=1000), number),
+            TopicPartition("words", number),
+            tuple(rng.sample(nodes, knobs.voters)),
+        )
+        for number in range(knobs.groups)
+    ]

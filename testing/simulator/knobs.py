@@ -1,0 +1,162 @@
+"""What one run is like: its size, its settings, its weather, its faults.
+
+All drawn from the seed, and not evenly: a run has some kinds of fault and lacks others, and
+settings that are absurd in practice (an append of one byte, a journal of a few pages) are common,
+because they bring rare paths to the front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from random import Random
+from typing import Any, Final
+
+from tidemark.testing.simulator.randomness import stream
+
+TIMED_KINDS: Final = (
+    "kill",
+    "power",
+    "kill all",
+    "power all",
+    "pause",
+    "slow steps",
+    "cut",
+    "cut client",
+    "clog",
+    "slow disk",
+    "sync error",
+    "disk full",
+    "clock jump",
+    "hand over",
+    "checkpoint",
+    "trim",
+    "reconfigure",
+)
+"""What happens at times drawn beforehand."""
+
+TRIGGERS: Final = ("leader", "commit", "truncate", "vote", "checkpoint", "sync", "roll", "start")
+"""Moments in a broker's life after which something is made to happen shortly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knobs:
+    """One run's settings. Times in seconds unless they say otherwise."""
+
+    nodes: int = 3
+    voters: int = 3
+    groups: int = 2
+    producers: int = 2
+    consumers: int = 1
+    seconds: float = 30.0
+    """How long there are faults; a liveness phase follows."""
+    send_interval: float = 0.15
+    records_max: int = 3
+    in_flight_max: int = 3
+    request_timeout: float = 1.5
+    give_up_after: float = 12.0
+
+    append_bytes_max: int = 1 << 20
+    window_bytes: int = 8 << 20
+    early_bytes_max: int = 8 << 20
+    segment_bytes: int = 1 << 16
+    journal_file_bytes: int = 1 << 16
+    fetch_bytes_max: int = 1 << 16
+    checkpoint_interval: float = 5.0
+
+    heartbeat: float = 0.1
+    failure_timeout: float = 0.8
+    election_jitter: float = 0.05
+    election_rank: float = 0.25
+    campaigns_at_once: int = 64
+    campaign_timeout: float = 0.5
+    retry: float = 1.0
+
+    write_seconds: float = 0.0002
+    sync_seconds: float = 0.002
+    latency: float = 0.0005
+    jitter: float = 0.0005
+    loss: float = 0.0
+    duplication: float = 0.0
+    capacity: int = 1000
+    in_order: bool = False
+    splits_frames: bool = False
+    """Whether each message of a turn travels alone."""
+    resets_seen: float = 0.5
+    """How often a peer's death is noticed by its connection, rather than by silence."""
+    drift: float = 0.0
+    """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
+
+    fault_interval: float = 4.0
+    """The mean time between faults; 0 for none."""
+    fault_kinds: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    trigger_chance: float = 0.0
+    trigger_delay: float = 0.02
+    fault_seconds: float = 3.0
+    """The mean time that a fault lasts."""
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Knobs:  # Any: JSON
+        known = {field.name for field in fields(cls)}
+        lists = {"fault_kinds", "triggers"}
+        given: dict[str, Any] = {  # Any: JSON
+            k: tuple(v) if k in lists else v for k, v in values.items() if k in known
+        }
+        return cls(**given)
+
+
+def draw_knobs(seed: int, *, seconds: float) -> Knobs:
+    """The knobs of a seed."""
+    rng = stream(seed, "knobs")
+    nodes = rng.choice((1, 3, 3, 3, 3, 5, 5))
+    voters = min(nodes, rng.choice((3, 3, 5)))
+    failure_timeout = rng.choice((0.4, 0.8, 0.8, 1.5))
+    return Knobs(
+        nodes=nodes,
+        voters=voters,
+        groups=rng.choice((1, 2, 2, 4)),
+        producers=rng.choice((1, 2, 3)),
+        consumers=rng.choice((1, 2)),
+        seconds=seconds,
+        send_interval=rng.choice((0.05, 0.15, 0.4)),
+        records_max=rng.choice((1, 3, 8)),
+        in_flight_max=rng.choice((1, 2, 5)),
+        append_bytes_max=rng.choice((1, 200, 4096, 1 << 20)),
+        window_bytes=rng.choice((1, 400, 8 << 20)),
+        early_bytes_max=rng.choice((1, 400, 8 << 20)),
+        segment_bytes=rng.choice((300, 2000, 1 << 16)),
+        journal_file_bytes=rng.choice((4 * 4096, 16 * 4096, 256 * 4096)),
+        fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
+        checkpoint_interval=rng.choice((0.7, 5.0, 30.0)),
+        failure_timeout=failure_timeout,
+        election_jitter=rng.choice((0.0, 0.05, 0.3)),
+        election_rank=rng.choice((0.0, 0.25)),
+        campaigns_at_once=rng.choice((1, 64)),
+        campaign_timeout=rng.choice((0.2, 0.5)),
+        retry=rng.choice((0.3, 1.0)),
+        write_seconds=rng.choice((0.0, 0.0002, 0.01)),
+        sync_seconds=rng.choice((0.0005, 0.002, 0.02, 0.1)),
+        latency=rng.choice((0.0001, 0.0005, 0.01)),
+        jitter=rng.choice((0.0, 0.0005, 0.005, 0.05)),
+        loss=rng.choice((0.0, 0.0, 0.02, 0.15)),
+        duplication=rng.choice((0.0, 0.0, 0.05, 0.3)),
+        capacity=rng.choice((1000, 1000, 20)),
+        in_order=rng.random() < 0.3,
+        splits_frames=rng.random() < 0.5,
+        resets_seen=rng.choice((0.0, 0.5, 1.0)),
+        drift=rng.choice((0.0, 0.1, 0.4)),
+        fault_interval=rng.choice((0.8, 2.0, 5.0)),
+        fault_kinds=_some(rng, TIMED_KINDS),
+        triggers=_some(rng, TRIGGERS) if rng.random() < 0.75 else (),
+        trigger_chance=rng.choice((0.01, 0.05, 0.3)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        fault_seconds=rng.choice((0.5, 2.0, 5.0)),
+    )
+
+
+def _some(rng: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """A subset, each of half a chance, in their order."""
+    return tuple(kind for kind in kinds if rng.random() < 0.5)

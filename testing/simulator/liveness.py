@@ -1,0 +1,157 @@
+"""The end of every run: faults stop, for good, for a part of the brokers that can work.
+
+Faults that come and go heal everything by chance, and hide what would stay broken for ever. So here
+a core of brokers, a majority of every group, is healed, the others stay dead, deaf or hanging, and
+the core has a bounded time to do all that is due.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tidemark.protocol.types import Epoch, NodeId, Position
+from tidemark.testing.checkers import check
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.groups import SimulatedGroup
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.world import World
+
+_RESUME_SECONDS: Final = 3.0
+_CONVERGE_SECONDS: Final = 40.0
+_QUIET_SECONDS: Final = 3.0
+_READ_SECONDS: Final = 40.0
+_LOOK_SECONDS: Final = 0.25
+
+
+def finish(world: World) -> None:
+    """Heal a core and hold it to its promises. Raises `Violation`."""
+    world.nemesis.stop()
+    core = _choose_core(world)
+    _heal(world, core)
+    world.queue.run_until(world.queue.now + _RESUME_SECONDS)
+    for producer in world.producers:
+        producer.stop()
+    _wait_converged(world, core)
+    _stay_quiet(world, core)
+    _read_everything(world)
+    for producer in world.producers:
+        producer.abandon()
+    world.history.sends.sort(key=lambda send: send.started)
+    for anomaly in check(world.history):
+        raise Violation(anomaly.kind, str(anomaly.partition), anomaly.what)
+
+
+def _choose_core(world: World) -> list[NodeId]:
+    rng = stream(world.seed, "core")
+    spared = 0
+    # Where voters change, nobody knows beforehand which brokers a majority needs.
+    if "reconfigure" not in world.knobs.fault_kinds and rng.random() < 0.5:
+        spared = rng.randint(0, (world.knobs.voters - 1) // 2)
+    rest = set(rng.sample(list(world.nodes), spared))
+    for node in sorted(rest):
+        _freeze(world, node, rng.choice(("dead", "deaf", "hanging")))
+    return [node for node in world.nodes if node not in rest]
+
+
+def _freeze(world: World, node: NodeId, how: str) -> None:
+    world.trace.note(world.queue.now, node, "fault", f"{how} from now on")
+    broker = world.brokers[node]
+    match how:
+        case "dead":
+            broker.stop(power=False)
+        case "deaf":
+            for other in world.nodes:
+                world.network.cut(other, node)
+        case _:
+            broker.pause(1e6)
+
+
+def _heal(world: World, core: list[NodeId]) -> None:
+    cut = [
+        (source, target)
+        for target in world.nodes
+        if target not in core
+        for source in world.nodes
+        if world.network.is_cut(source, target)
+    ]
+    world.network.calm()
+    for source, target in cut:
+        world.network.cut(source, target)
+    for node in core:
+        broker = world.brokers[node]
+        broker.disk_factor, broker.step_seconds = 1.0, 0.0
+        broker.files.capacity_bytes, broker.files.failing_syncs = None, 0
+        if broker.process is None:
+            broker.start()
+        else:
+            broker.process.paused_until = 0.0
+    for node in world.nodes:
+        if node not in core and world.brokers[node].process is None:
+            world.brokers[node].bury()
+    world.trace.note(world.queue.now, 0, "fault", f"healed: {core}")
+
+
+def _wait_converged(world: World, core: list[NodeId]) -> None:
+    bound = world.queue.now + _CONVERGE_SECONDS
+    while why := _why_not(world, core):
+        if world.queue.now >= bound:
+            raise Violation("a healed core does its work", "all groups", why)
+        world.queue.run_until(world.queue.now + _LOOK_SECONDS)
+
+
+def _why_not(world: World, core: list[NodeId]) -> str:
+    """What is not as it should be; empty if all is well."""
+    for producer in world.producers:
+        if producer.unanswered:
+            return f"a producer waits for {producer.unanswered} answers"
+    return next(filter(None, (_why_not_group(world, core, g) for g in world.groups)), "")
+
+
+def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> str:
+    leader = world.leader(group)
+    if leader is None or leader.node_id not in core or leader.process is None:
+        return f"{group.partition} has no leader in the core"
+    replica = leader.process.node.get(group.key)
+    assert replica is not None
+    if not replica.is_serving:
+        return f"{group.partition} is led by {leader.node_id}, which does not serve"
+    if replica.high_watermark != replica.log_end:
+        return f"{group.partition}: committed {replica.committed}, end {replica.log_end}"
+    if replica.group.config.is_joint:
+        return f"{group.partition} stays in the joint {replica.group.config}"
+    for node in replica.group.config.members:
+        if node in core and (found := _committed(world, node, group)) != replica.committed:
+            return f"{group.partition}: {node} has {found} of {replica.committed}"
+    return ""
+
+
+def _committed(world: World, node: NodeId, group: SimulatedGroup) -> Position | None:
+    process = world.brokers[node].process
+    replica = None if process is None else process.node.get(group.key)
+    return None if replica is None else replica.committed
+
+
+def _stay_quiet(world: World, core: list[NodeId]) -> None:
+    """With nothing wrong, nobody campaigns."""
+    before = _epochs(world)
+    world.queue.run_until(world.queue.now + _QUIET_SECONDS)
+    after = _epochs(world)
+    if before != after:
+        what = f"epochs were {before} and are {after}, in the core {core}"
+        raise Violation("no election while all is well", "all groups", what)
+
+
+def _epochs(world: World) -> list[Epoch]:
+    return [world.watch.groups[group.key].elections.epoch_max for group in world.groups]
+
+
+def _read_everything(world: World) -> None:
+    reader = world.make_consumer("last reader", interval_seconds=0.02)
+    reader.start()
+    bound = world.queue.now + _READ_SECONDS
+    while not reader.is_at_the_end:
+        if world.queue.now >= bound:
+            raise Violation(
+                "everything can be read", "all groups", "a reader does not come to an end"
+            )
+        world.queue.run_until(world.queue.now + _LOOK_SECONDS)

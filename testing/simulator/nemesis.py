@@ -1,0 +1,262 @@
+"""Who does the harm: at the times on the tape, and shortly after moments that tempt.
+
+Harm that is timed by chance rarely meets the few milliseconds that matter; harm that follows an
+election, a vote or a sync does, again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from tidemark.partitions.raft.group import Group
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import NodeId
+from tidemark.testing.simulator.broker import Broker
+from tidemark.testing.simulator.coverage import Coverage
+from tidemark.testing.simulator.events import EventQueue
+from tidemark.testing.simulator.faults import Fault, draw_fault, timed_faults
+from tidemark.testing.simulator.groups import SimulatedGroup
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.network import Network
+from tidemark.testing.simulator.phases import phase_of
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.trace import Trace
+
+_ANSWERS: Final = ("kill", "power", "power", "power all", "pause", "cut", "slow disk", "hand over")
+"""What may follow a moment."""
+_SLOW_DISK_MAX: Final = 200
+_JUMP_SECONDS_MAX: Final = 7200
+_FREE_BYTES_MAX: Final = 4000
+
+
+class Field(Protocol):
+    """What a nemesis has before it."""
+
+    seed: int
+    knobs: Knobs
+    queue: EventQueue
+    network: Network
+    trace: Trace
+    coverage: Coverage
+    groups: Sequence[SimulatedGroup]
+    brokers: dict[NodeId, Broker]
+    clients: Sequence[str]
+
+    def leader(self, group: SimulatedGroup) -> Broker | None: ...
+
+    def link_lost(self, source: NodeId, target: NodeId) -> None: ...
+
+    def link_back(self, source: NodeId, target: NodeId) -> None: ...
+
+    def trim(self, group: SimulatedGroup) -> None: ...
+
+
+class Nemesis:
+    """All faults of one run. `tape` holds those that were done, in the order of their drawing."""
+
+    def __init__(self, field: Field, script: Sequence[Fault] | None) -> None:
+        """With a `script`, exactly its faults happen, and none is drawn."""
+        self._field = field
+        self._rng = stream(field.seed, "nemesis")
+        self._is_scripted = script is not None
+        self._is_over = False
+        self.tape = list(timed_faults(field.seed, field.knobs) if script is None else script)
+        self._acts: dict[str, Callable[[Fault], None]] = {
+            "kill": self._kill,
+            "power": self._kill,
+            "kill all": self._kill_all,
+            "power all": self._kill_all,
+            "pause": lambda fault: self._broker(fault).pause(fault.seconds),
+            "slow steps": self._slow_steps,
+            "cut": self._cut,
+            "cut client": self._cut_client,
+            "clog": self._clog,
+            "slow disk": self._slow_disk,
+            "sync error": self._sync_error,
+            "disk full": self._disk_full,
+            "clock jump": self._clock_jump,
+            "hand over": self._hand_over,
+            "checkpoint": self._checkpoint,
+            "trim": lambda fault: self._field.trim(self._group(fault)),
+            "reconfigure": self._reconfigure,
+        }
+
+    def start(self) -> None:
+        for fault in self.tape:
+            self._schedule(fault)
+
+    def stop(self) -> None:
+        """No harm from now on; what has begun is for others to end."""
+        self._is_over = True
+
+    def moment(self, node: NodeId, name: str) -> None:
+        """Something has happened that may be worth an answer."""
+        knobs = self._field.knobs
+        if self._is_over or self._is_scripted or name not in knobs.triggers:
+            return
+        rng = self._rng
+        if rng.random() >= knobs.trigger_chance:
+            return
+        at = self._field.queue.now + rng.random() * knobs.trigger_delay
+        victim = node if rng.random() < 0.7 else None
+        fault = draw_fault(rng, rng.choice(_ANSWERS), at, knobs, node=victim, why=name)
+        self.tape.append(fault)
+        self._schedule(fault)
+
+    def _schedule(self, fault: Fault) -> None:
+        self._field.queue.at(fault.at, lambda: self._do(fault))
+
+    def _do(self, fault: Fault) -> None:
+        if self._is_over:
+            return
+        field = self._field
+        field.trace.note(field.queue.now, fault.node, "fault", f"{fault} {fault.why}")
+        phase = phase_of(self._broker(fault), self._group(fault).key)
+        field.coverage.cells[fault.kind, phase] += 1
+        if fault.why:
+            field.coverage.cells[f"after {fault.why}", phase] += 1
+        self._acts[fault.kind](fault)
+
+    def _broker(self, fault: Fault) -> Broker:
+        nodes = list(self._field.brokers)
+        return self._field.brokers[nodes[(fault.node - 1) % len(nodes)]]
+
+    def _group(self, fault: Fault) -> SimulatedGroup:
+        return self._field.groups[fault.group % len(self._field.groups)]
+
+    def _then(self, fault: Fault, action: Callable[[], None]) -> None:
+        """Once the fault has lasted its time."""
+        self._field.queue.after(fault.seconds, action)
+
+    # Processes
+
+    def _kill(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        broker.stop(power=fault.kind == "power")
+        self._then(fault, broker.start)
+
+    def _kill_all(self, fault: Fault) -> None:
+        for broker in self._field.brokers.values():
+            broker.stop(power=fault.kind == "power all")
+            # Not all at once: whoever comes first must not do harm to those who come later.
+            later = fault.seconds * (1 + broker.rng.random())
+            self._field.queue.after(later, broker.start)
+
+    def _slow_steps(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        broker.step_seconds = fault.amount * 0.02
+
+        def end() -> None:
+            broker.step_seconds = 0.0
+
+        self._then(fault, end)
+
+    def _clock_jump(self, fault: Fault) -> None:
+        self._broker(fault).clock.jump_seconds += (fault.amount - 0.5) * _JUMP_SECONDS_MAX
+
+    # The network
+
+    def _cut(self, fault: Fault) -> None:
+        field = self._field
+        links = [(NodeId(source), NodeId(target)) for source, target in fault.links]
+        for source, target in links:
+            field.network.cut(source, target)
+            if fault.amount < field.knobs.resets_seen:
+                field.link_lost(source, target)
+
+        def end() -> None:
+            for source, target in links:
+                field.network.mend(source, target)
+                field.link_back(source, target)
+
+        self._then(fault, end)
+
+    def _cut_client(self, fault: Fault) -> None:
+        field = self._field
+        client = field.clients[int(fault.amount * len(field.clients))]
+        node = self._broker(fault).node_id
+        ways = ((client, node), (node, client))
+        chosen = ways if fault.seconds > field.knobs.fault_seconds else ways[:1]
+        for source, target in chosen:
+            field.network.cut(source, target)
+
+        def end() -> None:
+            for source, target in chosen:
+                field.network.mend(source, target)
+
+        self._then(fault, end)
+
+    def _clog(self, fault: Fault) -> None:
+        for source, target in fault.links:
+            self._field.network.clog(source, target, self._field.queue.now + fault.seconds)
+
+    # The disk
+
+    def _slow_disk(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        broker.disk_factor = 1 + fault.amount * _SLOW_DISK_MAX
+
+        def end() -> None:
+            broker.disk_factor = 1.0
+
+        self._then(fault, end)
+
+    def _sync_error(self, fault: Fault) -> None:
+        self._broker(fault).files.failing_syncs = 1
+
+    def _disk_full(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        used = broker.used_bytes()
+        broker.files.capacity_bytes = used + int(fault.amount * _FREE_BYTES_MAX)
+
+        def end() -> None:
+            broker.files.capacity_bytes = None
+
+        self._then(fault, end)
+
+    # What operators do
+
+    def _checkpoint(self, fault: Fault) -> None:
+        process = self._broker(fault).process
+        if process is not None:
+            process.do(process.begin_checkpoint)
+
+    def _hand_over(self, fault: Fault) -> None:
+        group = self._group(fault)
+        leader = self._field.leader(group)
+        if leader is None or leader.process is None:
+            return
+        others = [node for node in group.voters if node != leader.node_id]
+        if others:
+            to = others[int(fault.amount * len(others))]
+            leader.process.tell(group.key, _if_it_may(lambda core: core.hand_over(to)))
+
+    def _reconfigure(self, fault: Fault) -> None:
+        """Swap one voter for a broker that has none of the group, or back."""
+        group = self._group(fault)
+        leader = self._field.leader(group)
+        if leader is None or leader.process is None:
+            return
+
+        def change(core: Group) -> None:
+            voters = list(core.config.voters)
+            count = len(voters)
+            if count > 1 and fault.amount < 0.5:
+                voters.pop(int(fault.amount * 2 * count))
+            else:
+                voters = list(group.voters)
+            core.change_config(tuple(sorted(voters)))
+
+        leader.process.tell(group.key, _if_it_may(change))
+
+
+def _if_it_may(change: Callable[[Group], None]) -> Callable[[Group], None]:
+    """What the core refuses is not done."""
+
+    def attempt(core: Group) -> None:
+        with suppress(RequestError):
+            change(core)
+
+    return attempt

@@ -1,0 +1,137 @@
+"""What a broker does before its first turn: redo the journal, open what is on the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidemark.partitions.raft.ports import Limits
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.replication.opening import GroupSpec, open_groups
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.file_cache import FileCache
+from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.testing.checkers.violation import require
+from tidemark.testing.simulator.groups import SimulatedGroup
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.randomness import stream
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.broker import Broker
+
+_DIRECTORY = "/data"
+_JOURNAL_FILES = 4
+_READERS_MAX = 64
+
+
+class Opened(NamedTuple):
+    node: ReplicationNode
+    journal: Journal
+    replicas: dict[PartitionKey, GroupReplica]
+
+
+def timing_of(knobs: Knobs) -> Timing:
+    return Timing(
+        heartbeat_s=knobs.heartbeat,
+        failure_timeout_s=knobs.failure_timeout,
+        election_jitter_s=knobs.election_jitter,
+        election_rank_s=knobs.election_rank,
+        campaigns_at_once=knobs.campaigns_at_once,
+        campaign_timeout_s=knobs.campaign_timeout,
+        retry_s=knobs.retry,
+    )
+
+
+def open_broker(broker: Broker) -> Opened:
+    """Everything of one process. Raises `OSError` or `StorageError` as the real one would."""
+    world = broker.world
+    directory = DataDirectory.open(broker.files, _DIRECTORY)
+    run = broker.state.begin_run(f"boot {broker.boots}")
+    _create_missing(broker, directory)
+    report = redo(broker.files, directory, broker.state)
+    what = f"{broker.node_id} found {report.damage}"
+    require(not report.damage, "no crash looks like damage", "all groups", what)
+    journal = Journal.open(
+        broker.files,
+        directory.journal_path,
+        report.start,
+        file_bytes=world.knobs.journal_file_bytes,
+        files_max=_JOURNAL_FILES,
+    )
+    node = _make_node(broker, run.incarnation)
+    replicas = _open_replicas(broker, directory, node)
+    node.set_peers(world.nodes)
+    return Opened(node, journal, replicas)
+
+
+def _create_missing(broker: Broker, directory: DataDirectory) -> None:
+    """Directories and rows of groups that a start before did not live to record."""
+    stored = broker.state.partition_states()
+    missing = [group for group in _hosted(broker) if group.key not in stored]
+    there = directory.partitions()
+    for group in missing:
+        if group.partition not in there:
+            directory.create_partition(group.partition)
+    if missing:
+        directory.sync()
+        broker.state.save(
+            PartitionState(
+                key=group.key, name=str(group.partition), is_journaled=group.is_journaled
+            )
+            for group in missing
+        )
+
+
+def _hosted(broker: Broker) -> list[SimulatedGroup]:
+    return [group for group in broker.world.groups if broker.node_id in group.voters]
+
+
+def _make_node(broker: Broker, incarnation: int) -> ReplicationNode:
+    world, knobs = broker.world, broker.world.knobs
+    return ReplicationNode(
+        broker.node_id,
+        incarnation,
+        rng=stream(world.seed, f"node {broker.node_id} {broker.starts}"),
+        timing=timing_of(knobs),
+        limits=Limits(
+            append_bytes_max=knobs.append_bytes_max,
+            window_bytes=knobs.window_bytes,
+            early_bytes_max=knobs.early_bytes_max,
+        ),
+        now_ms=lambda: broker.clock.wall_ms(world.queue.now),
+    )
+
+
+def _open_replicas(
+    broker: Broker, directory: DataDirectory, node: ReplicationNode
+) -> dict[PartitionKey, GroupReplica]:
+    groups, readers = _hosted(broker), FileCache(broker.files, open_max=_READERS_MAX)
+    specs = [
+        GroupSpec(
+            key=group.key,
+            directory=directory.partition_path(group.partition),
+            settings=LogSettings(segment_bytes=broker.world.knobs.segment_bytes),
+            syncs_before_ack=group.is_journaled,
+            voters=group.voters,
+        )
+        for group in groups
+    ]
+    stored = broker.state.partition_states()
+    opened = open_groups(
+        specs, stored, broker.state, host=node, files=broker.files, readers=readers
+    )
+    replicas = {}
+    for group, found in zip(groups, opened):
+        what = f"{broker.node_id}: {found.failure}"
+        name = str(group.partition)
+        require(found.replica is not None, "a log opens after any crash", name, what)
+        assert found.replica is not None
+        replicas[group.key] = found.replica
+        watch = broker.world.watch.groups[group.key]
+        watch.starts(broker.node_id, found.replica, found.replica.hard_state)
+        node.add(found.replica, preference=group.voters)
+    return replicas

@@ -1,0 +1,242 @@
+"""One life of a broker: from its start to the moment when it is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.outbox import Output
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.testing.simulator.checkpoints import Checkpoint
+from tidemark.testing.simulator.desk import Desk
+from tidemark.testing.simulator.opening import Opened, open_broker
+from tidemark.testing.simulator.rpc import Answer, Request
+from tidemark.testing.simulator.writer import Writer
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.broker import Broker
+
+_RETRY_SECONDS = 0.05
+
+
+class Process:
+    """Turns: an event goes in, what comes out is written, sent and answered.
+
+    Only one thing happens at a time, so a process that is paused, or slow, does later what would
+    have been done by now, in the same order.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        """Start: redo the journal, open the logs. Raises what that raises."""
+        self.broker = broker
+        self.world = broker.world
+        self.is_alive = True
+        self.paused_until = 0.0
+        self._busy_until = 0.0
+        self._armed_at = inf
+        self._batch = 0
+        self._checkpoint: Checkpoint | None = None
+        opened: Opened = open_broker(broker)
+        self.node, self.journal, self.replicas = opened
+        self.writer = Writer(self, self.journal)
+        self.desk = Desk(self, self.world.watch, self._reply)
+
+    # Time
+
+    @property
+    def now(self) -> float:
+        """By this broker's own clock."""
+        return self.broker.clock.monotonic(self.world.queue.now)
+
+    @property
+    def wall_ms(self) -> int:
+        return self.broker.clock.wall_ms(self.world.queue.now)
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self.world.queue.after(seconds, lambda: self.do(action))
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Do it now, or when the process gets to it; not at all if it is dead."""
+        if not self.is_alive:
+            return
+        queue = self.world.queue
+        free_at = max(self.paused_until, self._busy_until)
+        if queue.now < free_at:
+            queue.at(free_at, lambda: self.do(action))
+            return
+        if self.broker.step_seconds:
+            self._busy_until = queue.now + self.broker.rng.random() * self.broker.step_seconds
+        action()
+
+    # Events
+
+    def receive(self, source: NodeId, messages: Sequence[PeerMessage]) -> None:
+        for message in messages:
+            self.node.receive(source, message, self.now)
+        self.turn()
+
+    def peer_up(self, node: NodeId, incarnation: int) -> None:
+        self.node.peer_up(node, incarnation, self.now)
+        self.turn()
+
+    def peer_down(self, node: NodeId) -> None:
+        self.node.peer_down(node, self.now)
+        self.turn()
+
+    def request(self, client: str, request: Request) -> None:
+        self.desk.take(client, request)
+        self.turn()
+
+    def tick(self) -> None:
+        self._armed_at = inf
+        self.node.tick(self.now)
+        self.turn()
+
+    def persisted(self, batch: int) -> None:
+        self.node.persisted(batch)
+        if self._checkpoint is not None and self._checkpoint.batch <= batch:
+            self.later(self.disk_seconds("sync"), self._complete_checkpoint)
+        self.turn()
+
+    def turn(self) -> None:
+        """What has come of the event: look at it, write it, send it, answer it."""
+        output = self.node.take_output()
+        self._look_at(output)
+        if output.batch:
+            self._batch = output.batch
+            self.writer.put(output)
+        for target, messages in output.sends.items():
+            self.world.watch.says(self.broker.node_id, target, messages)
+            self.world.send(self.broker.node_id, target, messages)
+        for change in output.changes:
+            self.desk.look_again(change.key)
+        self._arm()
+        if self.journal.needs_checkpoint and self._checkpoint is None:
+            self.begin_checkpoint()
+
+    def _look_at(self, output: Output) -> None:
+        node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace
+        now = self.world.queue.now
+        for record in output.records:
+            replica = self.replicas.get(record.key)
+            if replica is not None:
+                watch.groups[record.key].staged(node_id, replica, record)
+            if record.kind is RecordKind.HARD_STATE:
+                self.moment("vote")
+            elif record.kind in (RecordKind.TRUNCATE, RecordKind.RESET):
+                trace.note(now, node_id, "truncate", f"{record.kind.name} {record.key.partition}")
+                self.moment("truncate")
+        for change in output.changes:
+            replica = self.replicas.get(change.key)
+            if replica is None:
+                continue
+            judge = watch.groups[change.key]
+            if change.leadership and replica.is_leader:
+                judge.leads(node_id, replica)
+                self.moment("leader")
+            judge.changed(node_id, replica)
+            where = f"{judge.name} epoch {replica.epoch} leader {replica.leader}"
+            if change.leadership:
+                trace.note(now, node_id, "role", where)
+            if change.committed:
+                trace.note(now, node_id, "commit", f"{judge.name} {replica.committed}")
+                self.moment("commit")
+            if change.failed:
+                self.world.replica_failed(node_id, replica)
+
+    def _arm(self) -> None:
+        """Have the node ticked when it next wants to be."""
+        deadline = self.node.next_deadline()
+        if deadline == inf:
+            return
+        at = max(self.broker.clock.world(deadline), self.world.queue.now + 1e-6)
+        if at < self._armed_at:
+            self._armed_at = at
+            self.world.queue.at(at, lambda: self.do(lambda: self._tick_if_due(at)))
+
+    def _tick_if_due(self, at: float) -> None:
+        if at == self._armed_at:
+            self.tick()
+
+    # For the desk and the writer
+
+    def replica(self, key: PartitionKey) -> GroupReplica | None:
+        return self.node.get(key)
+
+    def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
+        return self.node.leader_of(key)
+
+    def moment(self, name: str) -> None:
+        self.world.moment(self.broker.node_id, name)
+
+    def disk_seconds(self, kind: str) -> float:
+        return self.broker.disk_seconds(kind)
+
+    def written(self, records: Sequence[JournalRecord]) -> None:
+        self.world.watch.written(self.broker.node_id, records)
+
+    def durable(self, output: Output) -> None:
+        self.world.watch.durable(self.broker.node_id, output.records)
+        for removal in output.removals:
+            removal.run()
+
+    def disk_failed(self, error: OSError) -> None:
+        """After a failed sync nothing is known about the disk: the process ends."""
+        self.broker.fail_stop(str(error))
+
+    def _reply(self, client: str, answer: Answer) -> None:
+        self.world.answer(self.broker.node_id, client, answer)
+
+    # Housekeeping
+
+    def tell(self, key: PartitionKey, event: Callable[[Group], None]) -> None:
+        """What an operator wants of a group's core."""
+        replica = self.node.get(key)
+        if replica is not None:
+            self.do(lambda: self._tell(replica, event))
+
+    def _tell(self, replica: GroupReplica, event: Callable[[Group], None]) -> None:
+        replica.tell(event)
+        self.turn()
+
+    def move_log_start(self, key: PartitionKey, offset: Offset) -> None:
+        """DeleteRecords, on a leader."""
+        replica = self.node.get(key)
+        if replica is None or not replica.is_serving:
+            return
+        if replica.log_start < offset <= replica.high_watermark:
+            replica.move_log_start(offset)
+            self.turn()
+
+    def begin_checkpoint(self) -> None:
+        if self._checkpoint is not None:
+            return
+        if not self.node.can_checkpoint:
+            self.later(_RETRY_SECONDS, self.begin_checkpoint)
+            return
+        self.moment("checkpoint")
+        replicas = [replica for replica in self.replicas.values() if not replica.failure]
+        self._checkpoint = Checkpoint(self.journal, self.broker.state, replicas, self._batch)
+        if self._batch <= self.writer.synced_batch:
+            self.later(self.disk_seconds("sync"), self._complete_checkpoint)
+
+    def _complete_checkpoint(self) -> None:
+        checkpoint = self._checkpoint
+        if checkpoint is None:
+            return
+        try:
+            checkpoint.complete()
+        except OSError as error:
+            self.disk_failed(error)
+            return
+        self._checkpoint = None
+
+    @property
+    def is_checkpointing(self) -> bool:
+        return self._checkpoint is not None

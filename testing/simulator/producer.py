@@ -1,0 +1,193 @@
+"""An idempotent producer: numbers its batches, sends them again until they are answered.
+
+A time-out tells it nothing, so a batch that it gives up may be in the log or may come into it: then
+its outcome is unknown, and the producer goes on under a new producer epoch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.testing.checkers.history import History, Outcome, Send
+from tidemark.testing.simulator.rpc import Answer, Produce, Produced
+from tidemark.testing.simulator.sessions import Session
+
+_BACKOFF_SECONDS: Final = 0.1
+_NOT_APPENDED: Final = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""Said only by a broker that has not appended the batch."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    values: tuple[int, ...]
+    data: bytes
+    producer_epoch: int
+    started: float
+    is_first: bool
+    in_flight: bool = False
+    may_be_appended: bool = False
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What one partition is due."""
+
+    key: PartitionKey
+    partition: TopicPartition
+    producer_epoch: int = 0
+    next_sequence: int = 0
+    batches: deque[_Batch] = field(default_factory=deque)
+
+
+class Producer:
+    """One producer. It puts its operations into `history` when they end."""
+
+    def __init__(
+        self,
+        session: Session,
+        producer_id: ProducerId,
+        partitions: Sequence[tuple[PartitionKey, TopicPartition]],
+        history: History,
+        *,
+        interval_seconds: float,
+        records_max: int,
+        in_flight_max: int,
+        give_up_seconds: float,
+    ) -> None:
+        self._session = session
+        self._producer_id = producer_id
+        self._lanes = [_Lane(key, partition) for key, partition in partitions]
+        self._history = history
+        self._interval_seconds = interval_seconds
+        self._records_max = records_max
+        self._in_flight_max = in_flight_max
+        self._give_up_seconds = give_up_seconds
+        self._values = count(producer_id * 1_000_000)
+        self._is_stopped = False
+
+    @property
+    def unanswered(self) -> int:
+        """Batches whose outcome is not known yet."""
+        return sum(len(lane.batches) for lane in self._lanes)
+
+    def start(self) -> None:
+        self._session.after(self._session.rng.random() * self._interval_seconds, self._next)
+
+    def stop(self) -> None:
+        """Begin no new batch, and give none up: all that is under way is to be answered."""
+        self._is_stopped = True
+        self._give_up_seconds = float("inf")
+
+    def abandon(self) -> None:
+        """The run ends: what is still under way has no known outcome."""
+        for lane in self._lanes:
+            self._drop(lane)
+
+    def _drop(self, lane: _Lane) -> None:
+        for batch in list(lane.batches):
+            # One that is on its way at this moment may still arrive.
+            is_known = not (batch.may_be_appended or batch.in_flight)
+            self._finish(lane, batch, Outcome.FAIL if is_known else Outcome.INFO, ())
+
+    def _next(self) -> None:
+        if self._is_stopped:
+            return
+        rng = self._session.rng
+        lane = rng.choice(self._lanes)
+        if len(lane.batches) < self._in_flight_max and not self._waits_for_first(lane):
+            self._begin(lane)
+        self._session.after(rng.expovariate(1 / self._interval_seconds), self._next)
+
+    @staticmethod
+    def _waits_for_first(lane: _Lane) -> bool:
+        # A broker takes any sequence of a producer it does not know. So nothing may overtake the
+        # first batch, or that would be refused for ever.
+        return any(batch.is_first for batch in lane.batches)
+
+    def _begin(self, lane: _Lane) -> None:
+        size = self._session.rng.randint(1, self._records_max)
+        values = tuple(next(self._values) for _ in range(size))
+        data = encode_batch(
+            [Record(Offset(i), 0, None, b"%d" % value, ()) for i, value in enumerate(values)],
+            producer_id=self._producer_id,
+            producer_epoch=lane.producer_epoch,
+            base_sequence=lane.next_sequence,
+        )
+        batch = _Batch(
+            values, data, lane.producer_epoch, self._session.now, lane.next_sequence == 0
+        )
+        lane.next_sequence += size
+        lane.batches.append(batch)
+        self._send(lane, batch)
+
+    def _send(self, lane: _Lane, batch: _Batch) -> None:
+        if batch.is_over:
+            return
+        if self._session.now - batch.started > self._give_up_seconds:
+            self._give_up(lane)
+            return
+        request = Produce(self._session.next_request(), lane.key, batch.data)
+        target = self._session.leader(lane.key)
+        batch.in_flight = True
+        self._session.ask(target, request, lambda answer: self._answered(lane, batch, answer))
+
+    def _answered(self, lane: _Lane, batch: _Batch, answer: Answer | None) -> None:
+        batch.in_flight = False
+        if batch.is_over:
+            return
+        error = answer.error if isinstance(answer, Produced) else None
+        if isinstance(answer, Produced) and answer.error is ErrorCode.NONE:
+            first = answer.base_offset
+            offsets = tuple(Offset(first + i) for i in range(len(batch.values)))
+            self._finish(lane, batch, Outcome.OK, offsets)
+            return
+        if error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            self._finish(lane, batch, Outcome.OK, ())
+            return
+        if error not in _NOT_APPENDED:
+            batch.may_be_appended = True
+            self._session.doubt(lane.key)
+        self._session.after(
+            _BACKOFF_SECONDS * (0.5 + self._session.rng.random()), lambda: self._send(lane, batch)
+        )
+
+    def _give_up(self, lane: _Lane) -> None:
+        """Go on under a new epoch; what is under way may or may not have been done."""
+        self._drop(lane)
+        lane.producer_epoch += 1
+        lane.next_sequence = 0
+
+    def _finish(
+        self, lane: _Lane, batch: _Batch, outcome: Outcome, offsets: tuple[Offset, ...]
+    ) -> None:
+        batch.is_over = True
+        lane.batches.remove(batch)
+        self._history.sends.append(
+            Send(
+                client=self._session.name,
+                partition=lane.partition,
+                values=batch.values,
+                key="k",
+                started=batch.started,
+                ended=self._session.now,
+                outcome=outcome,
+                offsets=offsets,
+            )
+        )

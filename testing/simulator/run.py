@@ -1,0 +1,102 @@
+"""One run from its seed to its verdict."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tidemark.partitions.raft import marks
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.coverage import Coverage
+from tidemark.testing.simulator.faults import Fault
+from tidemark.testing.simulator.knobs import Knobs, draw_knobs
+from tidemark.testing.simulator.liveness import finish
+from tidemark.testing.simulator.trace import Line, Trace
+from tidemark.testing.simulator.world import World
+
+SECONDS: Final = 30.0
+EVENTS_MAX: Final = 300_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of a run."""
+
+    seed: int
+    knobs: Knobs
+    digest: str
+    """Of all that happened: equal for two runs that were the same."""
+    invariant: str | None
+    """The one that was broken, if one was."""
+    what: str = ""
+    at: float = 0.0
+    """Simulated seconds until then, or in all."""
+    events: int = 0
+    cpu_seconds: float = 0.0
+    tape: tuple[Fault, ...] = ()
+    coverage: Coverage
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.invariant is None
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """A scenario: all that is needed to run it again, and what came of it."""
+        return {
+            "seed": self.seed,
+            "invariant": self.invariant,
+            "what": self.what,
+            "knobs": self.knobs.to_json(),
+            "tape": [fault.to_json() for fault in self.tape],
+        }
+
+
+def simulate(
+    seed: int,
+    *,
+    knobs: Knobs | None = None,
+    seconds: float = SECONDS,
+    script: Sequence[Fault] | None = None,
+    lines_max: int = 0,
+) -> Verdict:
+    """Run a seed; with a `script`, that very tape of faults and no other."""
+    started = time.process_time()
+    knobs = knobs or draw_knobs(seed, seconds=seconds)
+    trace = Trace(lines_max)
+    invariant, what = None, ""
+    with marks.collecting() as found:
+        world = World(seed, knobs, script, trace)
+        try:
+            _run(world)
+        except Violation as violation:
+            invariant, what = violation.invariant, str(violation)
+        except Exception as error:
+            # Whatever the code under test raises is a find, and the run is over.
+            invariant, what = f"no exception ({type(error).__name__})", traceback.format_exc()
+    queue = world.queue
+    trace.note(queue.now, 0, "end", f"{queue.taken} events, {world.network.counts}")
+    world.coverage.marks.update(found)
+    return Verdict(
+        seed=seed,
+        knobs=knobs,
+        digest=trace.digest,
+        invariant=invariant,
+        what=what,
+        at=queue.now,
+        events=queue.taken,
+        cpu_seconds=time.process_time() - started,
+        tape=tuple(world.nemesis.tape),
+        coverage=world.coverage,
+        lines=tuple(trace.lines),
+    )
+
+
+def _run(world: World) -> None:
+    world.queue.taken_max = EVENTS_MAX
+    world.start()
+    world.queue.run_until(world.knobs.seconds)
+    finish(world)

@@ -1,0 +1,83 @@
+"""The shapes in which a network falls apart, as the directed links that are cut."""
+
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from random import Random
+from typing import Final, TypeAlias
+
+from tidemark.protocol.types import NodeId
+
+Cut: TypeAlias = list[tuple[NodeId, NodeId]]
+
+
+def isolate(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """One node hears nobody, and nobody hears it."""
+    alone = rng.choice(nodes)
+    return [pair for pair in permutations(nodes, 2) if alone in pair]
+
+
+def deafen(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """One node hears nobody, though all hear it."""
+    deaf = rng.choice(nodes)
+    return [(source, target) for source, target in permutations(nodes, 2) if target == deaf]
+
+
+def silence(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """One node is heard by nobody, though it hears all."""
+    mute = rng.choice(nodes)
+    return [(source, target) for source, target in permutations(nodes, 2) if source == mute]
+
+
+def split(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """Two sides that do not hear each other."""
+    side = set(rng.sample(nodes, rng.randint(1, len(nodes) - 1)))
+    return [pair for pair in permutations(nodes, 2) if (pair[0] in side) != (pair[1] in side)]
+
+
+def one_way_split(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """Two sides, of which one hears the other."""
+    side = set(rng.sample(nodes, rng.randint(1, len(nodes) - 1)))
+    return [pair for pair in permutations(nodes, 2) if pair[0] in side and pair[1] not in side]
+
+
+def one_pair(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """Two nodes do not hear each other, and everybody hears both (Cloudflare, 2020)."""
+    one, other = rng.sample(nodes, 2)
+    return [(one, other), (other, one)]
+
+
+def ring(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """Each hears its two neighbours only; every majority is a different one."""
+    order = rng.sample(nodes, len(nodes))
+    places = {node: place for place, node in enumerate(order)}
+    count = len(order)
+    return [
+        (one, other)
+        for one, other in permutations(nodes, 2)
+        if (places[one] - places[other]) % count not in (1, count - 1)
+    ]
+
+
+def star(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """All hear only the one in the middle."""
+    middle = rng.choice(nodes)
+    return [pair for pair in permutations(nodes, 2) if middle not in pair]
+
+
+def any_links(rng: Random, nodes: Sequence[NodeId]) -> Cut:
+    """Any of the directed links."""
+    share = rng.random()
+    return [pair for pair in permutations(nodes, 2) if rng.random() < share]
+
+
+SHAPES: Final[dict[str, Callable[[Random, Sequence[NodeId]], Cut]]] = {
+    "isolate": isolate,
+    "deafen": deafen,
+    "silence": silence,
+    "split": split,
+    "one way": one_way_split,
+    "one pair": one_pair,
+    "ring": ring,
+    "star": star,
+    "any links": any_links,
+}

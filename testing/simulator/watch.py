@@ -1,0 +1,181 @@
+"""The judges of all groups, told what the brokers do.
+
+Each group has judges of its own, who outlive every broker: what was durable, committed or promised
+once binds the processes that come after.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Ballot,
+    HardState,
+    Message,
+    VoteResponse,
+)
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.partitions.storage.journal import records as journal_records
+from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.records.header import BatchHeader, iter_headers
+from tidemark.protocol.types import NodeId, Offset, Position
+from tidemark.testing.checkers import serving
+from tidemark.testing.checkers.committed import CommittedLog
+from tidemark.testing.checkers.durable import DurableLogs
+from tidemark.testing.checkers.elections import Elections
+from tidemark.testing.checkers.lineage import Lineage
+
+_READ_BYTES: Final = 1 << 20
+_CUTS: Final = (RecordKind.TRUNCATE, RecordKind.RESET)
+
+
+def apply(log: Lineage, record: JournalRecord) -> None:
+    """Do to a log what a record says."""
+    match record.kind:
+        case RecordKind.BATCHES:
+            for _, header in iter_headers(record.payload):
+                log.extend(Position(header.partition_leader_epoch, header.next_offset))
+        case RecordKind.EPOCH_START:
+            log.begin(journal_records.decode_epoch_start(record.payload).position)
+        case RecordKind.TRUNCATE:
+            log.truncate(journal_records.decode_truncate(record.payload))
+        case RecordKind.RESET:
+            reset = journal_records.decode_reset(record.payload)
+            log.reset(positions(reset.table), reset.start)
+        case RecordKind.HARD_STATE | RecordKind.LOG_START | RecordKind.FORGET:
+            pass
+
+
+class GroupWatch:
+    """The judges of one group."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.elections = Elections(name)
+        self.committed = CommittedLog(name)
+        self.durable_logs = DurableLogs(name)
+
+    def starts(self, node: NodeId, replica: GroupReplica, hard_state: HardState) -> None:
+        """A process has opened its replica."""
+        self.committed.restarts(node)
+        self.elections.restarts(node, hard_state)
+        self.durable_logs.restarts(node, lineage_of(replica))
+
+    def written(self, node: NodeId, records: Sequence[JournalRecord]) -> None:
+        """Records were written to the node's disk, and are not synced: a crash may keep them."""
+        if any(record.kind in _CUTS for record in records):
+            log = self.durable_logs.of(node).copy()
+            for record in records:
+                apply(log, record)
+                if record.kind in _CUTS:
+                    self.durable_logs.written(node, log.copy())
+
+    def durable(self, node: NodeId, record: JournalRecord) -> None:
+        """A record has reached the node's disk."""
+        self.durable_logs.synced(node)
+        apply(self.durable_logs.of(node), record)
+        if record.kind is RecordKind.HARD_STATE:
+            self.elections.durable(node, journal_records.decode_hard_state(record.payload))
+
+    def staged(self, node: NodeId, replica: GroupReplica, record: JournalRecord) -> None:
+        """A record is about to be written."""
+        if record.kind is RecordKind.TRUNCATE:
+            # The core's own table is cut already; the disk's is what will be.
+            to = journal_records.decode_truncate(record.payload)
+            self.committed.is_kept(node, self.durable_logs.of(node), to)
+
+    def says(self, node: NodeId, to: NodeId, message: Message) -> None:
+        """A message leaves a node."""
+        match message:
+            case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
+                self.elections.says_vote(node, epoch, to)
+            case AppendResponse(epoch=epoch, match=Position() as match):
+                self.elections.says_epoch(node, epoch)
+                # One of an older epoch was true once: it is as if it had been under way since.
+                if self.elections.durable_epoch(node) == epoch:
+                    self.durable_logs.says_match(node, match)
+            case AppendRequest(epoch=epoch):
+                self.elections.leads(node, epoch)
+            case _:
+                pass
+
+    def changed(self, node: NodeId, replica: GroupReplica) -> None:
+        """At the end of a turn in which something about a replica has changed."""
+        self.elections.is_at(node, replica.epoch)
+        serving.watermark_is_in_log(self.name, node, replica.high_watermark, replica.log_end)
+        if replica.committed > self.committed.told(node):
+            self._commits(node, replica)
+        if replica.is_leader:
+            self.elections.leads(node, replica.epoch)
+        if replica.is_serving:
+            serving.may_serve(self.name, node, replica.epoch, replica.committed)
+
+    def leads(self, node: NodeId, replica: GroupReplica) -> None:
+        """A replica has become its group's leader."""
+        self.elections.leads(node, replica.epoch)
+        self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
+
+    def _commits(self, node: NodeId, replica: GroupReplica) -> None:
+        committed = replica.committed
+        if replica.is_leader:
+            self.durable_logs.is_committed(node, replica.group.config, committed)
+        self.committed.advances(
+            node,
+            in_epoch=replica.epoch,
+            committed=committed,
+            starts=positions(replica.group.shape.rows),
+            batches=headers(replica.log, self.committed.told(node).offset, committed.offset),
+        )
+
+
+class Watch:
+    """The judges of all groups of a cluster."""
+
+    def __init__(self, names: dict[PartitionKey, str]) -> None:
+        self.groups = {key: GroupWatch(name) for key, name in names.items()}
+
+    def written(self, node: NodeId, records: Iterable[JournalRecord]) -> None:
+        of_groups: defaultdict[PartitionKey, list[JournalRecord]] = defaultdict(list)
+        for record in records:
+            of_groups[record.key].append(record)
+        for key, its_records in of_groups.items():
+            self.groups[key].written(node, its_records)
+
+    def durable(self, node: NodeId, records: Iterable[JournalRecord]) -> None:
+        for record in records:
+            self.groups[record.key].durable(node, record)
+
+    def says(self, node: NodeId, to: NodeId, messages: Sequence[PeerMessage]) -> None:
+        for message in messages:
+            if isinstance(message, GroupMessage):
+                self.groups[message.key].says(node, to, message.message)
+
+
+def positions(rows: Iterable[EpochStart]) -> list[Position]:
+    return [row.position for row in rows]
+
+
+def lineage_of(replica: GroupReplica) -> Lineage:
+    """The epochs that a replica's core has, and where its log ends."""
+    return Lineage(positions(replica.group.shape.rows), replica.log_end)
+
+
+def headers(log: Log, start: Offset, end: Offset) -> Iterator[BatchHeader]:
+    """The batches of a log between two offsets."""
+    at = max(start, log.start_offset)
+    while at < end:
+        data = log.read(at, bytes_max=_READ_BYTES, end_offset=end).read()
+        if not data:
+            return
+        for _, header in iter_headers(data):
+            if header.base_offset >= at:
+                yield header
+            at = header.next_offset

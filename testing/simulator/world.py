@@ -1,0 +1,241 @@
+"""A whole cluster with its clients, and all that can happen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.protocol.types import NodeId, ProducerId
+from tidemark.testing.checkers.history import History
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.broker import Broker
+from tidemark.testing.simulator.consumer import Consumer
+from tidemark.testing.simulator.coverage import Coverage
+from tidemark.testing.simulator.events import EventQueue
+from tidemark.testing.simulator.faults import Fault
+from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.nemesis import Nemesis
+from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.process import Process
+from tidemark.testing.simulator.producer import Producer
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.rpc import Answer, Fetched, Leader, Produced, Request
+from tidemark.testing.simulator.sessions import Session
+from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.watch import Watch
+
+_POLL_SECONDS = 0.3
+
+
+class _Frame(NamedTuple):
+    """Messages on a connection between two processes."""
+
+    sender: Process | None
+    receiver: Process | None
+    messages: Sequence[PeerMessage]
+
+
+class World:
+    """Everything in one run. It is what brokers, clients and the nemesis know of each other."""
+
+    def __init__(
+        self, seed: int, knobs: Knobs, script: Sequence[Fault] | None, trace: Trace
+    ) -> None:
+        self.seed = seed
+        self.knobs = knobs
+        self.trace = trace
+        self.queue = EventQueue()
+        self.coverage = Coverage()
+        self.history = History()
+        self.groups: Sequence[SimulatedGroup] = draw_groups(seed, knobs)
+        self.watch = Watch({group.key: str(group.partition) for group in self.groups})
+        self.network = self._make_network()
+        self.nodes: Sequence[NodeId] = [NodeId(number) for number in range(1, knobs.nodes + 1)]
+        self.brokers = {node: Broker(node, self) for node in self.nodes}
+        self.sessions: dict[str, Session] = {}
+        self.producers = [self._make_producer(number) for number in range(knobs.producers)]
+        self.consumers = [self.make_consumer(f"reader {n}") for n in range(knobs.consumers)]
+        self.clients: Sequence[str] = list(self.sessions)
+        self._rng = stream(seed, "world")
+        self.nemesis = Nemesis(self, script)
+
+    def start(self) -> None:
+        for broker in self.brokers.values():
+            self.queue.after(self._rng.random() * 0.2, broker.start)
+        for producer in self.producers:
+            producer.start()
+        for consumer in self.consumers:
+            consumer.start()
+        self.nemesis.start()
+
+    def _make_network(self) -> Network:
+        knobs = self.knobs
+        weather = Weather(
+            latency_seconds=knobs.latency,
+            jitter_seconds=knobs.jitter,
+            loss=knobs.loss,
+            duplication=knobs.duplication,
+            capacity=knobs.capacity,
+            in_order=knobs.in_order,
+        )
+        # Clients have connections: what they ask arrives in order, once or not at all.
+        of_clients = Weather(
+            latency_seconds=knobs.latency,
+            jitter_seconds=knobs.jitter,
+            loss=knobs.loss / 2,
+            in_order=True,
+        )
+        return Network(self.queue, self.seed, self._deliver, weather, of_clients)
+
+    # Clients
+
+    def _session(self, name: str) -> Session:
+        session = Session(name, self.network, self.nodes, self.knobs.request_timeout)
+        self.sessions[name] = session
+        return session
+
+    def _make_producer(self, number: int) -> Producer:
+        knobs = self.knobs
+        return Producer(
+            self._session(f"producer {number}"),
+            ProducerId(number + 1),
+            [(group.key, group.partition) for group in self.groups],
+            self.history,
+            interval_seconds=knobs.send_interval,
+            records_max=knobs.records_max,
+            in_flight_max=knobs.in_flight_max,
+            give_up_seconds=knobs.give_up_after,
+        )
+
+    def make_consumer(self, name: str, *, interval_seconds: float = _POLL_SECONDS) -> Consumer:
+        return Consumer(
+            self._session(name),
+            [(group.key, group.partition) for group in self.groups],
+            self.history,
+            interval_seconds=interval_seconds,
+            bytes_max=self.knobs.fetch_bytes_max,
+        )
+
+    # For brokers
+
+    def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None:
+        parts = [[message] for message in messages] if self.knobs.splits_frames else [messages]
+        lives = self.brokers[source].process, self.brokers[target].process
+        for part in parts:
+            self.network.send(source, target, _Frame(*lives, part))
+
+    def answer(self, source: NodeId, client: str, answer: Answer) -> None:
+        self.network.send(source, client, answer)
+
+    def moment(self, node: NodeId, name: str) -> None:
+        self.coverage.counts[name] += 1
+        self.nemesis.moment(node, name)
+
+    def started(self, broker: Broker) -> None:
+        """Its connections come up, one after the other."""
+        for other in self.brokers.values():
+            if other is not broker and other.process is not None:
+                self._connect_later(broker, other)
+
+    def stopped(self, broker: Broker) -> None:
+        """Some notice it at once, because their connection ends; others by the silence."""
+        for other in self.brokers.values():
+            if other is not broker and self._rng.random() < self.knobs.resets_seen:
+                self._disconnect_later(other, broker.node_id)
+
+    def replica_failed(self, node: NodeId, replica: GroupReplica) -> None:
+        """A replica takes no part any more: only a disk that is full has a right to do that."""
+        broker = self.brokers[node]
+        if replica.failure is None:
+            return
+        if broker.files.capacity_bytes is None:
+            raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
+        # As an operator would, once there is room again.
+        self.queue.after(5.0, lambda: self._restart(broker))
+
+    def _restart(self, broker: Broker) -> None:
+        broker.files.capacity_bytes = None
+        broker.stop(power=False)
+        self.queue.after(0.1, broker.start)
+
+    # For the nemesis
+
+    def leader(self, group: SimulatedGroup) -> Broker | None:
+        """The broker that leads the group in its latest epoch, if it runs."""
+        leaders = [
+            (replica.epoch, broker.node_id)
+            for broker in self.brokers.values()
+            if broker.process is not None
+            and (replica := broker.process.node.get(group.key)) is not None
+            and replica.is_leader
+        ]
+        return self.brokers[max(leaders)[1]] if leaders else None
+
+    def link_lost(self, source: NodeId, target: NodeId) -> None:
+        """A connection was reset: both ends see it."""
+        self._disconnect_later(self.brokers[source], target)
+        self._disconnect_later(self.brokers[target], source)
+
+    def link_back(self, source: NodeId, target: NodeId) -> None:
+        self._connect_later(self.brokers[source], self.brokers[target])
+
+    def trim(self, group: SimulatedGroup) -> None:
+        """Give up records that all consumers have read."""
+        leader = self.leader(group)
+        if leader is not None and leader.process is not None:
+            process = leader.process
+            offset = min(consumer.position(group.key) for consumer in self.consumers)
+            process.do(lambda: process.move_log_start(group.key, offset))
+
+    def _connect_later(self, one: Broker, other: Broker) -> None:
+        self.queue.after(self._rng.random() * 0.05, lambda: self._connect(one, other))
+
+    def _connect(self, one: Broker, other: Broker) -> None:
+        here, there = one.process, other.process
+        pair = one.node_id, other.node_id
+        is_cut = self.network.is_cut(*pair) or self.network.is_cut(*reversed(pair))
+        if here is None or there is None or is_cut:
+            return
+        self._tell(here, lambda: here.peer_up(other.node_id, there.node.incarnation))
+        self._tell(there, lambda: there.peer_up(one.node_id, here.node.incarnation))
+
+    def _disconnect_later(self, broker: Broker, peer: NodeId) -> None:
+        def disconnect() -> None:
+            process = broker.process
+            if process is not None:
+                self._tell(process, lambda: process.peer_down(peer))
+
+        self.queue.after(self._rng.random() * 0.01, disconnect)
+
+    @staticmethod
+    def _tell(process: Process, action: Callable[[], None]) -> None:
+        process.do(action)
+
+    # The network's end
+
+    def _deliver(self, source: End, target: End, message: object) -> None:
+        if isinstance(target, str):
+            assert isinstance(message, Produced | Fetched | Leader)
+            self.sessions[target].receive(message)
+            return
+        process = self.brokers[NodeId(target)].process
+        if process is None:
+            return
+        if isinstance(source, str):
+            self._deliver_request(process, source, message)
+        else:
+            assert isinstance(message, _Frame)
+            # Connections end with the processes, and with them what was under way on them.
+            if (
+                message.sender is self.brokers[NodeId(source)].process
+                and message.receiver is process
+            ):
+                process.do(lambda: process.receive(NodeId(source), message.messages))
+
+    @staticmethod
+    def _deliver_request(process: Process, client: str, message: object) -> None:
+        request: Request = message  # type: ignore[assignment]  # what clients send is a request
+        process.do(lambda: process.request(client, request))

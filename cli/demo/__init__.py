@@ -65,8 +65,8 @@ def demo(seconds: float, rate: float, data_dir: Path | None, plain: bool, keep: 
 
     plain = plain or not sys.stdout.isatty()
     with _folder(data_dir) as folder:
-        # The brokers must not outlive this process, however it is told to end. Only of Ctrl-C's signal
-        # does trio see to it that it comes where a task can be interrupted.
+        # The brokers must not outlive this process, however it is told to end. Only of Ctrl-C's
+        # signal does trio see to it that it comes where a task can be interrupted.
         signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
         click.echo(f"{BROKERS} brokers start in {folder}")
         began = time.monotonic()

@@ -32,7 +32,7 @@ def mounted(folder: Path, size: str) -> bool:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
-    if not mounted(folder, "6m"):
+    if not mounted(folder, "40m"):
         pytest.skip("only root may mount a small file system")
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)

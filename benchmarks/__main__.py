@@ -1,6 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns` and `clients`; without a name, all.
+The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients` and
+`replication`; without a name, all.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import against_limits, clients, columns, latency, lifecycle, plot
+from benchmarks import against_limits, clients, columns, latency, lifecycle, plot, replication
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
 from benchmarks.limits import sync_latency
 
@@ -42,6 +43,7 @@ QUESTIONS: dict[str, Question] = {
     "latency": latency.measure,
     "columns": lambda _: columns.run(),
     "clients": clients.measure,
+    "replication": replication.measure,
 }
 
 

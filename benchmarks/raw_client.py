@@ -13,7 +13,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,13 +58,21 @@ def batch_of(size_bytes: int, *, record_bytes: int = 1024) -> bytes:
 
 
 def produce_frame(topic: str, batch: bytes, *, acks: int, partition: int = 0) -> bytes:
+    return produce_frame_to(topic, {partition: batch}, acks=acks)
+
+
+def produce_frame_to(topic: str, batches: Mapping[int, bytes], *, acks: int = -1) -> bytes:
+    """One request with a batch for each of several partitions."""
     request = produce.ProduceRequest(
         acks=acks,
         timeout_ms=30_000,
         topic_data=[
             produce.TopicProduceData(
                 name=topic,
-                partition_data=[produce.PartitionProduceData(index=partition, records=batch)],
+                partition_data=[
+                    produce.PartitionProduceData(index=partition, records=batch)
+                    for partition, batch in batches.items()
+                ],
             )
         ],
     )

@@ -1,0 +1,239 @@
+"""What do three replicas cost, what do idle ones, and how long is a partition without a leader?
+
+Three broker processes on this machine. Every byte that a client sends crosses two more sockets and
+is written three times, or six with the journal of `flush=commit`; all of it is held to the bare
+loop, which writes it once. So is nothing here what three machines would do: the three brokers and
+the client share its cores.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import trio
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.against_limits import Address, bare_loop, in_pairs
+from benchmarks.harness import Row
+from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
+from tidemark.client import open_client
+from tidemark.client.load import Load, percentile, steady
+from tidemark.testing.process import BrokerProcess
+from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
+
+REPLICAS: Final = 3
+_REQUESTS: Final = 200
+_REQUEST_BYTES: Final = 1_000_000
+_LATENCY_SECONDS: Final = 10
+_MANY_PARTITIONS: Final = 200
+_IDLE_PARTITIONS: Final = 3_000
+_IDLE_SECONDS: Final = 10.0
+_FAILOVER_PARTITIONS: Final = 1_000
+_FAILOVER_SECONDS_MAX: Final = 30.0
+
+
+def measure(directory: Path) -> Iterator[Row]:
+    """The rows for a cluster of three."""
+    for number, question in enumerate((_throughput, _latency, _many, _idle, _failover)):
+        folder = directory / f"replication-{number}"
+        folder.mkdir()
+        with open_process_cluster(folder) as cluster:
+            yield from question(cluster, folder)
+
+
+def _throughput(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
+    for flush, aim in (("os", 0.15), ("commit", 0.10)):
+        topic = f"three-{flush}"
+        _create(cluster, topic, 1, {"flush": flush})
+        leader = _address_of(cluster, _leaders(cluster, topic)[0])
+        frame = produce_frame(topic, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
+        with bare_loop(folder / f"bare-{flush}") as bare:
+            rate, ratio = in_pairs(
+                lambda to=leader, f=frame: _rate(to, f),  # type: ignore[misc]  # bound now
+                lambda to=bare, f=frame: _bare_rate(to, f),  # type: ignore[misc]  # likewise
+            )
+        yield Row(
+            question=f"produce, 3 replicas, acks=all, flush={flush}",
+            case="1 MB requests, 1 connection, 5 in flight",
+            value=rate / 1e6,
+            unit="MB/s",
+            runs=3,
+            against="the bare loop",
+            ratio=ratio,
+            aim=aim,
+        )
+
+
+def _latency(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
+    del folder
+    _create(cluster, "steady", 1, {"flush": "commit"})
+    values = trio.run(_steady, cluster.bootstrap, "steady")
+    for name, fraction, aim in (("p50", 0.5, 4.0), ("p99", 0.99, 15.0)):
+        yield Row(
+            question=f"latency: acknowledged, {name}",
+            case="100/s, 3 replicas, flush=commit, acks=all",
+            value=percentile(values, fraction) * 1e3,
+            unit="ms",
+            runs=len(values),
+            aim=aim,
+            at_most=True,
+        )
+
+
+async def _steady(bootstrap: str, topic: str) -> list[float]:
+    load = Load(topic=topic, partitions=1, records=100 * _LATENCY_SECONDS)
+    async with open_client(bootstrap) as client:
+        return list((await steady(client, load, rate=100.0)).acknowledged)
+
+
+def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
+    """One request to 200 partitions, against one of the same size to one."""
+    del folder
+    one, many = "one", "many"
+    led_by_first = {n: [1, 2, 3] for n in range(_MANY_PARTITIONS)}
+    _create(cluster, many, _MANY_PARTITIONS, {"flush": "commit"}, led_by_first)
+    _create(cluster, one, 1, {"flush": "commit"}, {0: [1, 2, 3]})
+    leader = _address_of(cluster, _leaders(cluster, one)[0])
+    small = batch_of(_REQUEST_BYTES // _MANY_PARTITIONS, record_bytes=1_000)
+    spread = produce_frame_to(many, dict.fromkeys(range(_MANY_PARTITIONS), small))
+    whole = produce_frame(one, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
+    rate, ratio = in_pairs(lambda: _rate(leader, spread), lambda: _rate(leader, whole))
+    yield Row(
+        question="produce, 3 replicas, acks=all, flush=commit",
+        case=f"{_MANY_PARTITIONS} partitions in each 1 MB request",
+        value=rate / 1e6,
+        unit="MB/s",
+        runs=3,
+        against="one partition",
+        ratio=ratio,
+        aim=0.5,
+    )
+
+
+def _idle(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
+    del folder
+    before = [_resident_bytes(broker) for broker in cluster.brokers.values()]
+    _create(cluster, "idle", _IDLE_PARTITIONS, {})
+    _leaders(cluster, "idle")
+    time.sleep(5)
+    after = [_resident_bytes(broker) for broker in cluster.brokers.values()]
+    cpu = [_cpu_seconds(broker) for broker in cluster.brokers.values()]
+    time.sleep(_IDLE_SECONDS)
+    used = [_cpu_seconds(b) - c for b, c in zip(cluster.brokers.values(), cpu, strict=True)]
+    case = f"{_IDLE_PARTITIONS:,} partitions with 3 replicas, in each broker"
+    yield Row(
+        question="idle partitions: processor",
+        case=case,
+        value=100 * max(used) / _IDLE_SECONDS,
+        unit="% of a core",
+        aim=2.0,
+        at_most=True,
+    )
+    grown = max(a - b for a, b in zip(after, before, strict=True))
+    yield Row(
+        question="idle partitions: memory",
+        case=case,
+        value=grown / _IDLE_PARTITIONS / 1024,
+        unit="KiB a replica",
+        aim=6.0,
+        at_most=True,
+    )
+
+
+def _failover(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
+    del folder
+    victim, witness = 3, 1
+    led_by_victim = {n: [victim, 1, 2] for n in range(_FAILOVER_PARTITIONS)}
+    _create(cluster, "failover", _FAILOVER_PARTITIONS, {}, led_by_victim)
+    _leaders(cluster, "failover")
+    client = AdminClient({"bootstrap.servers": cluster.brokers[witness].bootstrap})
+    client.list_topics("failover", timeout=10)
+    started = time.perf_counter()
+    cluster.brokers[victim].kill()
+    served = _times_of_new_leaders(client, victim, started)
+    for name, value, aim in (("p50", statistics.median(served), 0.5), ("last", max(served), 1.5)):
+        yield Row(
+            question=f"without a leader, {name}",
+            case=f"{_FAILOVER_PARTITIONS:,} partitions, their leader's process killed",
+            value=value,
+            unit="s",
+            runs=len(served),
+            aim=aim,
+            at_most=True,
+        )
+
+
+def _times_of_new_leaders(client: AdminClient, victim: int, started: float) -> list[float]:
+    """When each partition has a leader that is not the victim; as a client finds out."""
+    served: dict[int, float] = {}
+    while len(served) < _FAILOVER_PARTITIONS:
+        now = time.perf_counter() - started
+        if now > _FAILOVER_SECONDS_MAX:
+            raise RuntimeError(f"{_FAILOVER_PARTITIONS - len(served)} partitions have no leader")
+        topic = client.list_topics("failover", timeout=10).topics["failover"]
+        now = time.perf_counter() - started
+        for number, partition in topic.partitions.items():
+            if partition.leader not in (-1, victim):
+                served.setdefault(number, now)
+        time.sleep(0.01)
+    return list(served.values())
+
+
+def _create(
+    cluster: ProcessCluster,
+    topic: str,
+    partitions: int,
+    configs: Mapping[str, str],
+    assignment: Mapping[int, list[int]] | None = None,
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    if assignment is None:
+        new = NewTopic(topic, partitions, REPLICAS, config=dict(configs))
+    else:
+        replicas = [assignment[n] for n in range(partitions)]
+        new = NewTopic(topic, partitions, replica_assignment=replicas, config=dict(configs))
+    for created in admin.create_topics([new]).values():
+        created.result(60)
+
+
+def _leaders(cluster: ProcessCluster, topic: str) -> dict[int, int]:
+    """Who leads each partition, once all have a leader."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    deadline = time.monotonic() + _FAILOVER_SECONDS_MAX
+    while True:
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        leaders = {number: partition.leader for number, partition in partitions.items()}
+        if leaders and min(leaders.values()) > 0:
+            return leaders
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{topic} has partitions without a leader: {leaders}")
+        time.sleep(0.05)
+
+
+def _address_of(cluster: ProcessCluster, node: int) -> Address:
+    host, _, port = cluster.brokers[node].bootstrap.rpartition(":")
+    return host, int(port)
+
+
+def _rate(address: Address, frame: bytes) -> float:
+    return produce_load(address, frame, requests=_REQUESTS).bytes_per_second
+
+
+def _bare_rate(address: Address, frame: bytes) -> float:
+    load = produce_load(address, frame, requests=_REQUESTS, check=lambda _: None)
+    return load.bytes_per_second
+
+
+def _resident_bytes(broker: BrokerProcess) -> int:
+    pages = int(Path(f"/proc/{broker.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cpu_seconds(broker: BrokerProcess) -> float:
+    fields = Path(f"/proc/{broker.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -52,7 +52,10 @@ class Elections:
             require(vote == state.voted_for, "one vote an epoch", self._group, what)
 
     def says_vote(self, node: NodeId, epoch: Epoch, candidate: NodeId) -> None:
-        """The node grants a vote that binds it: it must have it on its disk."""
+        """The node grants a vote that binds it: its disk must have that, or a later epoch, in
+        which it can no longer be given to another."""
+        if self.durable_epoch(node) > epoch:
+            self._votes.setdefault((node, epoch), candidate)
         vote = self._votes.get((node, epoch))
         what = f"{node} told {candidate} of a vote in epoch {epoch}; its disk has {vote}"
         require(vote == candidate, "a vote is durable before it is said", self._group, what)

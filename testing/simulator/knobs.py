@@ -132,7 +132,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
         checkpoint_interval=rng.choice((0.7, 5.0, 30.0)),
         failure_timeout=failure_timeout,
-        election_jitter=rng.choice((0.0, 0.05, 0.3)),
+        election_jitter=rng.choice((0.01, 0.05, 0.3)),
         election_rank=rng.choice((0.0, 0.25)),
         campaigns_at_once=rng.choice((1, 64)),
         campaign_timeout=rng.choice((0.2, 0.5)),

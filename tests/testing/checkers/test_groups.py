@@ -102,6 +102,14 @@ def test_a_vote_that_is_said_before_it_is_durable() -> None:
         elections.says_vote(ANN, Epoch(1), CAT)
 
 
+def test_a_vote_may_be_said_once_a_later_epoch_is_durable_but_only_to_one() -> None:
+    elections = Elections("g")
+    elections.durable(ANN, state(2))
+    elections.says_vote(ANN, Epoch(1), BEN)
+    with breaks("a vote is durable before it is said"):
+        elections.says_vote(ANN, Epoch(1), CAT)
+
+
 def test_an_epoch_that_is_said_before_it_is_durable() -> None:
     elections = Elections("g")
     elections.durable(ANN, state(1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, ResetRequest
-from tidemark.protocol.types import Epoch, NodeId, Position
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Position
 
 if TYPE_CHECKING:
     from tidemark.partitions.raft.group import Group
@@ -24,13 +24,22 @@ class Follower:
     this epoch, and the leader, which does not know where its log ends, asks once and waits.
     """
 
-    __slots__ = ("_clean_at", "_early", "_early_bytes", "_has_taken")
+    __slots__ = ("_clean_at", "_early", "_early_bytes", "_has_taken", "_leader_committed")
 
     def __init__(self) -> None:
         self._has_taken = False
         self._early: list[AppendRequest] | None = None  # ascending by prev
         self._early_bytes = 0
         self._clean_at: Position | None = None
+        # The news may overtake the entries, and the leader says it once.
+        self._leader_committed = ORIGIN
+
+    def hear_committed(self, group: Group, committed: Position) -> None:
+        """This epoch's leader has committed so much of its log; as far as it is here, of this."""
+        self._leader_committed = max(self._leader_committed, committed)
+        last = group.shape.last
+        if last.epoch == group.epoch:  # then all of this log is in the leader's
+            group.commit_to(min(committed, last))
 
     def append(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         """The request is of this epoch, from its leader."""
@@ -135,7 +144,7 @@ class Follower:
         last = group.shape.last
         # Verified is what this request has compared, or all, if all is of this leader's epoch.
         verified = last if last.epoch == group.epoch else matched
-        group.commit_to(min(request.committed, verified))
+        group.commit_to(min(max(request.committed, self._leader_committed), verified))
         group.answer(
             source,
             AppendResponse(group.epoch, request.prev, matched, None, group.is_clean),

@@ -167,8 +167,8 @@ class Group(Replica):
             self.adopt(epoch)
         if not self._accept_leader(leader):
             return
-        if self.shape.last.epoch == epoch:  # then all of this log is in the leader's
-            self.commit_to(min(committed, self.shape.last))
+        if isinstance(self.role, Follower):
+            self.role.hear_committed(self, committed)
 
     def leader_lost(self) -> None:
         """The leader's broker is dead, or has said that it no longer leads."""

@@ -334,3 +334,17 @@ def test_votes_are_answered_only_when_durable_while_appends_are_under_way() -> N
         e for e in cluster.messages if isinstance(e.message, VoteResponse) and e.message.ballot
     ]
     assert cluster[3].group.epoch == Epoch(0)
+
+
+def test_news_of_what_is_committed_that_overtakes_the_entries_is_kept() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster[1].append(b"X")
+    late = cluster.take(AppendRequest, to=3)
+    cluster.settle(only=(1, 2))
+    leader = cluster[1].group
+    assert leader.high_watermark == 1
+    cluster[3].do(hearing(1, leader.epoch, leader.committed))
+    assert cluster[3].group.high_watermark == 0
+    cluster.deliver(*late)
+    assert cluster[3].group.high_watermark == 1, "the leader has nothing more to say"

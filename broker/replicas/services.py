@@ -63,6 +63,7 @@ async def open_services(
     with ExitStack() as stack:
         directory = DataDirectory.open(files, str(settings.data_dir))
         stack.callback(directory.close)
+        _check_complete(files, directory)
         state = StateDb.open(directory.state_db_path)
         stack.callback(state.close)
         _check_node_id(state, directory.path, settings.node_id)
@@ -110,6 +111,17 @@ async def open_services(
                 metrics=metrics,
                 odd_events=odd_events,
             )
+
+
+def _check_complete(files: Files, directory: DataDirectory) -> None:
+    """Raises `StorageError` where records lie, and what says whose they are has gone."""
+    partitions = directory.partitions()
+    if partitions and not files.exists(directory.state_db_path):
+        raise StorageError(
+            f"{directory.path} has {len(partitions)} partitions and no state.db: nobody knows what "
+            "their logs hold without it. Restore it from a copy; or, where other brokers have "
+            "replicas, start with an empty directory and another node.id"
+        )
 
 
 def _open_journal(

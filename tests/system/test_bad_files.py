@@ -161,7 +161,7 @@ def test_a_torn_tail_is_cut_and_the_log_goes_on(stopped: BrokerProcess) -> None:
     assert "cut 40 bytes that a crash had left unfinished" in stopped.log
 
 
-@pytest.mark.parametrize("damage", ["garbage", "another database", "a folder"])
+@pytest.mark.parametrize("damage", ["garbage", "another database", "a folder", "it is gone"])
 def test_a_state_db_that_is_none_is_refused_in_one_line(
     stopped: BrokerProcess, damage: str
 ) -> None:
@@ -174,8 +174,10 @@ def test_a_state_db_that_is_none_is_refused_in_one_line(
         case "another database":
             with sqlite3.connect(state) as database:
                 database.execute("CREATE TABLE t (x)")
-        case _:
+        case "a folder":
             state.mkdir()
+        case _:
+            assert not state.exists()
     before = len(stopped.log)
     with pytest.raises(BrokerDidNotStart):
         stopped.start()

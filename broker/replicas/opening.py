@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 LEADER_SECONDS_MAX: Final = 5.0
 """For how long an opening waits until the new replicas' leaders are known."""
 _NOTHING_STORED: Final[Mapping[PartitionKey, PartitionState]] = {}
+_BEYOND_REPAIR: Final = (
+    "records that had been acknowledged are lost, and there is no other replica to take them from. "
+    "Restore the data directory from a copy, or delete the topic"
+)
 _PRIORITIES: Final = {CLUSTER_TOPIC: Priority.CLUSTER, CONSUMER_OFFSETS: Priority.OFFSETS}
 
 
@@ -110,12 +114,22 @@ def _group_spec(services: ReplicaServices, spec: ReplicaSpec) -> GroupSpec:
 
 
 def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) -> Replica:
-    if opened.replica is None:
+    member, failure = opened.replica, opened.failure
+    if member is not None and _is_beyond_repair(services, member):
+        member.log.abandon()
+        member, failure = None, _BEYOND_REPAIR
+    if member is None:
         services.metrics.storage_errors.inc()
-        logger.error("%s is not served: %s", spec.topic_partition, opened.failure)
+        logger.error("%s is not served: %s", spec.topic_partition, failure)
     else:
-        _report(services, spec, opened.replica)
-    return Replica(spec, services, member=opened.replica, failure=opened.failure)
+        _report(services, spec, member)
+    return Replica(spec, services, member=member, failure=failure)
+
+
+def _is_beyond_repair(services: ReplicaServices, member: GroupReplica) -> bool:
+    """Whether it has lost what it had promised, and nobody else has it."""
+    group = member.group
+    return not group.may_vote and group.config.members == (services.node_id,)
 
 
 def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) -> None:

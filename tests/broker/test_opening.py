@@ -14,7 +14,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.files import OsFile
-from tidemark.partitions.storage.state_db import StateDb
+from tidemark.partitions.storage.state_db import Condition, StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
 from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset
@@ -89,6 +89,28 @@ async def test_a_damaged_partition_is_not_served_and_the_others_are(
         assert (await produce(node, request(batch(), topic="sound"))).error_code == ErrorCode.NONE
         assert node.metrics.storage_errors.value >= 1
     assert "damaged-0 is not served" in caplog.text
+
+
+async def test_a_lone_replica_that_lost_what_it_promised_is_not_served_and_holds_up_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody has its records any more, so it would wait for ever to be made good."""
+    async with open_node(tmp_path) as node:
+        for name in ("damaged", "sound"):
+            await new_topic(node, name)
+            await produce(node, request(batch(), topic=name))
+        damaged = node.topics.replica("damaged", 0)
+        assert damaged is not None
+    state = StateDb.open(f"{tmp_path}/state.db")
+    state.set_conditions({damaged.key: Condition.DAMAGED})
+    state.close()
+    for _ in range(2):
+        async with open_node(tmp_path) as node:
+            refused = await produce(node, request(batch(), topic="damaged"))
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            answer = await produce(node, request(batch(), topic="sound"))
+            assert answer.error_code == ErrorCode.NONE
+    assert "damaged-0 is not served: records that had been acknowledged are lost" in caplog.text
 
 
 async def test_a_full_disk_refuses_appends_and_nothing_else(

@@ -174,9 +174,9 @@ MUTATIONS = (
     ),
     _rule(
         "a heartbeat commits only what is of the leader's epoch",
-        "group.py",
-        old="        if self.shape.last.epoch == epoch:",
-        new="        if True:",
+        "follower.py",
+        old="        if last.epoch == group.epoch:  # then",
+        new="        if True:  # then",
         killed_by="test_commit.py::test_a_follower_commits_no_further_than_it_has_compared",
     ),
     _rule(

@@ -51,7 +51,9 @@ NOUNS: Final = {
         "tidemark.cli.demo:demo",
         "Start three brokers, kill one that leads, and see that no record is lost.",
     ),
-    "sim": Noun("tidemark.cli.sim:sim", "Run clusters under simulated faults, and report what broke."),
+    "sim": Noun(
+        "tidemark.cli.sim:sim", "Run clusters under simulated faults, and report what broke."
+    ),
     "log": Noun("tidemark.cli.log:log", "Look into a partition's files, without a broker."),
 }
 

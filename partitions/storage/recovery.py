@@ -37,6 +37,7 @@ from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
 
 _SMALL_SEGMENT_BYTES: Final = 16 * 1024
 """Walked from its start rather than from its index: two files less to open."""
+_REWRITE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,11 +285,19 @@ class Recovery:
             last.end_offset = end_offset
 
     def _make_durable(self, segments: list[Segment]) -> None:
-        """What was kept is the log from now on: it must not be lost by a later crash."""
+        """What was kept is the log from now on: it must not be lost by a later crash.
+
+        It is written again first. A process before this one may have ended because a sync failed:
+        then the page cache shows bytes that the disk does not have, and calls them clean.
+        """
         for segment in segments:
             file = self._home.files.open(segment.path)
             if file.size() != segment.size_bytes:
                 file.truncate(segment.size_bytes)
+            start = segment.position_of(self._recovery_point)
+            for position in range(start, segment.size_bytes, _REWRITE_BYTES):
+                length = min(_REWRITE_BYTES, segment.size_bytes - position)
+                file.pwrite(file.pread(length, position), position)
             file.sync()
         self._home.sync()
 

@@ -45,6 +45,14 @@ MUTATIONS = (
         killed_by="test_crash_at_every_byte.py::test_every_bit_of_a_tail_is_checked",
     ),
     _rule(
+        "recovery writes again what only the page cache may have",
+        "recovery.py",
+        old="                file.pwrite(file.pread(length, position), position)\n",
+        new="",
+        killed_by="test_recovery.py"
+        "::test_what_a_failed_sync_left_in_the_page_cache_only_is_written_again",
+    ),
+    _rule(
         "corruption below the recovery point is refused, not cut",
         "recovery.py",
         old="        if end_offset < self._recovery_point:\n            raise corrupt(",

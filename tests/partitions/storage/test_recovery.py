@@ -1,5 +1,7 @@
 """What opening a log accepts, repairs and refuses."""
 
+from random import Random
+
 import pytest
 
 from tests.partitions.storage.batches import batch
@@ -277,3 +279,26 @@ def test_batches_of_a_log_that_has_no_epoch_are_cut() -> None:
     log = Log.open(files, "/p-0", LogSettings())
     log.append(batch(0, epoch=1))
     assert Log.open(files, "/p-0", LogSettings(), epochs=()).end_offset == 0
+
+
+@pytest.mark.parametrize("recovery_point", [0, 6])
+def test_what_a_failed_sync_left_in_the_page_cache_only_is_written_again(
+    recovery_point: int,
+) -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    files.sync_directory("/")
+    log = open_log(files)
+    for number in range(20):
+        if number == recovery_point:
+            log.sync()
+        log.append(batch(number, size=20))
+    files.failing_syncs = 1
+    with pytest.raises(OSError, match="Input/output"):
+        log.sync()
+    seen = everything(log)
+    killed = files.after_kill()
+    end_offset = open_log(killed, recovery_point).sync()
+    for seed in range(5):
+        after = open_log(killed.after_crash(Random(seed)), recovery_point=end_offset)
+        assert everything(after) == seen

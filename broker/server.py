@@ -67,6 +67,8 @@ class RunningBroker:
     peer_address: Address
     """Where other brokers connect."""
     connections: Connections
+    peers: PeerNetwork
+    """The connections to other brokers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +105,8 @@ async def open_broker(
         http = None
         if settings.http_listen is not None:
             http = sockets.enter_context(bind_http(settings.http_listen))
-        peers = bind_peers(settings.peer_listen, settings.peer_advertise)
-        sockets.enter_context(peers.socket)
+        peer_listener = bind_peers(settings.peer_listen, settings.peer_advertise)
+        sockets.enter_context(peer_listener.socket)
         async with open_background() as tasks:
             turn = Turn()
             parts = _Parts(
@@ -124,7 +126,7 @@ async def open_broker(
             if http is not None:
                 _serve_http(parts, http, scrape)
             async with (
-                _open_node(parts, files or OsFiles(), peers, listeners) as node,
+                _open_node(parts, files or OsFiles(), peer_listener, listeners) as (node, peers),
                 _serve_clients(parts, node, listeners) as connections,
             ):
                 kafka_address = _shown(listeners[0])
@@ -133,9 +135,10 @@ async def open_broker(
                 yield RunningBroker(
                     node=node,
                     kafka_address=kafka_address,
-                    peer_address=peers.advertised,
+                    peer_address=peer_listener.advertised,
                     http_address=None if http is None else Address(*http.getsockname()[:2]),
                     connections=connections,
+                    peers=peers,
                 )
 
 
@@ -166,7 +169,7 @@ def _limits(settings: BrokerSettings) -> Limits:
 @asynccontextmanager
 async def _open_node(
     parts: _Parts, files: Files, peers: BoundPeerListener, listeners: list[BoundListener]
-) -> AsyncIterator[Node]:
+) -> AsyncIterator[tuple[Node, PeerNetwork]]:
     """Everything behind the sockets of clients."""
     settings = parts.settings
     handlers: dict[type[Message], PeerHandler] = {}
@@ -201,7 +204,7 @@ async def _open_node(
             clock=parts.clock,
         )
         handlers[ForwardRequest] = forwarded_to(node)
-        yield node
+        yield node, network
 
 
 @asynccontextmanager

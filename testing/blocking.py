@@ -1,20 +1,21 @@
-"""`open_cluster` for code without trio: the broker runs in a thread of its own.
+"""`open_cluster` for code without trio: the brokers run in a thread of its own.
 
-The thread has its own trio loop, so any client in the test, blocking, asyncio or trio, talks to it
-over its socket as to any broker.
+The thread has its own trio loop, so any client in the test, blocking, asyncio or trio, talks
+to them over their sockets as to any broker.
 """
 
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import trio
 
 from tidemark.testing.cluster import Cluster, open_cluster
 
-Action = Callable[[], Coroutine[None, None, None]]
+T = TypeVar("T")
 
 
 class BlockingCluster:
@@ -26,43 +27,57 @@ class BlockingCluster:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` for a client's bootstrap setting; the same after a restart."""
+        """`host:port` of all, for a client's bootstrap setting; the same after a restart."""
         return self._cluster.bootstrap
 
     @property
     def http(self) -> str:
-        """`host:port` of `/metrics`, `/healthz` and `/readyz`; the same after a restart."""
+        """`host:port` of the first one's `/metrics`, `/healthz` and `/readyz`; it stays, too."""
         return self._cluster.http
 
     @property
     def data_dir(self) -> Path:
+        """Of the first."""
         return self._cluster.data_dir
 
-    def start(self) -> None:
-        """Start the broker after a `stop`, on the same data and the same ports."""
-        self._run(self._cluster.start)
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All brokers, running or not."""
+        return self._cluster.nodes
 
-    def stop(self) -> None:
-        """Stop it as SIGTERM does: what is in flight is answered, everything is synced."""
-        self._run(self._cluster.stop)
+    def bootstrap_of(self, node: int) -> str:
+        """`host:port` of one broker."""
+        return self._cluster.bootstrap_of(node)
 
-    def restart(self) -> None:
-        self._run(self._cluster.restart)
+    def start(self, *nodes: int) -> None:
+        """As `Cluster.start`."""
+        self._run(self._cluster.start, *nodes)
 
-    def _run(self, action: Action) -> None:
-        trio.from_thread.run(action, trio_token=self._token)
+    def stop(self, *nodes: int) -> None:
+        """As `Cluster.stop`."""
+        self._run(self._cluster.stop, *nodes)
+
+    def restart(self, *nodes: int) -> None:
+        """As `Cluster.restart`."""
+        self._run(self._cluster.restart, *nodes)
+
+    def _run(self, action: Callable[..., Awaitable[T]], *args: object) -> T:
+        return trio.from_thread.run(action, *args, trio_token=self._token)
 
 
 @contextmanager
 def open_blocking_cluster(
-    *, data_dir: Path | None = None, settings: Mapping[str, str] | None = None
+    *,
+    brokers: int = 1,
+    data_dir: Path | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[BlockingCluster]:
     """As `open_cluster`, without trio. Raises what that raises, in the calling thread."""
     opened: queue.SimpleQueue[BlockingCluster | BaseException] = queue.SimpleQueue()
     finish = trio.Event()
 
     async def serve() -> None:
-        async with open_cluster(data_dir=data_dir, settings=settings) as cluster:
+        async with open_cluster(brokers=brokers, data_dir=data_dir, settings=settings) as cluster:
             opened.put(BlockingCluster(cluster, trio.lowlevel.current_trio_token()))
             await finish.wait()
 

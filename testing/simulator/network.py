@@ -112,11 +112,15 @@ class Network:
         link.clogged_until = max(link.clogged_until, until)
 
     def calm(self) -> None:
-        """End all faults: links as a good local network has them, all mended."""
-        self.weather = replace(Weather(), capacity=self.weather.capacity)
-        for (source, target), link in self._links.items():
-            is_client = isinstance(source, str) or isinstance(target, str)
-            link.weather = replace(self.weather, in_order=is_client)
+        """End all faults: links as a good local network has them, all mended.
+
+        They are connections: where messages overtake each other, each costs a wait before it is
+        sent again, and nobody promises how fast that gets on.
+        """
+        self.weather = replace(Weather(), capacity=self.weather.capacity, in_order=True)
+        self.client_weather = self.weather  # of clients too that come only now
+        for link in self._links.values():
+            link.weather = self.weather
             link.cuts, link.clogged_until = 0, 0.0
 
     @staticmethod

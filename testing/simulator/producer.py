@@ -39,7 +39,8 @@ class _Batch:
     data: bytes
     producer_epoch: int
     started: float
-    is_first: bool
+    number: int
+    """Among those of its partition and producer epoch."""
     in_flight: bool = False
     may_be_appended: bool = False
     is_over: bool = False
@@ -53,6 +54,7 @@ class _Lane:
     partition: TopicPartition
     producer_epoch: int = 0
     next_sequence: int = 0
+    next_number: int = 0
     batches: deque[_Batch] = field(default_factory=deque)
 
 
@@ -111,15 +113,21 @@ class Producer:
             return
         rng = self._session.rng
         lane = rng.choice(self._lanes)
-        if len(lane.batches) < self._in_flight_max and not self._waits_for_first(lane):
+        if not self._is_full(lane) and not self._waits_for_first(lane):
             self._begin(lane)
         self._session.after(rng.expovariate(1 / self._interval_seconds), self._next)
+
+    def _is_full(self, lane: _Lane) -> bool:
+        # Counted from the oldest that is unanswered, answered ones too: of what lies further back
+        # a broker does not know any more whether it is a retry.
+        batches = lane.batches
+        return bool(batches) and lane.next_number - batches[0].number >= self._in_flight_max
 
     @staticmethod
     def _waits_for_first(lane: _Lane) -> bool:
         # A broker takes any sequence of a producer it does not know. So nothing may overtake the
         # first batch, or that would be refused for ever.
-        return any(batch.is_first for batch in lane.batches)
+        return any(batch.number == 0 for batch in lane.batches)
 
     def _begin(self, lane: _Lane) -> None:
         size = self._session.rng.randint(1, self._records_max)
@@ -130,9 +138,8 @@ class Producer:
             producer_epoch=lane.producer_epoch,
             base_sequence=lane.next_sequence,
         )
-        batch = _Batch(
-            values, data, lane.producer_epoch, self._session.now, lane.next_sequence == 0
-        )
+        batch = _Batch(values, data, lane.producer_epoch, self._session.now, lane.next_number)
+        lane.next_number += 1
         lane.next_sequence += size
         lane.batches.append(batch)
         self._send(lane, batch)
@@ -172,7 +179,7 @@ class Producer:
         """Go on under a new epoch; what is under way may or may not have been done."""
         self._drop(lane)
         lane.producer_epoch += 1
-        lane.next_sequence = 0
+        lane.next_sequence = lane.next_number = 0
 
     def _finish(
         self, lane: _Lane, batch: _Batch, outcome: Outcome, offsets: tuple[Offset, ...]

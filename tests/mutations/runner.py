@@ -41,7 +41,7 @@ def mutated(text: str, mutation: Mutation) -> str:
 
 def run(mutations: Sequence[Mutation]) -> Iterator[Outcome]:
     """Break one rule after the other, and see whether its test fails."""
-    with _copy_of_the_tree() as copy:
+    with copy_of_the_tree() as copy:
         for mutation in mutations:
             path = copy / mutation.file
             text = path.read_text()
@@ -59,13 +59,13 @@ def run(mutations: Sequence[Mutation]) -> Iterator[Outcome]:
 
 def failures_of_whole_tree(mutations: Sequence[Mutation]) -> str:
     """What the tests say while nothing is broken: empty if all is well."""
-    with _copy_of_the_tree() as copy:
+    with copy_of_the_tree() as copy:
         status, output = _run_tests(copy, sorted({m.killed_by for m in mutations}))
     return output if status else ""
 
 
 @contextmanager
-def _copy_of_the_tree() -> Iterator[Path]:
+def copy_of_the_tree() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tidemark-mutations-") as directory:
         copy = Path(directory) / "tree"
         shutil.copytree(ROOT, copy, symlinks=True, ignore=_LEFT_OUT)

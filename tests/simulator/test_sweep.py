@@ -1,0 +1,11 @@
+"""Short runs of many seeds: the nightly ones are longer, and more."""
+
+import pytest
+
+from tidemark.testing.simulator.run import simulate
+
+
+@pytest.mark.parametrize("seed", range(3, 23))
+def test_a_short_run_keeps_every_promise(seed: int) -> None:
+    verdict = simulate(seed, seconds=6)
+    assert verdict.passed, f"seed {seed}: {verdict.what}"

@@ -6,14 +6,16 @@ to them over their sockets as to any broker.
 
 import queue
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import trio
 
-from tidemark.testing.cluster import Cluster, open_cluster
+from tidemark.testing.cluster import LOOK_SECONDS, Cluster, open_cluster
 
 T = TypeVar("T")
 
@@ -60,6 +62,61 @@ class BlockingCluster:
     def restart(self, *nodes: int) -> None:
         """As `Cluster.restart`."""
         self._run(self._cluster.restart, *nodes)
+
+    def kill(self, *nodes: int) -> None:
+        """As `Cluster.kill`."""
+        self._run(self._cluster.kill, *nodes)
+
+    def cut(self, one: int, other: int) -> None:
+        """As `Cluster.cut`."""
+        self._run_sync(self._cluster.cut, one, other)
+
+    def isolate(self, node: int) -> None:
+        """As `Cluster.isolate`."""
+        self._run_sync(self._cluster.isolate, node)
+
+    def heal(self) -> None:
+        """As `Cluster.heal`."""
+        self._run_sync(self._cluster.heal)
+
+    def delay_disk(self, node: int, seconds: float) -> None:
+        """As `Cluster.delay_disk`."""
+        self._run_sync(self._cluster.delay_disk, node, seconds)
+
+    def leader_of(self, topic: str, partition: int = 0) -> int | None:
+        """As `Cluster.leader_of`."""
+        return self._run_sync(self._cluster.leader_of, topic, partition)
+
+    def wait_leader(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        other_than: int | None = None,
+        timeout_seconds: float = 10,
+    ) -> int:
+        """As `Cluster.wait_leader`."""
+        wait = partial(
+            self._cluster.wait_leader, other_than=other_than, timeout_seconds=timeout_seconds
+        )
+        return self._run(wait, topic, partition)
+
+    def wait_caught_up(self, *, timeout_seconds: float = 10) -> None:
+        """As `Cluster.wait_caught_up`."""
+        self._run(partial(self._cluster.wait_caught_up, timeout_seconds=timeout_seconds))
+
+    def wait_for(
+        self, predicate: Callable[[], object], what: str, *, timeout_seconds: float = 10
+    ) -> None:
+        """As `Cluster.wait_for`; `predicate` is called here, and may ask this cluster."""
+        deadline = time.monotonic() + timeout_seconds
+        while not predicate():
+            if time.monotonic() >= deadline:
+                raise self._run_sync(self._cluster.not_in_time, what, timeout_seconds)
+            time.sleep(LOOK_SECONDS)
+
+    def _run_sync(self, action: Callable[..., T], *args: object) -> T:
+        return trio.from_thread.run_sync(action, *args, trio_token=self._token)
 
     def _run(self, action: Callable[..., Awaitable[T]], *args: object) -> T:
         return trio.from_thread.run(action, *args, trio_token=self._token)

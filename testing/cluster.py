@@ -6,7 +6,9 @@ async with open_cluster() as cluster:
         ...
 ```
 
-`open_cluster(brokers=3)` is three that have joined each other.
+`open_cluster(brokers=3)` is three that have joined each other. They can be killed, stopped, started
+again, cut off from each other and given a slow disk. To pause one is not possible: all share one
+trio loop, and one that is paused would have to be deaf to clients and brokers alike.
 
 `testing.blocking` has the twin for code without trio, and pytest gets the fixture `tidemark`. For
 `kill -9` and the like there is a broker in a process of its own, in `testing.process`.
@@ -14,7 +16,7 @@ async with open_cluster() as cluster:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,10 +24,13 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.metadata.brokers import Quorum
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.server import RunningBroker
 from tidemark.partitions.state_machines.cluster_brokers import voter_count
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import TidemarkError
+from tidemark.protocol.types import NodeId
 from tidemark.testing.hosted_broker import HostedBroker
 
 TEST_SETTINGS: Mapping[str, str] = {
@@ -37,7 +42,7 @@ are several, topics get as many replicas as there are brokers, but no more than 
 
 _OF_ONE_BROKER: Final = ("listeners", "http.listen", "peer.listen", "join", "node.id")
 _REPLICAS_MAX: Final = 3
-_LOOK_SECONDS: Final = 0.005
+LOOK_SECONDS: Final = 0.005
 _OPEN_SECONDS_MAX: Final = 30.0
 
 
@@ -51,6 +56,7 @@ class Cluster:
     def __init__(self, hosted: Mapping[int, HostedBroker], nursery: trio.Nursery) -> None:
         self._hosted = hosted
         self._nursery = nursery
+        self._cuts: set[tuple[int, int]] = set()
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -94,9 +100,8 @@ class Cluster:
     async def start(self, *nodes: int) -> None:
         """Start these, at once, on the same data and the same ports; without any, all that do not
         run."""
-        async with trio.open_nursery() as starting:
-            for node in nodes or self._hosted.keys() - self.brokers.keys():
-                starting.start_soon(self._start, self._hosted[node])
+        with _lone_errors_as_themselves():
+            await self._start_all(nodes)
 
     async def stop(self, *nodes: int) -> None:
         """Stop these, at once, as SIGTERM does: what is in flight is answered, everything is
@@ -105,10 +110,92 @@ class Cluster:
             for node in nodes or self.nodes:
                 stopping.start_soon(self._hosted[node].stop)
 
+    async def kill(self, *nodes: int) -> None:
+        """End these without any order; without any, all. They have ended when this returns.
+
+        As with `kill -9`, their connections close, whoever waits is not answered, what was to be
+        written is not, and the next start finds no clean end. What cannot be had in one process:
+        to be killed in the middle of a write, whatever a thread of theirs is writing is finished;
+        and to lose what was not synced, for which there is `testing.memory_files`.
+        """
+        async with trio.open_nursery() as killing:
+            for node in nodes or self.nodes:
+                killing.start_soon(self._hosted[node].kill)
+
     async def restart(self, *nodes: int) -> None:
         """`stop`, then `start`."""
         await self.stop(*nodes)
         await self.start(*nodes)
+
+    def cut(self, one: int, other: int) -> None:
+        """Let nothing pass between two brokers, as behind a cut cable: nobody is told, they have to
+        notice. It lasts until `heal`, also for one that is started again. Clients reach both."""
+        if one == other:
+            raise ValueError("a broker cannot be cut off from itself")
+        for node in (one, other):
+            assert node in self._hosted, f"there is no broker {node}"
+        self._cuts.add((min(one, other), max(one, other)))
+        self._apply_cuts()
+
+    def isolate(self, node: int) -> None:
+        """`cut` it off from all others. Its clients still reach it."""
+        for other in self.nodes:
+            if other != node:
+                self.cut(node, other)
+
+    def heal(self) -> None:
+        """The end of all cuts. What was on its way is lost; the brokers connect anew."""
+        cuts, self._cuts = self._cuts, set()
+        for broker, other in self._ends(cuts):
+            broker.peers.heal(other)
+
+    def delay_disk(self, node: int, seconds: float) -> None:
+        """Have each sync of a broker take so much longer, until it is told otherwise or killed."""
+        self._hosted[node].files.delay(seconds)
+
+    def leader_of(self, topic: str, partition: int = 0) -> int | None:
+        """Who serves the partition, if anybody does.
+
+        The brokers themselves are asked. One that was cut off may believe for a while that it still
+        leads; then it is the one with the newest epoch.
+        """
+        led = [
+            (replica.epoch, node)
+            for node, broker in self.brokers.items()
+            if (replica := broker.node.topics.replica(topic, partition)) and replica.is_serving
+        ]
+        return max(led)[1] if led else None
+
+    async def wait_leader(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        other_than: int | None = None,
+        timeout_seconds: float = 10,
+    ) -> int:
+        """Until somebody serves the partition, perhaps somebody else; who. Raises `NotInTime`."""
+        other = "" if other_than is None else f"other than broker {other_than}"
+        await self.wait_for(
+            lambda: self.leader_of(topic, partition) not in (None, other_than),
+            f"{topic}-{partition} has a leader {other}".rstrip(),
+            timeout_seconds=timeout_seconds,
+        )
+        leader = self.leader_of(topic, partition)
+        assert leader is not None
+        return leader
+
+    async def wait_caught_up(self, *, timeout_seconds: float = 10) -> None:
+        """Until the replicas on all brokers that run hold what their leaders hold, and that is
+        committed: of every topic, and of the metadata. Raises `NotInTime`."""
+        try:
+            await self.wait_for(
+                lambda: not self._behind(),
+                "all replicas on running brokers hold what their leaders hold",
+                timeout_seconds=timeout_seconds,
+            )
+        except NotInTime as error:
+            raise NotInTime(f"{error}; behind: {', '.join(self._behind())}") from None
 
     async def wait_for(
         self, predicate: Callable[[], object], what: str, *, timeout_seconds: float = 10
@@ -119,13 +206,35 @@ class Cluster:
         """
         with trio.move_on_after(timeout_seconds):
             while not predicate():  # noqa: ASYNC110 # nobody says when
-                await trio.sleep(_LOOK_SECONDS)
+                await trio.sleep(LOOK_SECONDS)
             return
-        raise NotInTime(f"not within {timeout_seconds} s: {what}. {self._standing()}")
+        raise self.not_in_time(what, timeout_seconds)
+
+    def not_in_time(self, what: str, timeout_seconds: float) -> NotInTime:
+        """The error of who has waited in vain."""
+        return NotInTime(f"not within {timeout_seconds} s: {what}. {self._standing()}")
+
+    async def _start_all(self, nodes: Collection[int]) -> None:
+        async with trio.open_nursery() as starting:
+            for node in nodes or self._hosted.keys() - self.brokers.keys():
+                starting.start_soon(self._start, self._hosted[node])
 
     async def _start(self, hosted: HostedBroker) -> None:
         others = [each.peers for each in self._hosted.values() if each.running is not None]
         await self._nursery.start(hosted.run, others[0] if others else None)
+        self._apply_cuts()
+
+    def _apply_cuts(self) -> None:
+        for broker, other in self._ends(self._cuts):
+            broker.peers.cut(other)
+
+    def _ends(self, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[RunningBroker, NodeId]]:
+        """Each broker that runs at one end of a cut, with the one at the other end."""
+        running = self.brokers
+        for one, other in cuts:
+            for node, opposite in ((one, other), (other, one)):
+                if node in running:
+                    yield running[node], NodeId(opposite)
 
     async def _open(self) -> None:
         # The first begins the cluster; the others can all be taken in at once.
@@ -138,17 +247,53 @@ class Cluster:
                 timeout_seconds=_OPEN_SECONDS_MAX,
             )
 
+    async def _end(self) -> None:
+        self.heal()
+        for each in self._hosted.values():
+            each.files.delay(0)
+        await self.stop()
+
     def _is_complete(self) -> bool:
         """Whether all know all, and any of them may go."""
         running = self.brokers.values()
         if not all(_knows_all(broker, self.nodes) for broker in running):
             return False
-        leaders = (broker.node.brokers.quorum(CLUSTER_KEY) for broker in running)
-        quorum = next((each for each in leaders if each is not None), None)
+        quorum = self._quorum(CLUSTER_KEY)
         return quorum is not None and (
             len(quorum.voters) == voter_count(len(self.nodes))
             and all(each.is_caught_up for each in (*quorum.voters, *quorum.learners))
         )
+
+    def _quorum(self, key: PartitionKey) -> Quorum | None:
+        """A group as its leader sees it; of several that believe they lead, the newest."""
+        told = (broker.node.brokers.quorum(key) for broker in self.brokers.values())
+        return max(
+            (each for each in told if each is not None), key=lambda each: each.epoch, default=None
+        )
+
+    def _behind(self) -> list[str]:
+        """The replicas on running brokers that do not hold all, for a person to read."""
+        running = self.brokers
+        groups = {CLUSTER_KEY: "the metadata"}
+        for broker in running.values():
+            for topic in broker.node.topics:
+                for partition in range(topic.partition_count):
+                    groups[PartitionKey(topic.id, partition)] = f"{topic.name}-{partition}"
+        behind = []
+        for key, name in groups.items():
+            quorum = self._quorum(key)
+            if quorum is None:
+                behind.append(f"{name}, which nobody leads")
+                continue
+            end = max(each.end_offset for each in quorum.voters)
+            if quorum.high_watermark < end:
+                behind.append(f"{name}, committed up to {quorum.high_watermark} of {end}")
+            behind += [
+                f"{name} on broker {each.node_id}"
+                for each in (*quorum.voters, *quorum.learners)
+                if each.node_id in running and not each.is_caught_up
+            ]
+        return behind
 
     def _standing(self) -> str:
         """For a person who has waited in vain."""
@@ -203,7 +348,7 @@ async def open_cluster(
             finally:
                 # Not cancelled with the block: the brokers answer and sync what they have taken.
                 with trio.CancelScope(shield=True):
-                    await cluster.stop()
+                    await cluster._end()
 
 
 def _hosted(count: int, data_dir: Path, given: Mapping[str, str]) -> dict[int, HostedBroker]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from tidemark.broker.config import load_settings
 from tidemark.broker.server import RunningBroker, open_broker
+from tidemark.protocol.errors import StorageError
+from tidemark.testing.slow_files import SlowFiles
 
 ANY_PORT = "127.0.0.1:0"
 
@@ -19,7 +23,9 @@ class HostedBroker:
     def __init__(self, node: int, data_dir: Path, settings: Mapping[str, str]) -> None:
         self.node = node
         self.data_dir = data_dir
+        self.files = SlowFiles()
         self.running: RunningBroker | None = None
+        self._is_killed = False
         self._settings = {**settings, "data.dir": str(data_dir)}
         self.kafka = self._settings.pop("listeners", ANY_PORT)
         self.http = self._settings.pop("http.listen", ANY_PORT)
@@ -33,22 +39,44 @@ class HostedBroker:
         """Serve until `stop`. `join` is a broker of the cluster that a new one is to belong to."""
         assert self.running is None, "it runs already"
         self._stop, self._stopped = trio.Event(), trio.Event()
+        self._is_killed = False
         try:
-            async with open_broker(load_settings(options=self._options(join)).settings) as broker:
-                self.running = broker
-                self.kafka, self.peers = str(broker.kafka_address), str(broker.peer_address)
-                if broker.http_address is not None:
-                    self.http = str(broker.http_address)
-                task_status.started()
-                await self._stop.wait()
+            await self._serve(join, task_status)
+        except* StorageError:
+            if not self._is_killed:
+                raise
         finally:
             self.running = None
             self._stopped.set()
+
+    async def _serve(self, join: str | None, task_status: trio.TaskStatus[None]) -> None:
+        settings = load_settings(options=self._options(join)).settings
+        async with open_broker(settings, files=self.files) as broker:
+            self.running = broker
+            self.kafka, self.peers = str(broker.kafka_address), str(broker.peer_address)
+            if broker.http_address is not None:
+                self.http = str(broker.http_address)
+            task_status.started()
+            await self._stop.wait()
 
     async def stop(self) -> None:
         """As SIGTERM does; nothing if it does not run."""
         if self.running is not None:
             self._stop.set()
+            await self._stopped.wait()
+
+    async def kill(self) -> None:
+        """All but at once; nothing if it does not run. What is on the disk stays as it is.
+
+        Its connections are closed, what waits to be sent or written is forgotten, and nothing more
+        is written or recorded: it ends as if its disk had failed, which vouches for nothing. A
+        write that its disk thread is in the middle of is finished.
+        """
+        broker = self.running
+        if broker is not None:
+            self._is_killed = True
+            self.files.delay(0)
+            broker.connections.turn.run(partial(_die, broker))
             await self._stopped.wait()
 
     def _options(self, join: str | None) -> dict[str, str]:
@@ -59,3 +87,9 @@ class HostedBroker:
             "peer.listen": self.peers,
         }
         return options if join is None else {**options, "join": join}
+
+
+def _die(broker: RunningBroker) -> None:
+    broker.peers.close()
+    broker.connections.close()
+    broker.node.disk.fail(OSError(errno.EIO, "the test has killed the broker"))

@@ -18,7 +18,7 @@ from tidemark.protocol.messages.offset_commit import OffsetCommitRequest, Offset
 from tidemark.protocol.messages.offset_fetch import OffsetFetchResponse
 from tidemark.protocol.messages.peer.appends import AppendRequests, AppendResponses
 from tidemark.protocol.messages.peer.heartbeat import PeerHeartbeat
-from tidemark.protocol.messages.peer.votes import VoteRequests, VoteResponses
+from tidemark.protocol.messages.peer.votes import OpenedReplicas, VoteRequests, VoteResponses
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
 from tidemark.protocol.schema.construct_codec import ConstructCodec
@@ -56,6 +56,7 @@ _STRAIGHT_LINE: Final[frozenset[type[Message]]] = frozenset(
         PeerHeartbeat,
         VoteRequests,
         VoteResponses,
+        OpenedReplicas,
     }
 )
 _CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the key's message

@@ -62,6 +62,7 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _one_way(10_016, resets.ResetRequests),
             _one_way(10_017, pulls.PullRequests),
             _one_way(10_018, pulls.PullResponses),
+            _one_way(10_019, votes.OpenedReplicas),
         )
     }
 )

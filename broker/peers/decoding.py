@@ -16,6 +16,7 @@ from tidemark.partitions.raft.messages import (
     AppendResponse,
     Ballot,
     HandOver,
+    Opened,
     PullRequest,
     PullResponse,
     ResetRequest,
@@ -45,7 +46,12 @@ from tidemark.protocol.messages.peer.pulls import (
     PullResponses,
 )
 from tidemark.protocol.messages.peer.resets import ResetData, ResetRequests
-from tidemark.protocol.messages.peer.votes import HandOvers, VoteRequests, VoteResponses
+from tidemark.protocol.messages.peer.votes import (
+    HandOvers,
+    OpenedReplicas,
+    VoteRequests,
+    VoteResponses,
+)
 from tidemark.protocol.peer_frames import PeerHeader, decode_body
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -114,6 +120,13 @@ def _vote_responses(message: VoteResponses) -> list[PeerMessage]:
 def _hand_overs(message: HandOvers) -> list[PeerMessage]:
     return [
         GroupMessage(PartitionKey(data.topic_id, data.partition), HandOver(Epoch(data.epoch)))
+        for data in message.groups
+    ]
+
+
+def _opened(message: OpenedReplicas) -> list[PeerMessage]:
+    return [
+        GroupMessage(PartitionKey(data.topic_id, data.partition), Opened(Epoch(data.epoch)))
         for data in message.groups
     ]
 
@@ -274,5 +287,6 @@ _TO_VALUES: Final[dict[type[WireMessage], Callable[[Any], list[PeerMessage]]]] =
     ResetRequests: _reset_requests,
     PullRequests: _pull_requests,
     PullResponses: _pull_responses,
+    OpenedReplicas: _opened,
 }
 _WITH_RECORDS: Final = frozenset({AppendRequests, PullResponses})

@@ -12,6 +12,7 @@ from tidemark.partitions.raft.messages import (
     AppendResponse,
     HandOver,
     Message,
+    Opened,
     PullRequest,
     PullResponse,
     ResetRequest,
@@ -37,6 +38,8 @@ from tidemark.protocol.messages.peer.resets import ResetData, ResetRequestData, 
 from tidemark.protocol.messages.peer.votes import (
     HandOverData,
     HandOvers,
+    OpenedData,
+    OpenedReplicas,
     VoteRequestData,
     VoteRequests,
     VoteResponseData,
@@ -93,6 +96,12 @@ def _vote_response(group: GroupMessage, message: VoteResponse) -> VoteResponseDa
 
 def _hand_over(group: GroupMessage, message: HandOver) -> HandOverData:
     return HandOverData(
+        topic_id=group.key.topic_id, partition=group.key.partition, epoch=message.epoch
+    )
+
+
+def _opened(group: GroupMessage, message: Opened) -> OpenedData:
+    return OpenedData(
         topic_id=group.key.topic_id, partition=group.key.partition, epoch=message.epoch
     )
 
@@ -218,6 +227,7 @@ KINDS: Final = (
     Kind(VoteResponse, _vote_response, lambda data: VoteResponses(responses=data)),
     Kind(AppendResponse, _append_response, lambda data: AppendResponses(responses=data)),
     Kind(PullRequest, _pull_request, lambda data: PullRequests(requests=data)),
+    Kind(Opened, _opened, lambda data: OpenedReplicas(groups=data)),
     Kind(
         AppendRequest,
         _append_request,

@@ -42,7 +42,13 @@ class PreCandidate:
         if self._tally.is_won(group.config):
             group.stand(Ballot.REAL)
             return
-        _ask(group, Epoch(group.epoch + 1), Ballot.PRE)
+        for voter in _others(group):
+            self.ask_again(group, voter)
+
+    def ask_again(self, group: Group, voter: NodeId) -> None:
+        if voter in group.config.members:
+            request = VoteRequest(Epoch(group.epoch + 1), Ballot.PRE, group.shape.last)
+            group.send(voter, request)
 
     def count(self, group: Group, source: NodeId, response: VoteResponse) -> None:
         if response.ballot is not Ballot.PRE or response.epoch != group.epoch + 1:
@@ -74,7 +80,16 @@ class Candidate:
     def start(self, group: Group) -> None:
         group.leader = None
         group.set_hard_state(Epoch(group.epoch + 1), group.node_id)
-        _ask(group, group.epoch, self._ballot)
+        for voter in _others(group):
+            group.send_after(voter, self._request(group))
+
+    def ask_again(self, group: Group, voter: NodeId) -> None:
+        # Before, the first request has not left.
+        if group.is_hard_state_durable and voter in group.config.members:
+            group.send(voter, self._request(group))
+
+    def _request(self, group: Group) -> VoteRequest:
+        return VoteRequest(group.epoch, self._ballot, group.shape.last)
 
     def count(self, group: Group, source: NodeId, response: VoteResponse) -> None:
         if response.ballot is Ballot.PRE or response.epoch != group.epoch:
@@ -96,11 +111,5 @@ class Candidate:
             group.lead(self._plan, may_have_lost=True)
 
 
-def _ask(group: Group, epoch: Epoch, ballot: Ballot) -> None:
-    request = VoteRequest(epoch, ballot, group.shape.last)
-    for voter in group.config.members:
-        if voter != group.node_id:
-            if ballot is Ballot.PRE:
-                group.send(voter, request)
-            else:
-                group.send_after(voter, request)
+def _others(group: Group) -> list[NodeId]:
+    return [voter for voter in group.config.members if voter != group.node_id]

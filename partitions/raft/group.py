@@ -21,6 +21,7 @@ from tidemark.partitions.raft.messages import (
     HandOver,
     HardState,
     Message,
+    Opened,
     PullRequest,
     PullResponse,
     ResetRequest,
@@ -151,6 +152,8 @@ class Group(Replica):
                     self.campaign(is_migration=True)
                 else:
                     mark("stale_hand_over")
+            case Opened():
+                self._speak_again_to(source)
             case PullRequest():
                 answer_pull(self, source, message)
             case PullResponse():
@@ -306,6 +309,16 @@ class Group(Replica):
             self.role.append(self, source, request)
         else:
             self.role.reset(self, source, request)
+
+    def _speak_again_to(self, node: NodeId) -> None:
+        """What was said to that node is lost: its replica was not there."""
+        match self.role:
+            case Leader() as leader:
+                leader.restart(self, node)
+            case PreCandidate() | Candidate() as candidate:
+                candidate.ask_again(self, node)
+            case _:
+                mark("opened_told_to_who_cannot_lead")
 
     def _accept_leader(self, node: NodeId) -> bool:
         """Whether that node can be this epoch's leader; it is followed then."""

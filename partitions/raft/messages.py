@@ -97,6 +97,14 @@ class HandOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """To whoever may lead: the sender's replica is there now, and has not taken in what was said to
+    it before."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class PullRequest:
     """An observer asks for committed entries after its last one."""
 
@@ -131,6 +139,7 @@ Message: TypeAlias = (
     | AppendResponse
     | ResetRequest
     | HandOver
+    | Opened
     | PullRequest
     | PullResponse
 )

@@ -18,7 +18,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import NO_EPOCH, NodeId
 
 _ASKED_AGAIN_MAX: Final = 3
 
@@ -46,8 +46,13 @@ class Campaigns:
             if isinstance(replica.group.role, Follower):
                 self._alone[replica.key] = None
         elif self._may_win(replica):
-            priority = Priority(replica.priority)
-            self._queue.add(replica.key, now, priority=priority, rank=self._rank(replica, now))
+            self._queue.add(
+                replica.key,
+                now,
+                priority=Priority(replica.priority),
+                rank=self._rank(replica, now),
+                is_first=replica.epoch == NO_EPOCH,
+            )
         else:
             self._parked[replica.key] = None
 

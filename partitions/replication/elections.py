@@ -38,6 +38,8 @@ class _Waiting:
     """How many living voters are to go first."""
     number: int
     """Tells this entry's place in the heap from an earlier one's."""
+    is_first: bool = False
+    """Whether it never had a leader: then there is no other candidate to be kept apart from."""
     attempts: int = 0
     """How often this broker has campaigned for it in vain."""
 
@@ -63,10 +65,18 @@ class ElectionQueue:
     def __contains__(self, key: PartitionKey) -> bool:
         return key in self._waiting or key in self._campaigning
 
-    def add(self, key: PartitionKey, now: float, *, priority: Priority, rank: int) -> None:
-        """The group has no leader. One that is here already keeps its turn."""
+    def add(
+        self,
+        key: PartitionKey,
+        now: float,
+        *,
+        priority: Priority,
+        rank: int,
+        is_first: bool = False,
+    ) -> None:
+        """The group has no leader, or never had one. One that is here already keeps its turn."""
         if key not in self:
-            self._wait(key, _Waiting(now, priority, rank, 0))
+            self._wait(key, _Waiting(now, priority, rank, 0, is_first))
 
     def remove(self, key: PartitionKey) -> None:
         """The group has a leader, or is no concern of this broker any more."""
@@ -137,7 +147,8 @@ class ElectionQueue:
         self._numbers += 1
         waiting.number = self._numbers
         patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
-        apart_s = self._rng.random() * timing.election_jitter_s
+        is_undisputed = waiting.is_first and not waiting.rank and not waiting.attempts
+        apart_s = 0.0 if is_undisputed else self._rng.random() * timing.election_jitter_s
         waiting.due += patience * (apart_s + waiting.rank * timing.election_rank_s)
         self._waiting[key] = waiting
         if len(self._heap) > 2 * len(self._waiting) + _STALE_KEPT:

@@ -13,7 +13,12 @@ from random import Random
 from typing import Final
 
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import PullResponse
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    Opened,
+    PullResponse,
+    ResetRequest,
+)
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
@@ -76,6 +81,8 @@ class ReplicationNode:
         self._leader_of: dict[PartitionKey, NodeId] = {}
         self._heartbeats = Heartbeats(incarnation, self._beat_of)
         self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
+        # Those that have taken nothing in from a leader since they are here.
+        self._unmet: dict[GroupReplica, None] = {}
         self._paused: dict[GroupReplica, float] = {}
         # The last news of groups that were led here and left.
         self._parted: dict[PartitionKey, GroupBeat] = {}
@@ -111,10 +118,25 @@ class ReplicationNode:
 
     def _join(self, replica: GroupReplica) -> None:
         known = self.known.get(replica.key)
+        self._unmet[replica] = None
         if known.leads and self.peers.is_alive(known.node):
             self._hear_leader(replica, known.node, known.epoch, known.committed)
+        else:
+            self._tell_first(replica)
         self.dirty[replica] = None
         self._campaigns.seek(replica, self._now)
+
+    def _tell_first(self, replica: GroupReplica) -> None:
+        """Who had better lead may have asked for a vote already."""
+        for node in replica.preference:
+            if node == self.node_id:
+                return
+            if self.peers.is_alive(node):
+                self._say_opened(replica, node)
+                return
+
+    def _say_opened(self, replica: GroupReplica, to: NodeId) -> None:
+        self.outbox.send(to, GroupMessage(replica.key, Opened(replica.epoch)))
 
     def get(self, key: PartitionKey) -> GroupReplica | None:
         return self._replicas.get(key)
@@ -139,6 +161,7 @@ class ReplicationNode:
             )
             self._heartbeats.add_news(key, self.peers.nodes)
         self._paused.pop(replica, None)
+        self._unmet.pop(replica, None)
         replica.close()
         self.dirty.pop(replica, None)
         self._set_leader(key, None)
@@ -184,6 +207,8 @@ class ReplicationNode:
         replica = self._replicas.get(message.key)
         if replica is not None:
             replica.receive(source, message.message)
+            if self._unmet and isinstance(message.message, AppendRequest | ResetRequest):
+                self._unmet.pop(replica, None)
             if isinstance(message.message, PullResponse):
                 is_more = bool(message.message.entries) or message.message.reset is not None
                 self._pulls.answered(message.key, source, now, is_more=is_more)
@@ -241,16 +266,20 @@ class ReplicationNode:
 
     def next_deadline(self) -> float:
         """When to call `tick`; it may be in the past."""
-        news = self._news_sent + self.timing.news_gap_s if self._is_news_due else float("inf")
-        return min(
-            self._next_heartbeat if self.peers.nodes else float("inf"),
-            news,
+        deadline = min(
             self.peers.next_deadline(),
             self._campaigns.next_deadline(),
-            self._pulls.next_deadline(),
             self._retries.next_deadline(),
-            min(self._paused.values(), default=float("inf")),
+            self._pulls.next_deadline(),
         )
+        # Asked for in every turn: what is mostly not there costs nothing.
+        if self.peers.has_any and self._next_heartbeat < deadline:
+            deadline = self._next_heartbeat
+        if self._is_news_due:
+            deadline = min(deadline, self._news_sent + self.timing.news_gap_s)
+        if self._paused:
+            deadline = min(deadline, *self._paused.values())
+        return deadline
 
     def take_output(self) -> Output:
         """What has come of everything since the last time. To be called once a turn."""
@@ -292,6 +321,8 @@ class ReplicationNode:
         was_led_here = self._leader_of.get(key) == self.node_id
         self._set_leader(key, leader)
         self.outbox.leadership(key)
+        if leader == self.node_id:
+            self._unmet.pop(replica, None)
         if leader == self.node_id or was_led_here:
             beat = self._beat_of(key)
             if beat is not None:
@@ -396,6 +427,10 @@ class ReplicationNode:
         is_news = epoch >= replica.epoch and is_within_reach(epoch, replica.epoch)
         if is_news and leader != self.node_id:
             replica.tell(lambda group: group.heard_leader(leader, epoch, committed))
+            if replica in self._unmet:
+                # What it has sent came before this replica was here.
+                del self._unmet[replica]
+                self._say_opened(replica, leader)
 
     def _set_leader(self, key: PartitionKey, leader: NodeId | None) -> None:
         before = self._leader_of.pop(key, None)

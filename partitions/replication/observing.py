@@ -82,7 +82,9 @@ class Pulls:
         return taken
 
     def next_deadline(self) -> float:
-        return min((pulling.due for pulling in self._pulling.values()), default=_NEVER)
+        if not self._pulling:
+            return _NEVER
+        return min(pulling.due for pulling in self._pulling.values())
 
     def _parent_of(self, pulling: _Pulling) -> NodeId | None:
         alive = [node for node in pulling.parents if self._peers.is_alive(node)]

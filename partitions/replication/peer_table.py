@@ -45,6 +45,10 @@ class PeerTable:
         return list(self._peers)
 
     @property
+    def has_any(self) -> bool:
+        return bool(self._peers)
+
+    @property
     def alive(self) -> list[NodeId]:
         return [node for node, peer in self._peers.items() if peer.is_alive]
 
@@ -126,5 +130,8 @@ class PeerTable:
 
     def next_deadline(self) -> float:
         """When the next one may turn out to be silent."""
-        times = [min(p.heard, p.confirmed) for p in self._peers.values() if p.is_alive]
-        return min(times) + self._failure_timeout_s if times else float("inf")
+        first = float("inf")
+        for peer in self._peers.values():
+            if peer.is_alive:
+                first = min(first, peer.heard, peer.confirmed)
+        return first + self._failure_timeout_s

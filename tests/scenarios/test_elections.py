@@ -9,6 +9,7 @@ from tidemark.partitions.raft.messages import (
     AppendRequest,
     Ballot,
     HardState,
+    Opened,
     VoteRequest,
     VoteResponse,
 )
@@ -341,3 +342,38 @@ def test_leaders_are_told_of_to_the_shell() -> None:
     assert [news.leader for news in cluster[2].leaderships] == [None, 1, None]
     cluster[2].do(lambda g: g.heard_leader(NodeId(1), Epoch(0), at(0, 0)))
     assert cluster[2].leaderships[-1].leader == 1
+
+
+@pytest.mark.parametrize("ballot", [Ballot.PRE, Ballot.REAL])
+def test_a_voter_that_is_there_late_is_asked_again(ballot: Ballot) -> None:
+    cluster = Cluster(3)
+    cluster.crash(3)
+    if ballot is Ballot.PRE:
+        cluster[1].do(lambda g: g.campaign())
+    else:
+        cluster[1].do(lambda g: g.stand(Ballot.REAL))
+        cluster[1].persist()
+    assert len(cluster.take(VoteRequest)) == 2
+    cluster.deliver(Envelope(2, 1, Opened(Epoch(-1))))
+    (again,) = cluster.take(VoteRequest)
+    assert again.to == 2
+    cluster.deliver(again)
+    cluster.settle()
+    assert cluster[1].group.is_leader
+
+
+def test_a_voter_that_is_there_late_hears_nothing_of_a_vote_that_is_not_durable() -> None:
+    cluster = Cluster(3)
+    cluster[1].do(lambda g: g.stand(Ballot.REAL))
+    cluster.deliver(Envelope(2, 1, Opened(Epoch(-1))))
+    assert not cluster.take(VoteRequest)
+    cluster[1].persist()
+    assert len(cluster.take(VoteRequest)) == 2
+
+
+def test_only_voters_are_asked_for_votes_however_often_they_say_that_they_are_there() -> None:
+    cluster = Cluster(4, voters=[1, 2, 3])
+    cluster[1].do(lambda g: g.campaign())
+    cluster.take(VoteRequest)
+    cluster.deliver(Envelope(4, 1, Opened(Epoch(-1))))
+    assert not cluster.take(VoteRequest)

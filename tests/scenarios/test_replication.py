@@ -3,7 +3,7 @@
 from tests.scenarios.cluster import Cluster, Envelope, at
 from tidemark.partitions.raft.entries import EpochStart, Run
 from tidemark.partitions.raft.group import Limits
-from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
+from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, Opened
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 ONE_BYTE = Limits(append_bytes_max=1)
@@ -313,3 +313,14 @@ def test_an_answer_that_claims_what_was_never_sent_is_not_believed() -> None:
     for claim in (at(0, 99), at(7, 0), at(0, 2)):
         cluster.deliver(Envelope(2, 1, AppendResponse(Epoch(0), at(0, 0), claim)))
     assert cluster[1].group.high_watermark == 0
+
+
+def test_a_replica_that_is_there_late_is_sent_what_it_missed() -> None:
+    cluster = _with_follower(Limits())
+    cluster[1].append(b"abc")
+    cluster.take(AppendRequest, to=2)
+    cluster.settle()
+    assert cluster[2].log == b""
+    cluster.deliver(Envelope(2, 1, Opened(Epoch(0))))
+    cluster.settle()
+    assert cluster[1].committed == b"abc"

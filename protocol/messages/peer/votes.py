@@ -74,3 +74,19 @@ class HandOvers(Message):
     """Tells a leader's successor to ask for votes now."""
 
     groups: Sequence[HandOverData] = wire(array(HandOverData), "The groups.")
+
+
+@struct
+class OpenedData(Struct):
+    """One group whose replica has been opened."""
+
+    topic_id: UUID = wire(UUID16, "The topic.")
+    partition: int = wire(INT32, "The partition.")
+    epoch: int = wire(INT32, "The newest epoch that this replica knows.")
+
+
+@message(versions=(1, 1))
+class OpenedReplicas(Message):
+    """Tells who leads, or is to lead, that these replicas have not taken in what came before."""
+
+    groups: Sequence[OpenedData] = wire(array(OpenedData), "The groups.")

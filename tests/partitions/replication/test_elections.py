@@ -33,6 +33,14 @@ def test_a_group_waits_for_its_jitter_and_for_each_voter_before_it() -> None:
     assert elections.take_due(11.1) == [KEYS[1]]
 
 
+def test_a_groups_first_candidate_does_not_wait() -> None:
+    elections = queue()
+    elections.add(KEYS[0], 10.0, priority=Priority.REST, rank=0, is_first=True)
+    elections.add(KEYS[1], 10.0, priority=Priority.REST, rank=1, is_first=True)
+    assert elections.take_due(10.0) == [KEYS[0]]
+    assert elections.next_deadline() > 11.0
+
+
 def test_the_clusters_metadata_goes_first() -> None:
     elections = queue()
     for number, priority in enumerate([2, 1, 0]):

@@ -5,8 +5,9 @@ from uuid import UUID
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Cluster, heartbeats
+from tidemark.partitions.raft.messages import Opened
 from tidemark.partitions.replication.outbox import GroupChange
-from tidemark.partitions.replication.peer_messages import Heartbeat
+from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat, PeerMessage
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Offset, TopicPartition
@@ -289,8 +290,58 @@ def test_the_preferred_one_leads_though_the_others_open_the_group_later() -> Non
     cluster.run(0.1)
     for number in (1, 3):
         cluster[number].open([1, 2, 3], preference=[2, 1, 3])
-    before = cluster.now
-    while not any(broker.replica().is_serving for broker in cluster.brokers.values()):
-        cluster.run(0.01)
+    cluster.settle()
     assert cluster.leader() is cluster[2]
-    assert cluster.now - before < 0.2
+
+
+def test_a_new_group_is_led_at_once() -> None:
+    cluster = Cluster(3)
+    cluster.run(1)
+    cluster.open([1, 2, 3], preference=[2, 1, 3])
+    for broker in cluster.brokers.values():
+        broker.node.tick(cluster.now)
+    cluster.settle()
+    assert cluster.leader() is cluster[2]
+
+
+@pytest.mark.parametrize("first", ["connection", "heartbeat"])
+def test_who_comes_back_is_sent_what_it_lacks_when_it_opens_its_groups(first: str) -> None:
+    """Its connections are there before its groups are, and what is said to those is lost."""
+    cluster = three()
+    left = cluster.kill(3)
+    cluster[2].append("a")
+    cluster.settle()
+    back = cluster.start(3, *left)
+    for other in (1, 2):
+        back.node.peer_up(NodeId(other), cluster[other].node.incarnation, cluster.now)
+        cluster[other].node.peer_up(NodeId(3), back.node.incarnation, cluster.now)
+    if first == "heartbeat":
+        cluster.run(0.3)
+    else:
+        cluster.turn(cluster[2])
+        cluster.pool.clear()
+    back.open([1, 2, 3], preference=[2, 1, 3])
+    cluster.run(0.11)  # a heartbeat, at most
+    assert back.committed_values() == ["a"]
+
+
+def test_who_has_heard_its_leader_does_not_say_that_it_is_there() -> None:
+    cluster = Cluster(3)
+    cluster.run(1)
+    cluster.open([1, 2, 3], preference=[2, 1, 3])
+    said = []
+    for _ in range(20):
+        cluster.now += 0.05
+        for broker in cluster.brokers.values():
+            broker.node.tick(cluster.now)
+        while True:
+            for broker in cluster.brokers.values():
+                cluster.turn(broker)
+            said += [each for each in cluster.pool if is_opened(each[2])]
+            if not cluster.step():
+                break
+    assert [(source, to) for source, to, _ in said] == [(1, 2), (3, 2)]
+
+
+def is_opened(message: PeerMessage) -> bool:
+    return isinstance(message, GroupMessage) and isinstance(message.message, Opened)

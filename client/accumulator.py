@@ -201,10 +201,10 @@ class PartitionQueue:
         if self._is_recovering and not self._in_flight:
             self._recover()
 
-    def expire(self, created_before: float, timeout_seconds: float) -> bool:
+    def expire(self, created_before: float, timeout_seconds: float, *, is_led: bool = True) -> bool:
         """Give up what has been here since before then and is not in flight now.
 
-        Gives whether there was any.
+        `is_led` is whether there is anybody to send it to. Gives whether there was any.
         """
         waiting = [*self._returned, *self._sealed]
         if self._open is not None:
@@ -212,8 +212,9 @@ class PartitionQueue:
         expired = [batch for batch in waiting if batch.created_at < created_before]
         for batch in expired:
             self._forget(batch)
-            last = f"; the last answer was {batch.last_error.name}" if batch.last_error else ""
-            what = f"not stored within {timeout_seconds:g} s{last}"
+            why = "" if is_led else "; the partition has no leader"
+            why += f"; the last answer was {batch.last_error.name}" if batch.last_error else ""
+            what = f"not stored within {timeout_seconds:g} s{why}"
             error = RequestError(ErrorCode.REQUEST_TIMED_OUT, _about(batch, what))
             batch.settle(Failed(error))
         return bool(expired)

@@ -227,7 +227,8 @@ class Producer:
             await trio.sleep(min(_EXPIRY_INTERVAL_SECONDS, timeout_seconds))
             created_before = trio.current_time() - timeout_seconds
             for queue in self._routes.queues():
-                if queue.expire(created_before, timeout_seconds):
+                is_led = self._routes.is_led(queue)
+                if queue.expire(created_before, timeout_seconds, is_led=is_led):
                     self._routes.offer(queue)
 
     def close(self) -> None:

@@ -76,6 +76,10 @@ class Routes:
         for topic in self.topics.values():
             yield from topic.queues
 
+    def is_led(self, queue: PartitionQueue) -> bool:
+        """Whether it is known who leads its partition."""
+        return self.topics[queue.topic].senders[queue.partition] is not None
+
     def offer(self, queue: PartitionQueue) -> None:
         """Tell whoever sends for this queue now that it may have something to take."""
         sender = self.topics[queue.topic].senders[queue.partition]

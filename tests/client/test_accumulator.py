@@ -264,6 +264,14 @@ def test_what_waits_too_long_expires_and_says_why_it_waited() -> None:
     assert stamp(waiting) == (1, 0)
 
 
+def test_what_expires_for_want_of_a_leader_says_so() -> None:
+    q = queue()
+    batch = add(q, b"a", now=0.0)
+    assert q.expire(3.0, 120.0, is_led=False)
+    assert isinstance(batch.outcome, Failed)
+    assert "not stored within 120 s; the partition has no leader" in str(batch.outcome.error)
+
+
 def test_what_may_be_stored_keeps_its_number_until_the_broker_has_refused_it() -> None:
     q = queue()
     a, b = add(q, b"a", now=0.0), add(q, b"b", now=5.0)

@@ -83,6 +83,11 @@ class BlockingCluster:
         """As `Cluster.delay_disk`."""
         self._run_sync(self._cluster.delay_disk, node, seconds)
 
+    @property
+    def controller(self) -> int | None:
+        """As `Cluster.controller`."""
+        return self._run_sync(lambda: self._cluster.controller)
+
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
         """As `Cluster.leader_of`."""
         return self._run_sync(self._cluster.leader_of, topic, partition)

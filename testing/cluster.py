@@ -166,6 +166,19 @@ class Cluster:
         ]
         return max(led)[1] if led else None
 
+    @property
+    def controller(self) -> int | None:
+        """Who leads the cluster's metadata, if anybody does; of several that think so, the newest.
+
+        It takes changes of topics and the like, whichever broker a client gives them to.
+        """
+        led = [
+            (quorum.epoch, node)
+            for node, broker in self.brokers.items()
+            if (quorum := broker.node.brokers.quorum(CLUSTER_KEY)) is not None
+        ]
+        return max(led)[1] if led else None
+
     async def wait_leader(
         self,
         topic: str,

@@ -10,7 +10,7 @@ import trio
 from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, AppendedCommand
 from tidemark.broker.replicas.driver import ReplicationDriver
-from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.opening import open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.applier import Applier
@@ -21,13 +21,18 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
+LEADER_SECONDS_MAX: Final = 5.0
+"""For how long a start waits for the leader of the metadata before it goes on without."""
 _CONFIG: Final = TopicConfig.from_overrides({"flush": "commit", "retention.ms": "-1"})
 
 
 async def open_cluster_replica(
     services: ReplicaServices, voters: tuple[NodeId, ...], applier: Applier
 ) -> Replica:
-    """Take part in the group from now on. Raises `StorageError` if its files cannot be served."""
+    """Take part in the group from now on, and wait a little for its leader.
+
+    Raises `StorageError` if its files cannot be served.
+    """
     spec = ReplicaSpec(
         topic=CLUSTER_TOPIC,
         topic_id=CLUSTER_ID,
@@ -39,6 +44,8 @@ async def open_cluster_replica(
     (replica,) = await open_replicas(services, [spec])
     if not replica.is_available:
         raise StorageError(f"the cluster's metadata cannot be served: {replica.failure}")
+    with trio.move_on_after(LEADER_SECONDS_MAX):
+        await wait_leaders(services, [replica])
     return replica
 
 

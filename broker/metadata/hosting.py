@@ -21,7 +21,7 @@ import trio
 
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.opening import open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -30,6 +30,9 @@ from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, TopicPartition
+
+LEADER_SECONDS_MAX: Final = 5.0
+"""For how long a start waits until it is known who leads the replicas that it has opened."""
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +148,7 @@ class Hosting:
         await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
 
     async def load(self) -> None:
-        """Open all that is asked for by now, in one go.
+        """Open all that is asked for by now, in one go, and wait a little for leaders of it.
 
         What stands in the directory of another partition waits until it is known which of the two
         has been deleted. Raises `OSError` or `StorageError` if the disk does not take what has to
@@ -153,6 +156,9 @@ class Hosting:
         """
         await self._rename()
         await self._open_now(await self._free(list(self._to_open.values())))
+        # A broker that is ready should know whom to send its clients to.
+        with trio.move_on_after(LEADER_SECONDS_MAX):
+            await wait_leaders(self._services, self)
 
     async def _free(self, topics: list[Topic]) -> list[Topic]:
         """Those whose directories are not another partition's."""

@@ -38,7 +38,6 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 
 LEADER_SECONDS_MAX: Final = 5.0
-_LOOK_SECONDS: Final = 0.02
 
 
 class Cluster(Protocol):
@@ -174,11 +173,18 @@ class Topics:
 
     async def _wait_leaders(self, topic: Topic) -> None:
         """Give the partitions of a new topic the time to elect their leaders."""
-        keys = [PartitionKey(topic.id, number) for number in range(topic.partition_count)]
+        missing = list(range(topic.partition_count))
         with trio.move_on_after(LEADER_SECONDS_MAX):
-            # What other brokers elect is learned from heartbeats, and nobody is told of it here.
-            while any(self._leader_of(key)[0] is None for key in keys):  # noqa: ASYNC110
-                await trio.sleep(_LOOK_SECONDS)
+            while missing := [number for number in missing if not self._is_led(topic, number)]:
+                await self._services.driver.wait_changed()
+
+    def _is_led(self, topic: Topic, partition: int) -> bool:
+        """Whether it is known who leads it, and this broker serves it if it is the one."""
+        leader, _ = self._leader_of(PartitionKey(topic.id, partition))
+        if leader != self._services.node_id:
+            return leader is not None
+        here = self._hosting.by_partition(topic.id).get(partition)
+        return here is None or here.is_serving or not here.is_available
 
     async def ensure_consumer_offsets(self) -> Topic:
         """The topic that committed offsets are kept in."""
@@ -231,6 +237,7 @@ class Topics:
             return
         await self._propose(decide)
         await self._hosting.wait_settled(topic.id)
+        await self._wait_leaders(self.by_id(topic.id) or topic)
 
     async def _set_configs(
         self,

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+import trio
+
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.timers import Timer, Timers
 from tidemark.broker.network.turn import Turn
@@ -73,6 +75,8 @@ class ReplicationDriver:
         self._curious: dict[Watcher, None] = {}
         self._is_due = False
         self._has_stopped = False
+        self._changed: trio.Event | None = None
+        """Set, and taken away, when something has become of a group. Made by whoever waits."""
 
     # Groups
 
@@ -147,6 +151,15 @@ class ReplicationDriver:
         """
         await self._disk.wait_durable(self._disk.newest)
 
+    async def wait_changed(self) -> None:
+        """Until a group has another leader, or more is committed; also one without a replica here.
+
+        To be called outside of turns.
+        """
+        if self._changed is None:
+            self._changed = trio.Event()
+        await self._changed.wait()
+
     # Output
 
     def _take(self) -> None:
@@ -164,6 +177,9 @@ class ReplicationDriver:
                 watcher.changed(change)
         for watcher in list(self._curious):
             watcher.look_at_held()
+        if output.changes and self._changed is not None:
+            self._changed.set()
+            self._changed = None
         for warning in output.warnings:
             self._odd_events.warn("replication", "%s", warning)
         self._set_timer()

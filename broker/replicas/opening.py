@@ -27,8 +27,6 @@ from tidemark.protocol.types import NO_OFFSET
 
 logger = logging.getLogger(__name__)
 
-LEADER_SECONDS_MAX: Final = 5.0
-"""For how long an opening waits until the new replicas' leaders are known."""
 _NOTHING_STORED: Final[Mapping[PartitionKey, PartitionState]] = {}
 _BEYOND_REPAIR: Final = (
     "records that had been acknowledged are lost, and there is no other replica to take them from. "
@@ -44,8 +42,8 @@ async def open_replicas(
 
     A partition that is not there yet is made; `are_new` says that nothing was ever recorded about
     any of them. One whose files cannot be served becomes a replica with a `failure`. Those that
-    alone vote in their group serve already. Raises `OSError` or `StorageError` if the disk does not
-    take what has to be recorded.
+    alone vote in their group serve already; others may be elected much later. Raises `OSError` or
+    `StorageError` if the disk does not take what has to be recorded.
     """
     started = time.perf_counter()
     opened = await trio.to_thread.run_sync(_open_logs, services, specs, are_new)
@@ -53,22 +51,23 @@ async def open_replicas(
         services.metrics.recovery_seconds += time.perf_counter() - started
     replicas = [_replica(services, *each) for each in zip(specs, opened, strict=True)]
     services.turn.run(lambda: _take_part(services, specs, replicas))
-    await _wait_leaders(services, specs, replicas)
+    await wait_leaders(
+        services,
+        (
+            replica
+            for spec, replica in zip(specs, replicas, strict=True)
+            if spec.voters in ((), (services.node_id,))
+        ),
+    )
     return replicas
 
 
-async def _wait_leaders(
-    services: ReplicaServices, specs: Sequence[ReplicaSpec], replicas: Sequence[Replica]
-) -> None:
-    """Who votes alone is elected as soon as the disk says so. Others may be elected much later."""
+async def wait_leaders(services: ReplicaServices, replicas: Iterable[Replica]) -> None:
+    """Until it is known who leads each of these, or the disk has failed."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_give_up_with_the_disk, services, nursery.cancel_scope)
-        for spec, replica in zip(specs, replicas, strict=True):
-            if spec.voters in ((), (services.node_id,)):
-                await replica.wait_leader()
-        with trio.move_on_after(LEADER_SECONDS_MAX):
-            for replica in replicas:
-                await replica.wait_leader()
+        for replica in replicas:
+            await replica.wait_leader()
         nursery.cancel_scope.cancel()
 
 

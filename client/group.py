@@ -10,6 +10,7 @@ can have it.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,7 +26,13 @@ from tidemark.client.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from tidemark.client.coordinator import OUTSIDE, Membership, find_coordinator
+from tidemark.client.coordinator import (
+    OUTSIDE,
+    Membership,
+    find_coordinator,
+    on_coordinator,
+)
+from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
 from tidemark.client.retries import STALE_COORDINATOR, may_pass
@@ -312,28 +319,29 @@ class GroupMember:
     async def leave(self) -> None:
         """Let the group go on at once without this member.
 
-        A static member does not: its place is kept until its session times out. Not being able to
-        say so is no error; the group will notice.
+        The coordinator is looked up: it may be another one than when this member spoke to it last.
+        A static member does not leave: its place is kept until its session times out. Not being
+        able to say so is no error; the group will notice.
         """
         membership, self.membership = self.membership, OUTSIDE
         if not membership.member_id or membership.instance_id is not None:
             return
-        connection = self._connection
-        if connection is None or connection.is_closed:
-            return
-        if connection.version(LeaveGroupRequest) >= 3:
-            request = LeaveGroupRequest(
-                group_id=self._settings.group,
-                members=[MemberIdentity(member_id=membership.member_id)],
-            )
-        else:
-            request = LeaveGroupRequest(
-                group_id=self._settings.group, member_id=membership.member_id
-            )
-        try:
-            await connection.request(request, LeaveGroupResponse)
-        except OSError:
-            return
+
+        async def ask(_: BrokerDescription, connection: Connection) -> None:
+            request = self._leaving(membership, connection.version(LeaveGroupRequest))
+            answer = await connection.request(request, LeaveGroupResponse)
+            check(answer.error_code, f"group {self._settings.group}")
+
+        with suppress(OSError, RequestError):
+            await on_coordinator(self._network, self._settings.group, ask)
+
+    def _leaving(self, membership: Membership, version: int) -> LeaveGroupRequest:
+        group = self._settings.group
+        if version < 3:
+            return LeaveGroupRequest(group_id=group, member_id=membership.member_id)
+        return LeaveGroupRequest(
+            group_id=group, members=[MemberIdentity(member_id=membership.member_id)]
+        )
 
 
 def _is_part_of_joining(error: Exception) -> bool:

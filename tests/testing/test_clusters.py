@@ -7,8 +7,7 @@ import pytest
 import trio
 
 from tidemark.client import Client, DeliveryFuture, RequestError, open_client
-from tidemark.protocol.errors import ErrorCode
-from tidemark.testing import Cluster, NotInTime, open_blocking_cluster, open_cluster
+from tidemark.testing import NotInTime, open_blocking_cluster, open_cluster
 
 SECONDS_MAX = 30
 """For a test as a whole, on a machine that is busy with others."""
@@ -163,17 +162,3 @@ async def test_a_slow_disk_of_one_broker_holds_nobody_up_and_of_two_it_does() ->
                 assert waiting.cancelled_caught
                 cluster.delay_disk(one, 0)
                 await delivery.wait()
-
-
-async def send_in_vain(cluster: Cluster, node: int) -> ErrorCode | None:
-    """What a producer is told that a broker never acknowledges anything; None for nothing."""
-    async with (
-        open_client(cluster.bootstrap_of(node)) as client,
-        client.producer(delivery_timeout_seconds=0.7, idempotent=False) as producer,
-    ):
-        delivery = await producer.send("waves", b"in vain")
-        try:
-            await delivery.wait()
-        except RequestError as error:
-            return error.code
-    raise AssertionError("it was acknowledged")

@@ -12,6 +12,7 @@
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -142,6 +143,10 @@ def partition_of(directory_name: str) -> TopicPartition | None:
 
 def _make_with_parents(files: Files, path: str) -> None:
     """Like `mkdir -p`, each new name synced: a data directory must not be lost with its data."""
+    if files.exists(path):
+        # An earlier process may have been killed between making it and syncing its name.
+        with suppress(PermissionError):
+            files.sync_directory(os.path.dirname(os.path.abspath(path)))
     missing = []
     current = os.path.abspath(path)
     while not files.exists(current):

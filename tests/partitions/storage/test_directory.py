@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
+from tidemark.testing.memory_files import MemoryFiles
 
 EVENTS = TopicPartition("events", 0)
 
@@ -23,6 +25,17 @@ def open_directory(path: Path) -> DataDirectory:
 def test_it_is_made_with_its_parents(tmp_path: Path) -> None:
     open_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b" / "lock").read_text().strip() == str(os.getpid())
+
+
+def test_one_whose_making_was_interrupted_is_as_durable_as_any() -> None:
+    files = MemoryFiles()
+    files.failing_syncs = 1
+    with pytest.raises(StorageError, match="cannot be used"):
+        DataDirectory.open(files, "/data")
+    files = files.after_kill()
+    DataDirectory.open(files, "/data").create_partition(EVENTS)
+    files.sync_directory("/data")
+    assert all(files.after_crash(Random(seed)).exists(f"/data/{EVENTS}") for seed in range(20))
 
 
 def test_a_second_broker_is_told_whose_it_is(tmp_path: Path) -> None:

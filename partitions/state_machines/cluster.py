@@ -11,26 +11,42 @@ from dataclasses import replace
 from typing import Final, assert_never
 from uuid import UUID
 
-from tidemark.partitions.state_machines.cluster_brokers import check_registration, check_removal
+from tidemark.partitions.state_machines.cluster_brokers import (
+    check_registration,
+    check_removal,
+    no_broker,
+)
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     Command,
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    EndMoves,
+    FinishReassignments,
     FoundCluster,
+    MoveLeaders,
     ProducerIdBlock,
+    ReassignPartitions,
     RegisterBroker,
+    SetBrokerState,
+    SetObservers,
     SetTopicConfigs,
     UnregisterBroker,
 )
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerMetadata,
+    Reassignment,
     TopicMetadata,
     broker_body,
     from_plain,
     topic_body,
+)
+from tidemark.partitions.state_machines.cluster_wishes import (
+    Wishes,
+    checked_observers,
+    reassigned,
 )
 from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
@@ -41,7 +57,9 @@ from tidemark.protocol.types import NodeId, ProducerId
 PARTITIONS_MAX: Final = 100_000
 """Of one topic. A typing error in a partition count must not fill the disk with directories."""
 
-_SNAPSHOT_FORMAT: Final = 2
+_SNAPSHOT_FORMAT: Final = 3
+_SNAPSHOT_FORMATS: Final = (2, 3)
+"""Those that can be read. Format 2 had no wishes."""
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -70,6 +88,7 @@ class ClusterState:
         # collision_key -> name, so that a name is compared with all others at once.
         self._taken: dict[str, str] = {}
         self._next_producer_id = 0
+        self.wishes = Wishes()
 
     @property
     def brokers(self) -> Mapping[NodeId, BrokerMetadata]:
@@ -117,7 +136,7 @@ class ClusterState:
                 return lambda: self._put_broker(broker)
             case UnregisterBroker():
                 check_removal(self._brokers, self._by_name.values(), command.node_id)
-                return lambda: self._brokers.pop(command.node_id)
+                return lambda: self._remove_broker(command.node_id)
             case CreateTopic():
                 return self._create_topic(command)
             case DeleteTopic():
@@ -129,6 +148,22 @@ class ClusterState:
                 return self._create_partitions(command)
             case AllocateProducerIds():
                 return self._allocate_producer_ids(command)
+            case MoveLeaders():
+                return self.wishes.add_moves(
+                    command.moves, lambda move: self._existing(move.topic_id)
+                )
+            case EndMoves():
+                return self.wishes.end_moves(command.outcomes)
+            case ReassignPartitions():
+                return self._reassign(command.reassignments)
+            case FinishReassignments():
+                return lambda: self._finish(command.reassignments)
+            case SetObservers():
+                return self._set_observers(command)
+            case SetBrokerState():
+                if command.node_id not in self._brokers:
+                    raise no_broker(command.node_id)
+                return self.wishes.set_broker_state(command.node_id, command.state)
             case _:
                 assert_never(command)
 
@@ -180,6 +215,28 @@ class ClusterState:
         grown = (*topic.assignments, *command.assignments)
         return lambda: self._put(replace(topic, assignments=grown))
 
+    def _reassign(self, changes: Sequence[Reassignment]) -> Callable[[], Applied]:
+        topics: dict[UUID, TopicMetadata] = {}
+        for change in changes:
+            topic = topics.get(change.topic_id) or self._existing(change.topic_id)
+            wanted = reassigned(topic, change.partition, change.replicas, self._brokers)
+            topics[topic.id] = replace(topic, wanted=wanted)
+        return lambda: self._put_all(topics.values())
+
+    def _finish(self, changes: Sequence[Reassignment]) -> None:
+        for change in changes:
+            topic = self._by_id.get(change.topic_id)
+            if topic is None or change.replicas != topic.wanted.get(change.partition):
+                continue
+            assignments, wanted = list(topic.assignments), dict(topic.wanted)
+            assignments[change.partition] = wanted.pop(change.partition)
+            self._put(replace(topic, assignments=tuple(assignments), wanted=wanted))
+
+    def _set_observers(self, command: SetObservers) -> Callable[[], Applied]:
+        topic = self._existing(command.topic_id)
+        observers = checked_observers(topic, command.partition, command.replicas, self._brokers)
+        return lambda: self._put(replace(topic, observers=observers))
+
     @staticmethod
     def check_partition_count(partitions: int) -> None:
         """Raises `RequestError` for a number that no topic can have, before anything is placed."""
@@ -218,6 +275,14 @@ class ClusterState:
         self._brokers[broker.node_id] = broker
         return broker
 
+    def _remove_broker(self, node_id: NodeId) -> BrokerMetadata:
+        self.wishes.forget_broker(node_id)
+        return self._brokers.pop(node_id)
+
+    def _put_all(self, topics: Iterable[TopicMetadata]) -> None:
+        for topic in topics:
+            self._put(topic)
+
     def _put(self, topic: TopicMetadata) -> TopicMetadata:
         self._by_name[topic.name] = self._by_id[topic.id] = topic
         self._taken[collision_key(topic.name)] = topic.name
@@ -226,6 +291,7 @@ class ClusterState:
     def _remove(self, topic: TopicMetadata) -> TopicMetadata:
         del self._by_name[topic.name], self._by_id[topic.id]
         del self._taken[collision_key(topic.name)]
+        self.wishes.forget_topic(topic)
         return topic
 
     def encode(self) -> bytes:
@@ -237,6 +303,7 @@ class ClusterState:
             "next_producer_id": self._next_producer_id,
             "brokers": [broker_body(broker) for broker in self._brokers.values()],
             "topics": [topic_body(topic) for topic in self._by_name.values()],
+            "wishes": self.wishes.body(),
         }
         return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
@@ -246,9 +313,10 @@ class ClusterState:
         state = cls()
         try:
             body = json.loads(data)
-            if body["format"] != _SNAPSHOT_FORMAT:
+            if body["format"] not in _SNAPSHOT_FORMATS:
                 raise StorageError(
-                    f"a metadata snapshot of format {body['format']}, not {_SNAPSHOT_FORMAT}"
+                    f"a metadata snapshot of format {body['format']}, which this version of "
+                    f"Tidemark cannot read: {_SNAPSHOT_FORMAT} is the newest it knows"
                 )
             state.version = int(body["version"])
             state.cluster_id = body["cluster_id"]
@@ -257,6 +325,8 @@ class ClusterState:
                 state._put_broker(BrokerMetadata(**from_plain(broker)))
             for topic in body["topics"]:
                 state._put(TopicMetadata(**from_plain(topic)))
+            if "wishes" in body:
+                state.wishes = Wishes.of(body["wishes"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StorageError(f"a metadata snapshot that cannot be read: {error!r}") from error
         return state

@@ -45,13 +45,17 @@ def check_removal(
 ) -> None:
     """Raises `RequestError` for a broker that is not there, or that still holds replicas."""
     if node_id not in brokers:
-        raise RequestError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {node_id}")
+        raise no_broker(node_id)
     for topic in topics:
-        if any(node_id in assignment for assignment in topic.assignments):
+        if any(node_id in topic.hosts(partition) for partition in range(topic.partitions)):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
                 f"broker {node_id} holds replicas of {topic.name}: move them away first",
             )
+
+
+def no_broker(node_id: NodeId) -> RequestError:
+    return RequestError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {node_id}")
 
 
 def voters_wanted(

@@ -15,6 +15,10 @@ from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerAddress,
     BrokerMetadata,
+    BrokerState,
+    LeaderMove,
+    MoveOutcome,
+    Reassignment,
     from_plain,
     plain,
 )
@@ -106,6 +110,55 @@ class AllocateProducerIds:
     count: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveLeaders:
+    """Wishes that other brokers lead some partitions; refused as a whole or taken as a whole."""
+
+    at_version: int
+    moves: tuple[LeaderMove, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndMoves:
+    """Strikes wishes that have come true, or will not. Those that are not there are passed over."""
+
+    at_version: int
+    outcomes: tuple[MoveOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignPartitions:
+    """Begins to move replicas, or to move them back; refused as a whole or taken as a whole."""
+
+    at_version: int
+    reassignments: tuple[Reassignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishReassignments:
+    """The groups have gone over to these replicas; those no longer wanted are passed over."""
+
+    at_version: int
+    reassignments: tuple[Reassignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetObservers:
+    """Names the brokers that hold a copy of a partition without a vote; none is allowed."""
+
+    at_version: int
+    topic_id: UUID
+    partition: int
+    replicas: Assignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetBrokerState:
+    at_version: int
+    node_id: NodeId
+    state: BrokerState
+
+
 Command = (
     FoundCluster
     | RegisterBroker
@@ -115,6 +168,12 @@ Command = (
     | SetTopicConfigs
     | CreatePartitions
     | AllocateProducerIds
+    | MoveLeaders
+    | EndMoves
+    | ReassignPartitions
+    | FinishReassignments
+    | SetObservers
+    | SetBrokerState
 )
 
 

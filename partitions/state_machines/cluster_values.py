@@ -1,11 +1,12 @@
-"""What the cluster's metadata is made of: its brokers and its topics, and their plain forms.
+"""What the cluster's metadata is made of: brokers, topics, wishes; and their plain forms.
 
 A plain form is what JSON can hold: commands and snapshots are written so, small, rare and readable
 in a dump.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -13,6 +14,23 @@ from tidemark.protocol.types import NodeId
 
 Assignment: TypeAlias = tuple[NodeId, ...]
 """The brokers that hold one partition's replicas. The first one is to lead, if it can."""
+
+
+class PartitionId(NamedTuple):
+    """A partition, whatever its topic is called."""
+
+    topic_id: UUID
+    partition: int
+
+
+class BrokerState(StrEnum):
+    """What an operator wants of a broker. It outlives the broker's starts."""
+
+    ACTIVE = "active"
+    DRAINING = "draining"
+    """It leads nothing that another can lead; it keeps its replicas and its votes."""
+    DECOMMISSIONING = "decommissioning"
+    """Its replicas move away as well, for it will not come back."""
 
 
 class BrokerAddress(NamedTuple):
@@ -45,17 +63,70 @@ class TopicMetadata:
     name: str
     id: UUID
     assignments: tuple[Assignment, ...]
-    """One for each partition. Invariant: all of one length."""
+    """One for each partition. Of one length, unless replicas were added to some or removed."""
     configs: Mapping[str, str]
     created_ms: int
+    wanted: Mapping[int, Assignment] = field(default_factory=dict)
+    """Where replicas are being moved: what the assignment of that partition is to become."""
+    observers: Mapping[int, Assignment] = field(default_factory=dict)
+    """The brokers that hold a copy of that partition without a vote, where there are any."""
 
     @property
     def partitions(self) -> int:
         return len(self.assignments)
 
+    def hosts(self, partition: int) -> frozenset[NodeId]:
+        """Every broker that has to hold something of that partition now."""
+        wanted, observers = self.wanted.get(partition, ()), self.observers.get(partition, ())
+        return frozenset((*self.assignments[partition], *wanted, *observers))
+
     @property
     def replication_factor(self) -> int:
         return len(self.assignments[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderMove:
+    """A wish that another broker lead a partition. At most one for each."""
+
+    topic_id: UUID
+    partition: int
+    target: NodeId
+    deadline_ms: int
+    """Time of day, in milliseconds since 1970. What has not happened by then is given up."""
+    reason: str
+    """A sentence for people."""
+
+    @property
+    def id(self) -> PartitionId:
+        return PartitionId(self.topic_id, self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOutcome:
+    """What became of a leader's move; of the one to that broker, by that deadline, and no other."""
+
+    topic_id: UUID
+    partition: int
+    target: NodeId
+    deadline_ms: int
+    failure: str | None
+    """Why the leader stayed, or went elsewhere; `None` if the target leads."""
+
+    @property
+    def id(self) -> PartitionId:
+        return PartitionId(self.topic_id, self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """Which brokers are to hold a partition; `None` for those that held it when the last change
+    was begun: it is cancelled."""
+
+    topic_id: UUID
+    partition: int
+    replicas: Assignment | None
+    """The preferred leader first."""
 
 
 # Any: JSON's own values, here and below.
@@ -68,6 +139,8 @@ def plain(value: object) -> Any:
             return {str(name): plain(each) for name, each in value.items()}
         case tuple():
             return [plain(each) for each in value]
+        case LeaderMove() | MoveOutcome() | Reassignment():
+            return {name: plain(getattr(value, name)) for name in type(value).__slots__}
     return value
 
 
@@ -96,6 +169,13 @@ def _assignments(body: Any) -> tuple[Assignment, ...]:
     return tuple(tuple(NodeId(int(node)) for node in each) for each in body)
 
 
+def _by_partition(body: Any) -> dict[int, Assignment]:
+    return {
+        int(partition): tuple(NodeId(int(node)) for node in each)
+        for partition, each in body.items()
+    }
+
+
 _READERS: Final[Mapping[str, Any]] = {
     "id": UUID,
     "directory_id": UUID,
@@ -103,5 +183,13 @@ _READERS: Final[Mapping[str, Any]] = {
     "listeners": _listeners,
     "peer": lambda body: BrokerAddress(*body),
     "assignments": _assignments,
+    "wanted": _by_partition,
+    "observers": _by_partition,
+    "topic_id": UUID,
+    "state": BrokerState,
+    "moves": lambda body: tuple(LeaderMove(**from_plain(each)) for each in body),
+    "outcomes": lambda body: tuple(MoveOutcome(**from_plain(each)) for each in body),
+    "reassignments": lambda body: tuple(Reassignment(**from_plain(each)) for each in body),
+    "replicas": lambda body: None if body is None else tuple(NodeId(int(each)) for each in body),
 }
 """How a field of that name is read; all others are as JSON has them."""

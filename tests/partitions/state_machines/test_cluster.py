@@ -15,15 +15,28 @@ from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    EndMoves,
+    FinishReassignments,
     FoundCluster,
+    MoveLeaders,
     ProducerIdBlock,
+    ReassignPartitions,
     RegisterBroker,
+    SetBrokerState,
+    SetObservers,
     SetTopicConfigs,
     UnregisterBroker,
     decode_command,
     encode_command,
 )
-from tidemark.partitions.state_machines.cluster_values import Assignment, BrokerAddress
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerAddress,
+    BrokerState,
+    LeaderMove,
+    MoveOutcome,
+    Reassignment,
+)
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
@@ -323,7 +336,51 @@ ASSIGNMENTS = st.lists(st.lists(st.integers(0, 2), max_size=2), max_size=3).map(
 )
 ADDRESSES = st.builds(BrokerAddress, st.sampled_from(["a", "::1"]), st.integers(0, 9))
 NODES = st.integers(0, 2).map(NodeId)
+PARTITIONS = st.integers(0, 2)
+REPLICAS = st.lists(NODES, max_size=3).map(lambda nodes: on(*nodes))
+REASSIGNMENTS = st.lists(
+    st.builds(Reassignment, topic_id=IDS, partition=PARTITIONS, replicas=st.none() | REPLICAS),
+    max_size=2,
+).map(tuple)
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    st.builds(
+        MoveLeaders,
+        at_version=VERSIONS,
+        moves=st.lists(
+            st.builds(
+                LeaderMove,
+                topic_id=IDS,
+                partition=PARTITIONS,
+                target=NODES,
+                deadline_ms=st.integers(0, 1),
+                reason=st.just("because"),
+            ),
+            max_size=2,
+        ).map(tuple),
+    ),
+    st.builds(
+        EndMoves,
+        at_version=VERSIONS,
+        outcomes=st.lists(
+            st.builds(
+                MoveOutcome,
+                topic_id=IDS,
+                partition=PARTITIONS,
+                target=NODES,
+                deadline_ms=st.integers(0, 1),
+                failure=st.none() | st.just("too late"),
+            ),
+            max_size=2,
+        ).map(tuple),
+    ),
+    st.builds(ReassignPartitions, at_version=VERSIONS, reassignments=REASSIGNMENTS),
+    st.builds(FinishReassignments, at_version=VERSIONS, reassignments=REASSIGNMENTS),
+    st.builds(
+        SetObservers, at_version=VERSIONS, topic_id=IDS, partition=PARTITIONS, replicas=REPLICAS
+    ),
+    st.builds(
+        SetBrokerState, at_version=VERSIONS, node_id=NODES, state=st.sampled_from(BrokerState)
+    ),
     st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
     st.builds(
         CreateTopic,

@@ -41,6 +41,7 @@ FEATURES = {
     "test_record_too_large": "a record too large is refused",
     "test_streaming": "streaming read",
     "test_failover": "a leader is killed: nothing lost, nothing twice",
+    "test_group_failover": "a group's coordinator is killed: nothing skipped, no commit lost",
 }
 
 

@@ -10,9 +10,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.admin.records_to_delete import RecordsToDelete
-from aiokafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 
-from tests.clients import failover
+from tests.clients import failover, group_failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -311,5 +311,46 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
             client.assign([TopicPartition(topic, n) for n in range(failover.PARTITIONS)])
             records = [await client.getone() for _ in range(failover.COUNT)]
         failover.check_all_there((record.partition, record.value) for record in records)
+
+    run(scenario)
+
+
+def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:
+    witness = group_failover.Witness()
+
+    async def commit(client: Any) -> bool:
+        """Whether all that was read is committed now."""
+        offsets = {
+            TopicPartition(topic, partition): offset
+            for partition, offset in witness.positions.items()
+        }
+        try:
+            await client.commit(offsets)
+        except KafkaError:
+            return False
+        witness.acknowledged((at.partition, offset) for at, offset in offsets.items())
+        return witness.is_committed
+
+    async def read(client: Any) -> None:
+        found = await client.getmany(timeout_ms=200, max_records=group_failover.COMMIT_EVERY)
+        for records in found.values():
+            for record in records:
+                witness.read(record.partition, record.offset, record.value)
+
+    async def scenario() -> None:
+        await asyncio.to_thread(group_failover.fill, cluster, topic)
+        settings = {"group_id": group, "enable_auto_commit": False, "retry_backoff_ms": 50}
+        async with consumer(cluster.bootstrap, topic, **settings) as client:
+            while witness.count < group_failover.KILL_AT:
+                await read(client)
+                await commit(client)
+            await asyncio.to_thread(group_failover.kill_coordinator, cluster, group)
+            while not witness.is_done:
+                await read(client)
+                await commit(client)
+            while not await commit(client):
+                await read(client)
+            found = {n: await client.committed(TopicPartition(topic, n)) for n in witness.positions}
+            witness.check_commits(found.items())
 
     run(scenario)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
-from kafka.errors import MessageSizeTooLargeError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 
-from tests.clients import failover
+from tests.clients import failover, group_failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -255,3 +255,41 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
         client.assign([TopicPartition(topic, n) for n in range(failover.PARTITIONS)])
         records = take(client, failover.COUNT)
     failover.check_all_there((record.partition, record.value) for record in records)
+
+
+def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:
+    group_failover.fill(cluster, topic)
+    witness = group_failover.Witness()
+
+    def commit(client: Any) -> bool:
+        """Whether all that was read is committed now."""
+        offsets = {
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in witness.positions.items()
+        }
+        try:
+            client.commit(offsets, timeout_ms=5_000)
+        except KafkaError:
+            return False
+        witness.acknowledged((at.partition, each.offset) for at, each in offsets.items())
+        return witness.is_committed
+
+    def read(client: Any) -> None:
+        found = client.poll(timeout_ms=200, max_records=group_failover.COMMIT_EVERY)
+        for records in found.values():
+            for record in records:
+                witness.read(record.partition, record.offset, record.value)
+
+    settings = {"group_id": group, "enable_auto_commit": False, "retry_backoff_ms": 50}
+    with consumer(cluster.bootstrap, topic, **settings) as client:
+        while witness.count < group_failover.KILL_AT:
+            read(client)
+            commit(client)
+        group_failover.kill_coordinator(cluster, group)
+        while not witness.is_done:
+            read(client)
+            commit(client)
+        while not commit(client):
+            read(client)
+        found = {n: client.committed(TopicPartition(topic, n)) for n in witness.positions}
+        witness.check_commits(found.items())

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.clients import failover
+from tests.clients import failover, group_failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -353,3 +354,40 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
         for message in messages
         if (place := message.partition()) is not None and (held := message.value()) is not None
     )
+
+
+def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:
+    group_failover.fill(cluster, topic)
+    witness = group_failover.Witness()
+
+    def read(consumer: Consumer) -> None:
+        for message in consumer.consume(group_failover.COMMIT_EVERY, 0.2):
+            assert message.error() is None, message.error()
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            assert offset is not None
+            witness.read(partition, offset, message.value())
+
+    def commit(consumer: Consumer) -> bool:
+        """Whether all that was read is committed now."""
+        offsets = [TopicPartition(topic, *position) for position in witness.positions.items()]
+        try:
+            committed = consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException:
+            return False
+        witness.acknowledged((each.partition, each.offset) for each in committed if not each.error)
+        return witness.is_committed
+
+    settings = {"enable.auto.commit": False}
+    with closing(group_consumer(cluster.bootstrap, group, topic, **settings)) as consumer:
+        while witness.count < group_failover.KILL_AT:
+            read(consumer)
+            commit(consumer)
+        group_failover.kill_coordinator(cluster, group)
+        while not witness.is_done:
+            read(consumer)
+            commit(consumer)
+        wait_for(lambda: commit(consumer))
+        partitions = [TopicPartition(topic, number) for number in range(failover.PARTITIONS)]
+        found = consumer.committed(partitions, 10)
+        witness.check_commits((each.partition, each.offset) for each in found)

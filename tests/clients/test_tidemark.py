@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 import trio
 
+from tests.clients import failover, group_failover
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.client import (
     AtTime,
@@ -21,6 +22,7 @@ from tidemark.client import (
 from tidemark.client.load import Acks
 from tidemark.protocol.types import Offset
 from tidemark.testing.process import BrokerProcess
+from tidemark.testing.process_cluster import ProcessCluster
 
 
 async def write(client: Client, topic: str, values: Sequence[bytes], acks: Acks = "all") -> None:
@@ -233,3 +235,53 @@ async def test_group_admin(bootstrap: str, topic: str, group: str) -> None:
         offsets = await client.admin.list_group_offsets(group)
         assert offsets[TopicPartition(topic, 0)].offset == 2
         await client.admin.delete_group(group)
+
+
+async def test_failover(cluster: ProcessCluster, topic: str) -> None:
+    failover.create(cluster, topic)
+    with trio.fail_after(40):
+        async with open_client(cluster.bootstrap) as client:
+            sent = []
+            async with client.producer() as producer:
+                for number in range(failover.COUNT):
+                    if number == failover.KILL_AT:
+                        await trio.to_thread.run_sync(failover.kill_leader, cluster, topic)
+                    partition, value = failover.partition_of(number), failover.value_of(number)
+                    sent.append(await producer.send(topic, value, partition=partition))
+                    await trio.sleep(0.001)
+                for delivery in sent:
+                    await delivery.wait()
+            async with client.consumer(topic, until_end=True) as consumer:
+                records = [record async for record in consumer]
+    failover.check_all_there((record.partition, record.value or b"") for record in records)
+
+
+async def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:
+    group_failover.fill(cluster, topic)
+    witness = group_failover.Witness()
+
+    async def commit(consumer: Consumer) -> None:
+        offsets = witness.positions
+        await consumer.commit(
+            {TopicPartition(topic, number): Offset(offset) for number, offset in offsets.items()}
+        )
+        witness.acknowledged(offsets.items())
+
+    async def read(consumer: Consumer, count: int) -> None:
+        while witness.count < count:
+            record = await anext(consumer)
+            witness.read(record.partition, record.offset, record.value)
+            if witness.count % group_failover.COMMIT_EVERY == 0:
+                await commit(consumer)
+
+    with trio.fail_after(group_failover.SECONDS_MAX):
+        async with open_client(cluster.bootstrap) as client:
+            async with client.consumer(
+                topic, group=group, start="beginning", auto_commit_seconds=None
+            ) as consumer:
+                await read(consumer, group_failover.KILL_AT)
+                await trio.to_thread.run_sync(group_failover.kill_coordinator, cluster, group)
+                await read(consumer, group_failover.COUNT)
+                await commit(consumer)
+            found = await client.admin.list_group_offsets(group)
+    witness.check_commits((at.partition, each.offset) for at, each in found.items())

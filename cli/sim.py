@@ -1,142 +1,250 @@
-"""`tidemark sim`: whole clusters under simulated faults, from a seed."""
+"""`tidemark sim`: whole clusters under simulated faults, from seeds or from scenario files."""
 
-import json
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import isfinite
+from multiprocessing import Pool
 from pathlib import Path
+from typing import Final
 
 import click
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
-from tidemark.testing.simulator.coverage import PHASES, Coverage
-from tidemark.testing.simulator.knobs import TIMED_KINDS
+from tidemark.cli.output import Form, output_option, print_value
+from tidemark.cli.sim_output import (
+    Progress,
+    print_failure,
+    print_pass,
+    print_report,
+    print_trace,
+    show_progress,
+)
+from tidemark.testing.simulator.report import Report
 from tidemark.testing.simulator.run import SECONDS, Verdict, simulate
-from tidemark.testing.simulator.scenarios import read_scenario, write_scenario
+from tidemark.testing.simulator.scenarios import Scenario, read_scenario
+from tidemark.testing.simulator.shrink import RUNS_MAX, Step, shrink
 
-_COLOURS = {
-    "fault": "bold red",
-    "life": "red",
-    "role": "cyan",
-    "vote": "magenta",
-    "commit": "green",
-    "truncate": "yellow",
-}
+BROKEN: Final = 3
+"""The exit status where a run has broken a promise."""
+_TRACE_OF_A_FAILURE: Final = 40
+_SEEDS_AT_ONCE: Final = 4
+"""What a job takes at a time."""
+
+
+class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+    """`N` is the first N seeds, `A-B` those from A to B."""
+
+    name = "N|A-B"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        first, dash, last = str(value).partition("-")
+        if not (first.isascii() and first.isdigit()) or (dash and not last.isdigit()):
+            self.fail(f"'{value}' is neither a number of seeds nor a range like 1000-1999")
+        seeds = range(int(first), int(last) + 1) if dash else range(int(first))
+        if not seeds:
+            self.fail(f"'{value}' is no seed at all")
+        return seeds
+
+
+def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value} is not in the range x>0.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run that is to be done, here or in another process."""
+
+    seed: int
+    seconds: float
+    scenario: Scenario | None = None
+    name: str = ""
+    lines_max: int = 0
+
+    def __call__(self) -> Verdict:
+        if self.scenario is not None:
+            return self.scenario.run(lines_max=self.lines_max)
+        return simulate(self.seed, seconds=self.seconds, lines_max=self.lines_max)
+
+    def again(self) -> str:
+        """The command that does it again."""
+        if self.scenario is not None:
+            return f"tidemark sim {self.name}"
+        seconds = "" if self.seconds == SECONDS else f" --seconds {self.seconds:g}"
+        return f"tidemark sim --seed {self.seed}{seconds}"
+
+    @property
+    def stem(self) -> str:
+        """Of the files that it is written to."""
+        return Path(self.name).stem if self.name else f"seed-{self.seed}"
 
 
 @click.command()
-@click.option("--seed", type=int, help="Run this seed alone.")
-@click.option("--seeds", type=int, default=100, show_default=True, help="How many to run.")
-@click.option("--first", type=int, default=0, show_default=True, help="The first of them.")
-@click.option(
-    "--seconds", type=float, default=SECONDS, show_default=True, help="Of faults in each run."
+@click.argument(
+    "files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False), metavar="[FILE]..."
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--trace", type=int, is_flag=False, flag_value=200, default=0, metavar="LINES")
-@click.option("--scenario", type=click.Path(path_type=Path), help="Run a scenario file again.")
-@click.option("--save", type=click.Path(path_type=Path), help="Where failing runs are written.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Run this seed alone.")
+@click.option(
+    "--seeds",
+    type=Seeds(),
+    help="Run the first N seeds, or those from A to B.  [default: 100]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    metavar="S",
+    help=f"Simulated seconds of faults in each run.  [default: {SECONDS:g}]",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option(
+    "--trace", type=click.IntRange(min=0), metavar="LINES", help="Print what happened last."
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write a scenario file of each failing run there.",
+)
+@click.option(
+    "--shrink",
+    "shrinks",
+    is_flag=True,
+    help="Make each failing run as small as it gets, and write that to a file too.",
+)
+@output_option
+@click.pass_context
 def sim(
+    ctx: click.Context,
+    files: Sequence[Path],
     seed: int | None,
-    seeds: int,
-    first: int,
-    seconds: float,
+    seeds: range | None,
+    seconds: float | None,
     jobs: int,
-    trace: int,
-    scenario: Path | None,
+    trace: int | None,
     save: Path | None,
+    shrinks: bool,
+    form: Form,
 ) -> None:
     """Run clusters under simulated faults, and report what broke.
 
-    The same seed gives the same run, always. Fails if any run has broken a promise.
+    A seed gives the same run each time. A FILE is a run that was written down, knob by knob and
+    fault by fault: it stays what it is when the drawing of faults from seeds changes.
+
+    The exit status is 0 if every run has kept every promise, and 3 if one has not.
     """
-    console = Console()
-    if scenario is not None:
-        verdicts = iter([read_scenario(scenario).run(lines_max=trace)])
-        count = 1
-    elif seed is not None:
-        verdicts, count = iter([simulate(seed, seconds=seconds, lines_max=trace)]), 1
+    if sum((bool(files), seed is not None, seeds is not None)) > 1:
+        raise click.UsageError("give FILEs, or --seed, or --seeds")
+    if files and seconds is not None:
+        raise click.UsageError("a FILE says itself how long it runs; --seconds is for seeds")
+    if files:
+        runs = _of_files(files)
     else:
-        verdicts, count = _run_all(range(first, first + seeds), seconds, jobs), seeds
-    failed = _report(console, verdicts, count, save, trace)
-    if failed:
-        raise click.ClickException(f"{failed} of {count} runs broke a promise")
+        chosen = range(seed, seed + 1) if seed is not None else seeds or range(100)
+        runs = [_Run(number, seconds or SECONDS) for number in chosen]
+    if len(runs) == 1:
+        runs[0] = replace(runs[0], lines_max=_TRACE_OF_A_FAILURE if trace is None else trace)
+    elif trace is not None:
+        raise click.UsageError("--trace is of one run; give --seed or one FILE")
+    report = _run_all(ctx, runs, jobs, _Finder(form, save, shrinks, is_traced=trace is not None))
+    if report.failures:
+        ctx.exit(BROKEN)
 
 
-def _run_all(seeds: range, seconds: float, jobs: int) -> Iterator[Verdict]:
-    if jobs == 1:
-        yield from (simulate(seed, seconds=seconds) for seed in seeds)
+def _of_files(files: Sequence[Path]) -> list[_Run]:
+    runs = []
+    for path in files:
+        scenario = read_scenario(path)
+        for name in scenario.unknown_knobs:
+            click.echo(f"{path}: knobs.{name}: there is no such knob any more", err=True)
+        runs.append(_Run(scenario.seed, 0, scenario, str(path)))
+    return runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """What is done with each verdict: it is said, and what failed is kept and made smaller."""
+
+    form: Form
+    save: Path | None
+    shrinks: bool
+    is_traced: bool
+
+    def take(self, run: _Run, verdict: Verdict, progress: Progress, *, is_alone: bool) -> None:
+        def echo(text: str) -> None:
+            with progress.paused():
+                # What is found is the answer for people; for programs, the report is.
+                click.echo(text, err=self.form not in (Form.TABLE, Form.WIDE))
+
+        if is_alone and (self.is_traced or not verdict.passed):
+            print_trace(verdict, echo)
+        if not verdict.passed:
+            print_failure(verdict, echo)
+            self._keep(run, verdict, echo, progress)
+        elif is_alone:
+            print_pass(verdict, echo)
+
+    def _keep(
+        self, run: _Run, verdict: Verdict, echo: Callable[[str], None], progress: Progress
+    ) -> None:
+        echo(f"  again: {run.again()}")
+        scenario = Scenario.of(verdict)
+        if run.scenario is not None:
+            scenario = replace(scenario, about=run.scenario.about)
+        if self.save is not None and run.scenario is None:
+            echo(f"  written: {scenario.write(self.save / f'{run.stem}.json')}")
+        if not self.shrinks:
+            return
+
+        def watch(step: Step) -> None:
+            faults = len(step.scenario.tape)
+            progress.say(f"shrinking, run {step.runs} of {RUNS_MAX}: {faults} faults left")
+
+        small = shrink(scenario, watch=watch)
+        progress.say("")
+        path = small.write((self.save or Path()) / f"{run.stem}-small.json")
+        verdict = small.run(lines_max=_TRACE_OF_A_FAILURE)
+        echo(f"made smaller: {len(scenario.tape)} faults to {len(small.tape)}")
+        print_trace(verdict, echo)
+        print_failure(verdict, echo)
+        echo(f"  written: {path}")
+
+
+def _run_all(ctx: click.Context, runs: Sequence[_Run], jobs: int, finder: _Finder) -> Report:
+    report = Report()
+    is_alone = len(runs) == 1
+    try:
+        with show_progress(report, len(runs)) as progress, _verdicts(runs, jobs) as verdicts:
+            for run, verdict in zip(runs, verdicts):
+                report.add(verdict)
+                finder.take(run, verdict, progress, is_alone=is_alone)
+                progress.advance()
+    finally:  # Also of what was done until Ctrl-C.
+        if finder.form not in (Form.TABLE, Form.WIDE):
+            print_value(report.to_json(), finder.form)
+        elif not is_alone:
+            print_report(report)
+    return report
+
+
+@contextmanager
+def _verdicts(runs: Sequence[_Run], jobs: int) -> Iterator[Iterator[Verdict]]:
+    """The verdicts in the order of the runs, as they come."""
+    if jobs == 1 or len(runs) == 1:
+        yield (run() for run in runs)
         return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_run_one, seeds, [seconds] * len(seeds), chunksize=4)
+    # Not an executor: that one waits for the runs that have begun, also after Ctrl-C.
+    with Pool(min(jobs, len(runs)), _leave_interrupts_to_the_parent) as pool:
+        yield pool.imap(_do, runs, chunksize=min(_SEEDS_AT_ONCE, -(-len(runs) // jobs)))
 
 
-def _run_one(seed: int, seconds: float) -> Verdict:
-    return simulate(seed, seconds=seconds)
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _report(
-    console: Console, verdicts: Iterator[Verdict], count: int, save: Path | None, trace: int
-) -> int:
-    coverage, totals, failed = Coverage(), Counter[str](), 0
-    with Progress(console=console, disable=count == 1) as progress:
-        task = progress.add_task("seeds", total=count)
-        for verdict in verdicts:
-            coverage.add(verdict.coverage)
-            totals.update(events=verdict.events, ms=int(verdict.at * 1000))
-            totals.update(cpu_ms=int(verdict.cpu_seconds * 1000))
-            if trace:
-                _print_trace(console, verdict)
-            if not verdict.passed or count == 1:
-                _print_verdict(console, verdict)
-            if not verdict.passed:
-                failed += 1
-                if save is not None:
-                    write_scenario(save, verdict)
-            progress.advance(task)
-    if count > 1:
-        _print_coverage(console, coverage)
-    hours, minutes = totals["ms"] / 3_600_000, max(totals["cpu_ms"], 1) / 60_000
-    console.print(
-        f"{count} seeds, {failed} failed; {hours:.2f} simulated hours, "
-        f"{hours / minutes:.2f} in a minute of CPU, {totals['events']} events"
-    )
-    return failed
-
-
-def _print_verdict(console: Console, verdict: Verdict) -> None:
-    console.print(f"[bold]seed {verdict.seed}[/bold], digest {verdict.digest}", highlight=False)
-    if verdict.passed:
-        console.print(f"  kept every promise for {verdict.at:.1f} s", style="green")
-        return
-    console.print(f"  {verdict.invariant}, at {verdict.at:.3f} s", style="bold red")
-    console.print(verdict.what, markup=False, highlight=False)
-    console.print(json.dumps(verdict.knobs.to_json()), markup=False, highlight=False)
-
-
-def _print_trace(console: Console, verdict: Verdict) -> None:
-    """One line for each thing that happened, under the broker to which it did."""
-    table = Table(box=None)
-    table.add_column("time", justify="right")
-    nodes = range(verdict.knobs.nodes + 1)
-    for node in nodes:
-        table.add_column("world" if node == 0 else f"broker {node}")
-    for line in verdict.lines:
-        cells = [""] * len(nodes)
-        cells[line.node] = line.text
-        table.add_row(f"{line.time:.4f}", *cells, style=_COLOURS.get(line.topic, ""))
-    console.print(table, markup=False)
-
-
-def _print_coverage(console: Console, coverage: Coverage) -> None:
-    """How often each fault met each phase, and what never met."""
-    table = Table("fault", *PHASES, box=None)
-    for kind in sorted({kind for kind, _ in coverage.cells} | set(TIMED_KINDS)):
-        table.add_row(kind, *(str(coverage.cells[kind, phase]) for phase in PHASES))
-    console.print(table)
-    missing = coverage.missing(TIMED_KINDS)
-    never = ", ".join(f"{kind} while {phase}" for kind, phase in missing)
-    console.print(f"never: {never or 'nothing'}", highlight=False)
-    marks = ", ".join(f"{name} {count}" for name, count in sorted(coverage.marks.items()))
-    console.print(f"marks: {marks}", highlight=False)
+def _do(run: _Run) -> Verdict:
+    return run()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tidemark.partitions.raft import marks
+from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.faults import Fault
@@ -44,16 +46,6 @@ class Verdict:
     def passed(self) -> bool:
         return self.invariant is None
 
-    def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """A scenario: all that is needed to run it again, and what came of it."""
-        return {
-            "seed": self.seed,
-            "invariant": self.invariant,
-            "what": self.what,
-            "knobs": self.knobs.to_json(),
-            "tape": [fault.to_json() for fault in self.tape],
-        }
-
 
 def simulate(
     seed: int,
@@ -80,6 +72,7 @@ def simulate(
     queue = world.queue
     trace.note(queue.now, 0, "end", f"{queue.taken} events, {world.network.counts}")
     world.coverage.marks.update(found)
+    world.coverage.counts.update(_client_operations(world.history))
     return Verdict(
         seed=seed,
         knobs=knobs,
@@ -100,3 +93,12 @@ def _run(world: World) -> None:
     world.start()
     world.queue.run_until(world.knobs.seconds)
     finish(world)
+
+
+def _client_operations(history: History) -> dict[str, int]:
+    """How much clients did, by what came of it."""
+    found = Counter(f"sends {send.outcome.value}" for send in history.sends)
+    found["records sent"] = sum(len(send.values) for send in history.sends)
+    found["polls"] = len(history.polls)
+    found["records polled"] = sum(len(poll.records) for poll in history.polls)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -22,7 +22,8 @@ from tidemark.testing.simulator.rpc import Answer
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.watch import Watch
 
-_RESTART_SECONDS = 0.5
+_RESTART_SECONDS: Final = 0.5
+_DISK_SECONDS_MAX: Final = 10.0
 
 
 class World(Protocol):
@@ -134,7 +135,8 @@ class Broker:
         mean = knobs.write_seconds if kind == "write" else knobs.sync_seconds
         if not mean:
             return 0.0
-        return self.disk_factor * mean * (0.5 + self.rng.expovariate(1.0) / 2)
+        seconds = self.disk_factor * mean * (0.5 + self.rng.expovariate(1.0) / 2)
+        return min(seconds, _DISK_SECONDS_MAX)
 
     def _note(self, what: str) -> None:
         self.world.trace.note(self.world.queue.now, self.node_id, "life", what)

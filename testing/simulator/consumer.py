@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode
@@ -12,6 +13,8 @@ from tidemark.protocol.types import ORIGIN, Offset, TopicPartition
 from tidemark.testing.checkers.history import History, Poll, Polled, Watermark
 from tidemark.testing.simulator.rpc import Answer, Fetch, Fetched
 from tidemark.testing.simulator.sessions import Session
+
+_IDLE_FACTOR: Final = 3
 
 
 @dataclass(slots=True)
@@ -22,6 +25,8 @@ class _Place:
     end: Offset | None = None
     """What the last answer said may be read; `None` if it was none, or was not asked since."""
     jumped: bool = False
+    is_idle: bool = False
+    """Whether the last poll brought nothing."""
 
 
 class Consumer:
@@ -60,19 +65,22 @@ class Consumer:
         self._is_stopped = True
 
     def _later(self, place: _Place) -> None:
-        seconds = self._session.rng.expovariate(1 / self._interval_seconds)
-        self._session.after(seconds, lambda: self._poll(place))
+        # Where there was nothing, later: a real one's request would wait for news.
+        mean = self._interval_seconds * (_IDLE_FACTOR if place.is_idle else 1)
+        seconds = self._session.rng.expovariate(1 / mean)
+        self._session.after(seconds, self._poll, place)
 
     def _poll(self, place: _Place) -> None:
         if self._is_stopped:
             return
+        target = self._session.leader(place.key)
+        if target is None:
+            place.end = None
+            self._later(place)
+            return
         started = self._session.now
         request = Fetch(self._session.next_request(), place.key, place.offset, self._bytes_max)
-        self._session.ask(
-            self._session.leader(place.key),
-            request,
-            lambda answer: self._answered(place, started, answer),
-        )
+        self._session.ask(target, request, lambda answer: self._answered(place, started, answer))
 
     def _answered(self, place: _Place, started: float, answer: Answer | None) -> None:
         if not isinstance(answer, Fetched):
@@ -99,6 +107,7 @@ class Consumer:
             )
         )
         place.end = answer.high_watermark
+        place.is_idle = not answer.records
         records = tuple(
             Polled(place.partition, record.offset, int(record.value or b""))
             for record in decode_records(answer.records)

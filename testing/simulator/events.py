@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import TypeAlias, TypeVarTuple, Unpack
 
 from tidemark.testing.checkers.violation import bounded
 
 Action: TypeAlias = Callable[[], None]
+_Args = TypeVarTuple("_Args")
 
 
 class EventQueue:
@@ -19,33 +20,36 @@ class EventQueue:
         """How many actions were run."""
         self.taken_max = 0
         """Run no more than so many; 0 is no limit."""
-        self._heap: list[tuple[float, int, Action]] = []
+        # An action lies here with its arguments: most would be closures, made for one call.
+        self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._put = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def at(self, time: float, action: Action) -> None:
+    def at(self, time: float, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
         """Run `action` at that time, or now if it has passed."""
-        self._put += 1
-        heappush(self._heap, (max(time, self.now), self._put, action))
+        self._put = put = self._put + 1
+        now = self.now
+        heappush(self._heap, (time if time > now else now, put, action, args))
 
-    def after(self, seconds: float, action: Action) -> None:
-        self.at(self.now + seconds, action)
+    def after(self, seconds: float, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
+        self.at(self.now + seconds, action, *args)
 
     def step(self) -> bool:
         """Run the next action; false if there is none."""
         if not self._heap:
             return False
-        self.now, _, action = heappop(self._heap)
+        self.now, _, action, args = heappop(self._heap)
         self.taken += 1
-        if self.taken_max:
+        if self.taken > self.taken_max > 0:
             bounded(self.taken, self.taken_max, "events", f"{self.now:.1f} s")
-        action()
+        action(*args)
         return True
 
     def run_until(self, time: float) -> None:
         """Run all that is due up to and at that time."""
-        while self._heap and self._heap[0][0] <= time:
+        heap = self._heap
+        while heap and heap[0][0] <= time:
             self.step()
         self.now = max(self.now, time)

@@ -114,6 +114,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
     nodes = rng.choice((1, 3, 3, 3, 3, 5, 5))
     voters = min(nodes, rng.choice((3, 3, 5)))
     failure_timeout = rng.choice((0.4, 0.8, 0.8, 1.5))
+    drift = rng.choice((0.0, 0.0, 0.1, 0.1, 0.4))
     return Knobs(
         nodes=nodes,
         voters=voters,
@@ -131,6 +132,8 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         journal_file_bytes=rng.choice((4 * 4096, 16 * 4096, 256 * 4096)),
         fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
         checkpoint_interval=rng.choice((0.7, 5.0, 30.0)),
+        # A sign of life is confirmed within two heartbeats, by clocks that differ as drawn.
+        heartbeat=failure_timeout / (8 if drift > 0.1 else rng.choice((4, 4, 8))),
         failure_timeout=failure_timeout,
         election_jitter=rng.choice((0.01, 0.05, 0.3)),
         election_rank=rng.choice((0.0, 0.25)),
@@ -147,7 +150,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         in_order=rng.random() < 0.3,
         splits_frames=rng.random() < 0.5,
         resets_seen=rng.choice((0.0, 0.5, 1.0)),
-        drift=rng.choice((0.0, 0.1, 0.4)),
+        drift=drift,
         fault_interval=rng.choice((0.8, 2.0, 5.0)),
         fault_kinds=_some(rng, TIMED_KINDS),
         triggers=_some(rng, TRIGGERS) if rng.random() < 0.75 else (),

@@ -106,7 +106,7 @@ class Nemesis:
         self._schedule(fault)
 
     def _schedule(self, fault: Fault) -> None:
-        self._field.queue.at(fault.at, lambda: self._do(fault))
+        self._field.queue.at(fault.at, self._do, fault)
 
     def _do(self, fault: Fault) -> None:
         if self._is_over:

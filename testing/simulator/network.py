@@ -5,6 +5,7 @@ A link is directed: what is done to the one from A to B says nothing about the o
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import log
 from random import Random
 from typing import Final, TypeAlias
 
@@ -17,6 +18,7 @@ End: TypeAlias = int | str
 
 IN_FLIGHT_MAX: Final = 20_000
 _LATE_SECONDS_MAX: Final = 10.0
+_LATE_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Weather:
     loss: float = 0.0
     duplication: float = 0.0
     """Of messages that arrive twice; some of the second ones much later."""
+    lateness: float = 0.0
+    """Of messages that arrive much later, once."""
     capacity: int = 1_000
     """So many messages can be on the way; what is sent beyond them is lost."""
     in_order: bool = False
@@ -37,6 +41,8 @@ class Weather:
 
 @dataclass(slots=True)
 class _Link:
+    source: End
+    target: End
     rng: Random
     weather: Weather
     cuts: int = 0
@@ -70,30 +76,34 @@ class Network:
     _links: dict[tuple[End, End], _Link] = field(default_factory=dict)
 
     def send(self, source: End, target: End, message: object) -> None:
-        link = self.link(source, target)
+        link = self._links.get((source, target)) or self.link(source, target)
+        weather, rng = link.weather, link.rng
         self.counts.sent += 1
-        bounded(link.in_flight, IN_FLIGHT_MAX, "messages on the way", f"{source} to {target}")
+        if link.in_flight > IN_FLIGHT_MAX:
+            where = f"{source} to {target}"
+            bounded(link.in_flight, IN_FLIGHT_MAX, "messages on the way", where)
         if (
             link.cuts
-            or link.in_flight >= link.weather.capacity
-            or self._happens(link.weather.loss, link)
+            or link.in_flight >= weather.capacity
+            # Drawn only where it can matter: most links lose and double nothing.
+            or (weather.loss and rng.random() < weather.loss)
         ):
             self.counts.lost += 1
             return
-        self._put(source, target, link, message, 0.0)
-        if self._happens(link.weather.duplication, link):
+        is_late = weather.lateness and rng.random() < weather.lateness
+        self._put(link, message, rng.uniform(0, _LATE_SECONDS_MAX) if is_late else 0.0)
+        if weather.duplication and rng.random() < weather.duplication:
             self.counts.doubled += 1
-            late = link.rng.random() < 0.2
-            extra = link.rng.uniform(0, _LATE_SECONDS_MAX) if late else link.rng.random() * 0.05
-            self._put(source, target, link, message, extra)
+            late = rng.random() < _LATE_SHARE
+            self._put(link, message, rng.uniform(0, _LATE_SECONDS_MAX if late else 0.05))
 
     def link(self, source: End, target: End) -> _Link:
         link = self._links.get((source, target))
         if link is None:
             is_client = isinstance(source, str) or isinstance(target, str)
             weather = self.client_weather if is_client else self.weather
-            link = _Link(stream(self.seed, f"link {source} {target}"), weather)
-            self._links[source, target] = link
+            rng = stream(self.seed, f"link {source} {target}")
+            link = self._links[source, target] = _Link(source, target, rng, weather)
         return link
 
     def cut(self, source: End, target: End) -> None:
@@ -123,30 +133,23 @@ class Network:
             link.weather = self.weather
             link.cuts, link.clogged_until = 0, 0.0
 
-    @staticmethod
-    def _happens(probability: float, link: _Link) -> bool:
-        # Drawn only where it can matter: most links lose and double nothing.
-        return probability > 0 and link.rng.random() < probability
-
-    def _put(
-        self, source: End, target: End, link: _Link, message: object, extra_seconds: float
-    ) -> None:
+    def _put(self, link: _Link, message: object, extra_seconds: float) -> None:
         weather = link.weather
-        seconds = weather.latency_seconds + extra_seconds
+        time = self.queue.now + weather.latency_seconds + extra_seconds
         if weather.jitter_seconds:
-            seconds += link.rng.expovariate(1 / weather.jitter_seconds)
-        time = max(self.queue.now + seconds, link.clogged_until)
+            time -= log(1.0 - link.rng.random()) * weather.jitter_seconds
+        if time < link.clogged_until:
+            time = link.clogged_until
         if weather.in_order:
             time = max(time, link.last_arrival)
         link.last_arrival = time
         link.in_flight += 1
+        self.queue.at(time, self._arrive, link, message)
 
-        def arrive() -> None:
-            link.in_flight -= 1
-            if link.cuts:
-                self.counts.lost += 1
-                return
-            self.counts.delivered += 1
-            self.deliver(source, target, message)
-
-        self.queue.at(time, arrive)
+    def _arrive(self, link: _Link, message: object) -> None:
+        link.in_flight -= 1
+        if link.cuts:
+            self.counts.lost += 1
+            return
+        self.counts.delivered += 1
+        self.deliver(link.source, link.target, message)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack
 
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.replication.outbox import Output
+from tidemark.partitions.replication.outbox import NOTHING, Output
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -22,7 +22,8 @@ from tidemark.testing.simulator.writer import Writer
 if TYPE_CHECKING:
     from tidemark.testing.simulator.broker import Broker
 
-_RETRY_SECONDS = 0.05
+_RETRY_SECONDS: Final = 0.05
+_Args = TypeVarTuple("_Args")
 
 
 class Process:
@@ -58,21 +59,24 @@ class Process:
     def wall_ms(self) -> int:
         return self.broker.clock.wall_ms(self.world.queue.now)
 
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
-        self.world.queue.after(seconds, lambda: self.do(action))
+    def later(self, seconds: float, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
+        self.world.queue.after(seconds, self._do, action, args)
 
-    def do(self, action: Callable[[], None]) -> None:
+    def do(self, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
         """Do it now, or when the process gets to it; not at all if it is dead."""
+        self._do(action, args)
+
+    def _do(self, action: Callable[..., None], args: tuple[object, ...]) -> None:
         if not self.is_alive:
             return
         queue = self.world.queue
-        free_at = max(self.paused_until, self._busy_until)
-        if queue.now < free_at:
-            queue.at(free_at, lambda: self.do(action))
+        now = queue.now
+        if now < self.paused_until or now < self._busy_until:
+            queue.at(max(self.paused_until, self._busy_until), self._do, action, args)
             return
         if self.broker.step_seconds:
-            self._busy_until = queue.now + self.broker.rng.random() * self.broker.step_seconds
-        action()
+            self._busy_until = now + self.broker.rng.random() * self.broker.step_seconds
+        action(*args)
 
     # Events
 
@@ -107,6 +111,13 @@ class Process:
     def turn(self) -> None:
         """What has come of the event: look at it, write it, send it, answer it."""
         output = self.node.take_output()
+        if output is not NOTHING:
+            self._follow(output)
+        self._arm()
+        if self._checkpoint is None and self.journal.needs_checkpoint:
+            self.begin_checkpoint()
+
+    def _follow(self, output: Output) -> None:
         self._look_at(output)
         if output.batch:
             self._batch = output.batch
@@ -116,9 +127,6 @@ class Process:
             self.world.send(self.broker.node_id, target, messages)
         for change in output.changes:
             self.desk.look_again(change.key)
-        self._arm()
-        if self.journal.needs_checkpoint and self._checkpoint is None:
-            self.begin_checkpoint()
 
     def _look_at(self, output: Output) -> None:
         node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace
@@ -158,7 +166,7 @@ class Process:
         at = max(self.broker.clock.world(deadline), self.world.queue.now + 1e-6)
         if at < self._armed_at:
             self._armed_at = at
-            self.world.queue.at(at, lambda: self.do(lambda: self._tick_if_due(at)))
+            self.world.queue.at(at, self._do, self._tick_if_due, (at,))
 
     def _tick_if_due(self, at: float) -> None:
         if at == self._armed_at:
@@ -199,7 +207,7 @@ class Process:
         """What an operator wants of a group's core."""
         replica = self.node.get(key)
         if replica is not None:
-            self.do(lambda: self._tell(replica, event))
+            self.do(self._tell, replica, event)
 
     def _tell(self, replica: GroupReplica, event: Callable[[Group], None]) -> None:
         replica.tell(event)
@@ -221,7 +229,8 @@ class Process:
             self.later(_RETRY_SECONDS, self.begin_checkpoint)
             return
         self.moment("checkpoint")
-        replicas = [replica for replica in self.replicas.values() if not replica.failure]
+        # Those that have failed too: the journal has what they have promised.
+        replicas = self.replicas.values()
         self._checkpoint = Checkpoint(self.journal, self.broker.state, replicas, self._batch)
         if self._batch <= self.writer.synced_batch:
             self.later(self.disk_seconds("sync"), self._complete_checkpoint)

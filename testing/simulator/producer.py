@@ -150,8 +150,11 @@ class Producer:
         if self._session.now - batch.started > self._give_up_seconds:
             self._give_up(lane)
             return
-        request = Produce(self._session.next_request(), lane.key, batch.data)
         target = self._session.leader(lane.key)
+        if target is None:
+            self._send_later(lane, batch)
+            return
+        request = Produce(self._session.next_request(), lane.key, batch.data)
         batch.in_flight = True
         self._session.ask(target, request, lambda answer: self._answered(lane, batch, answer))
 
@@ -171,9 +174,11 @@ class Producer:
         if error not in _NOT_APPENDED:
             batch.may_be_appended = True
             self._session.doubt(lane.key)
-        self._session.after(
-            _BACKOFF_SECONDS * (0.5 + self._session.rng.random()), lambda: self._send(lane, batch)
-        )
+        self._send_later(lane, batch)
+
+    def _send_later(self, lane: _Lane, batch: _Batch) -> None:
+        seconds = _BACKOFF_SECONDS * (0.5 + self._session.rng.random())
+        self._session.after(seconds, self._send, lane, batch)
 
     def _give_up(self, lane: _Lane) -> None:
         """Go on under a new epoch; what is under way may or may not have been done."""

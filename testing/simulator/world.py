@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -22,7 +22,15 @@ from tidemark.testing.simulator.network import End, Network, Weather
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.producer import Producer
 from tidemark.testing.simulator.randomness import stream
-from tidemark.testing.simulator.rpc import Answer, Fetched, Leader, Produced, Request
+from tidemark.testing.simulator.rpc import (
+    Answer,
+    Fetch,
+    Fetched,
+    Leader,
+    Produce,
+    Produced,
+    WhoLeads,
+)
 from tidemark.testing.simulator.sessions import Session
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.watch import Watch
@@ -122,10 +130,12 @@ class World:
     # For brokers
 
     def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None:
-        parts = [[message] for message in messages] if self.knobs.splits_frames else [messages]
-        lives = self.brokers[source].process, self.brokers[target].process
-        for part in parts:
-            self.network.send(source, target, _Frame(*lives, part))
+        here, there = self.brokers[source].process, self.brokers[target].process
+        if len(messages) == 1 or not self.knobs.splits_frames:
+            self.network.send(source, target, _Frame(here, there, messages))
+            return
+        for message in messages:
+            self.network.send(source, target, _Frame(here, there, (message,)))
 
     def answer(self, source: NodeId, client: str, answer: Answer) -> None:
         self.network.send(source, client, answer)
@@ -154,7 +164,7 @@ class World:
         if broker.files.capacity_bytes is None:
             raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
         # As an operator would, once there is room again.
-        self.queue.after(5.0, lambda: self._restart(broker))
+        self.queue.after(5.0, self._restart, broker)
 
     def _restart(self, broker: Broker) -> None:
         broker.files.capacity_bytes = None
@@ -188,10 +198,10 @@ class World:
         if leader is not None and leader.process is not None:
             process = leader.process
             offset = min(consumer.position(group.key) for consumer in self.consumers)
-            process.do(lambda: process.move_log_start(group.key, offset))
+            process.do(process.move_log_start, group.key, offset)
 
     def _connect_later(self, one: Broker, other: Broker) -> None:
-        self.queue.after(self._rng.random() * 0.05, lambda: self._connect(one, other))
+        self.queue.after(self._rng.random() * 0.05, self._connect, one, other)
 
     def _connect(self, one: Broker, other: Broker) -> None:
         here, there = one.process, other.process
@@ -199,20 +209,17 @@ class World:
         is_cut = self.network.is_cut(*pair) or self.network.is_cut(*reversed(pair))
         if here is None or there is None or is_cut:
             return
-        self._tell(here, lambda: here.peer_up(other.node_id, there.node.incarnation))
-        self._tell(there, lambda: there.peer_up(one.node_id, here.node.incarnation))
+        here.do(here.peer_up, other.node_id, there.node.incarnation)
+        there.do(there.peer_up, one.node_id, here.node.incarnation)
 
     def _disconnect_later(self, broker: Broker, peer: NodeId) -> None:
-        def disconnect() -> None:
-            process = broker.process
-            if process is not None:
-                self._tell(process, lambda: process.peer_down(peer))
-
-        self.queue.after(self._rng.random() * 0.01, disconnect)
+        self.queue.after(self._rng.random() * 0.01, self._disconnect, broker, peer)
 
     @staticmethod
-    def _tell(process: Process, action: Callable[[], None]) -> None:
-        process.do(action)
+    def _disconnect(broker: Broker, peer: NodeId) -> None:
+        process = broker.process
+        if process is not None:
+            process.do(process.peer_down, peer)
 
     # The network's end
 
@@ -225,17 +232,10 @@ class World:
         if process is None:
             return
         if isinstance(source, str):
-            self._deliver_request(process, source, message)
-        else:
-            assert isinstance(message, _Frame)
-            # Connections end with the processes, and with them what was under way on them.
-            if (
-                message.sender is self.brokers[NodeId(source)].process
-                and message.receiver is process
-            ):
-                process.do(lambda: process.receive(NodeId(source), message.messages))
-
-    @staticmethod
-    def _deliver_request(process: Process, client: str, message: object) -> None:
-        request: Request = message  # type: ignore[assignment]  # what clients send is a request
-        process.do(lambda: process.request(client, request))
+            assert isinstance(message, Produce | Fetch | WhoLeads)
+            process.do(process.request, source, message)
+            return
+        assert isinstance(message, _Frame)
+        # Connections end with the processes, and with them what was under way on them.
+        if message.receiver is process and message.sender is self.brokers[NodeId(source)].process:
+            process.do(process.receive, NodeId(source), message.messages)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVarTuple, Unpack
 
 from tidemark.partitions.replication.outbox import Output
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 
 _RETRY_SECONDS: Final = 0.2
+_Args = TypeVarTuple("_Args")
 
 
 class WriterOwner(Protocol):
     """The broker whose thread it is."""
 
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
+    def later(self, seconds: float, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
         """Do that in so many seconds, if the process lives then."""
 
     def disk_seconds(self, kind: str) -> float:
@@ -60,7 +61,7 @@ class Writer:
     def _begin(self) -> None:
         self._is_busy = True
         outputs, self._waiting = self._waiting, []
-        self._owner.later(self._owner.disk_seconds("write"), lambda: self._write(outputs))
+        self._owner.later(self._owner.disk_seconds("write"), self._write, outputs)
 
     def _write(self, outputs: list[Output]) -> None:
         records = [record for output in outputs for record in output.records]
@@ -70,11 +71,11 @@ class Writer:
             self._journal.write(records)
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                self._owner.later(_RETRY_SECONDS, lambda: self._write(outputs))
+                self._owner.later(_RETRY_SECONDS, self._write, outputs)
             else:
                 self._owner.disk_failed(error)
             return
-        self._owner.later(self._owner.disk_seconds("sync"), lambda: self._sync(outputs))
+        self._owner.later(self._owner.disk_seconds("sync"), self._sync, outputs)
         self._owner.moment("sync")
 
     def _sync(self, outputs: list[Output]) -> None:

@@ -1,0 +1,142 @@
+"""The balancer of leaders: a snapshot in, the moves that make the cluster evener out, and why.
+
+Cruise Control's goals, Redpanda's and CockroachDB's balancers were looked at for what they ask of
+such a plan; `docs/decisions/0006-balancing.md` says what was taken from whom, and why this differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from tidemark.partitions.balancing.board import Board, Bounds, Objective
+from tidemark.partitions.balancing.eligibility import Role
+from tidemark.partitions.balancing.obstacles import refusals
+from tidemark.partitions.balancing.refusals import Refusal
+from tidemark.partitions.balancing.search import Search, Shift, Step
+from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.protocol.types import NodeId, TopicPartition
+
+_NEGLIGIBLE: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderMove:
+    """One leader to be handed over."""
+
+    partition: TopicPartition
+    source: NodeId
+    target: NodeId
+    step: int
+    """Moves of one step are worth it together: begin all of them, or none."""
+    gain: float
+    """What the step takes off the objective; 0 for one that empties a broker, which need not."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLoad:
+    """A broker before and after a plan. A share is of the traffic of all that is balanced, or of
+    `quiet_bytes_per_s` if that is more."""
+
+    node_id: NodeId
+    role: Role
+    leaders_before: int
+    leaders_after: int
+    share_before: float
+    share_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Moves, in the order in which they had best begin, and what is not done.
+
+    Invariant: `after` is not worse than `before`, and it is better if there are moves; the same is
+    so after each step.
+    """
+
+    moves: tuple[LeaderMove, ...]
+    refusals: tuple[Refusal, ...]
+    before: Objective
+    after: Objective
+    brokers: tuple[BrokerLoad, ...]
+
+
+def plan(snapshot: Snapshot, settings: Settings, rng: Random) -> Plan:
+    """The next moves: as many as may begin now. The same arguments give the same plan.
+
+    Groups that are on the move are taken to be where they go to, so a plan can be made while the
+    one before is being carried out. `settings.without_bounds()` shows the way to its end.
+    """
+    board = Board(snapshot, settings)
+    before, loads = board.objective(), _loads(board)
+    search = Search(board, Bounds(board), rng)
+    search.run()
+    after = board.objective()
+    assert not after.is_worse_than(before)
+    return Plan(
+        moves=tuple(_moves(board, search.steps)),
+        refusals=tuple(refusals(board, search.steps)),
+        before=before,
+        after=after,
+        brokers=tuple(
+            BrokerLoad(
+                node_id=broker.node_id,
+                role=role,
+                leaders_before=was[0],
+                leaders_after=now[0],
+                share_before=was[1],
+                share_after=now[1],
+            )
+            for broker, role, was, now in zip(
+                board.brokers, board.roles, loads, _loads(board), strict=True
+            )
+        ),
+    )
+
+
+def _loads(board: Board) -> list[tuple[int, float]]:
+    return list(zip(board.tally.counts, board.tally.shares, strict=True))
+
+
+# Why
+
+
+def _moves(board: Board, steps: list[Step]) -> Iterator[LeaderMove]:
+    for number, step in enumerate(steps, start=1):
+        partners = [board.groups[shift.group].partition for shift in step.shifts]
+        for at, shift in enumerate(step.shifts):
+            others = partners[:at] + partners[at + 1 :]
+            yield LeaderMove(
+                partition=partners[at],
+                source=board.brokers[shift.source].node_id,
+                target=board.brokers[shift.target].node_id,
+                step=number,
+                gain=0.0 if step.is_forced else step.gain,
+                reason=_reason(board, step, shift, others),
+            )
+
+
+def _reason(board: Board, step: Step, shift: Shift, others: list[TopicPartition]) -> str:
+    source, target = board.brokers[shift.source], board.brokers[shift.target]
+    if step.is_forced:
+        return f"broker {source.node_id} is {source.state.value}"
+    topic = board.groups[shift.group].partition.topic
+    causes = {
+        f"broker {source.node_id} leads {shift.counts[0]}, "
+        f"broker {target.node_id} {shift.counts[1]}": shift.gains.count,
+        f"of {topic} broker {source.node_id} leads {shift.counts_of_topic[0]}, "
+        f"broker {target.node_id} {shift.counts_of_topic[1]}": shift.gains.topic,
+        f"broker {source.node_id} carries {shift.shares[0]:.1%} of the traffic, "
+        f"broker {target.node_id} {shift.shares[1]:.1%}, this group "
+        f"{board.share[shift.group]:.1%}": shift.gains.share,
+        f"broker {target.node_id} is its preferred leader": shift.gains.preferred,
+    }
+    good = [cause for cause in causes if causes[cause] > _NEGLIGIBLE]
+    good.sort(key=lambda cause: -causes[cause])
+    if others:
+        good.append(f"together with {', '.join(map(str, others))}")
+    return "; ".join(good)

@@ -1,0 +1,46 @@
+"""Why a leader is not moved, or a replica not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tidemark.protocol.types import NodeId, TopicPartition
+
+
+class Reason(Enum):
+    """The kinds of refusal. The value is for tables and metrics."""
+
+    # Of a broker
+    DEAD = "dead"
+    LEADS_NOTHING = "drained"
+    JUST_STARTED = "just started"
+    UNKNOWN = "unknown broker"
+    # Of a replica
+    NOT_A_REPLICA = "not a replica"
+    LEARNER = "learner"
+    OUT_OF_SYNC = "out of sync"
+    # Of a group
+    NO_LEADER = "no leader"
+    IN_MOTION = "in motion"
+    COOL_DOWN = "cool-down"
+    IN_FLIGHT = "moves in flight"
+    TOO_LITTLE = "too little gain"
+    QUORUM = "quorum"
+    # Of replicas
+    TOO_FEW_BROKERS = "too few brokers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What is not done, and why. One for all groups that it is true of for the same reason."""
+
+    reason: Reason
+    sentence: str
+    """About `partition`, if there is one."""
+    target: NodeId | None = None
+    """Where it does not go; None: it is about the group itself."""
+    partition: TopicPartition | None = None
+    """The one that it hurts most."""
+    groups: int = 1
+    """How many it is about."""

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers.beliefs import holds
 from tidemark.testing.checkers.lineage import Lineage
-from tidemark.testing.checkers.violation import require
+from tidemark.testing.checkers.violation import Violation, require
 
 
 class Committed(NamedTuple):
@@ -59,8 +60,9 @@ class CommittedLog:
         committed up to now.
         """
         before = self.told(node)
-        what = f"{node} calls {committed} committed after {before}"
-        require(committed >= before, "committed never goes back", self._group, what)
+        if committed < before:
+            what = f"{node} calls {committed} committed after {before}"
+            raise Violation("committed never goes back", self._group, what)
         self._told[node] = committed
         news = [start for start in starts if before < start <= committed]
         for header in batches:
@@ -70,9 +72,9 @@ class CommittedLog:
             self._take_producer(header)
         for start in news:
             self._take_start(node, start)
-        what = f"{node} calls {committed} committed, and {self.lineage} is all it has shown"
-        is_known = self.lineage.contains(committed)
-        require(is_known, "what is committed is in the log", self._group, what)
+        if not self.lineage.contains(committed):
+            what = f"{node} calls {committed} committed, and {self.lineage} is all it has shown"
+            raise Violation("what is committed is in the log", self._group, what)
         if not self._first_in or committed > self._first_in[-1][1]:
             self._first_in.append((in_epoch, committed))
 
@@ -90,9 +92,9 @@ class CommittedLog:
     def is_read(self, headers: Iterable[BatchHeader]) -> None:
         """Someone was given these batches: they must be committed, and the same."""
         for header in headers:
-            what = f"batch {header.base_offset}@{header.partition_leader_epoch} was read"
-            there = self.batch_at(header.base_offset)
-            require(there == _of(header), "only what is committed is read", self._group, what)
+            if self.batch_at(header.base_offset) != _of(header):
+                what = f"batch {header.base_offset}@{header.partition_leader_epoch} was read"
+                raise Violation("only what is committed is read", self._group, what)
 
     def is_held_by_leader(self, node: NodeId, epoch: Epoch, log: Lineage) -> None:
         """A node begins to lead `epoch`: what was committed before that epoch must be in its log.
@@ -100,9 +102,25 @@ class CommittedLog:
         Only what was committed in lower epochs: one that wakes up late and leads an old epoch,
         which it had won long ago, has a right not to know what came after.
         """
-        before = max((p for e, p in self._first_in if e < epoch), default=ORIGIN)
+        before = self._committed_before(epoch)
         what = f"{node} leads epoch {epoch} without {before}: {log}"
         require(log.contains(before), "a leader holds what is committed", self._group, what)
+
+    def is_voted_for(
+        self, voter: NodeId, its_log: Lineage, candidate: NodeId, log: Lineage, epoch: Epoch
+    ) -> None:
+        """A vote is given: what is committed and known to the voter, the candidate must have.
+
+        Else this vote is of no use to those who rely on it, whether or not it decides.
+        """
+        known = min(self._committed_before(epoch), its_log.shared(self.lineage))
+        if not holds(log, known):
+            what = f"{voter} votes for {candidate} in epoch {epoch}, which lacks {known}: {log}"
+            raise Violation("a vote is for a log with all that is committed", self._group, what)
+
+    def _committed_before(self, epoch: Epoch) -> Position:
+        """What was called committed in lower epochs."""
+        return max((p for e, p in self._first_in if e < epoch), default=ORIGIN)
 
     def is_kept(self, node: NodeId, log: Lineage, to: Position) -> None:
         """A node cuts its log: no committed entry that it held may go."""
@@ -113,8 +131,9 @@ class CommittedLog:
     def _take_batch(self, node: NodeId, batch: Committed) -> None:
         if batch.base_offset < self.end_offset:
             there = self.batch_at(batch.base_offset)
-            what = f"{node} has {batch}, and {there} is committed"
-            require(there == batch, "committed entries never change", self._group, what)
+            if there != batch:
+                what = f"{node} has {batch}, and {there} is committed"
+                raise Violation("committed entries never change", self._group, what)
             return
         last = self.last
         what = f"{node} has {batch}, and {last} is the last that is committed"

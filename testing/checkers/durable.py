@@ -3,7 +3,7 @@
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.protocol.types import NodeId, Position
 from tidemark.testing.checkers.lineage import Lineage
-from tidemark.testing.checkers.violation import require
+from tidemark.testing.checkers.violation import Violation, require
 
 
 class DurableLogs:
@@ -20,15 +20,31 @@ class DurableLogs:
     def is_committed(self, node: NodeId, config: Configuration, position: Position) -> None:
         """A leader calls a position committed: a majority must have it on their disks."""
         holders = [n for n in config.members if self.of(n).contains(position)]
-        what = f"{node} commits {position} for {config}; on disk at {holders}"
-        is_held = config.agreed(lambda member: member in holders)
-        require(is_held, "a majority has on disk what is committed", self._group, what)
+        if not config.agreed(lambda member: member in holders):
+            what = f"{node} commits {position} for {config}; on disk at {holders}"
+            raise Violation("a majority has on disk what is committed", self._group, what)
+
+    def is_safe(self, node: NodeId, config: Configuration, position: Position) -> None:
+        """And no election may lose it, whoever dies now (Raft's figure 8).
+
+        That is, nobody who lacks it has a log that a majority would vote for. It holds where the
+        configuration is, and was, the same for all.
+        """
+        for candidate in config.members:
+            log = self.of(candidate)
+            if log.contains(position):
+                continue
+            last = log.last
+            voters = {n for n in config.members if self.of(n).last <= last}
+            if config.agreed(voters.__contains__):
+                what = f"{node} commits {position}; {candidate} lacks it, and {voters} may elect it"
+                raise Violation("no election may lose what is committed", self._group, what)
 
     def says_match(self, node: NodeId, match: Position) -> None:
         """A follower acknowledges a position: it must have it on its disk."""
-        what = f"{node} acknowledged {match}; its disk has {self.of(node)}"
-        is_held = self.of(node).contains(match)
-        require(is_held, "an entry is durable before it is acknowledged", self._group, what)
+        if not self.of(node).contains(match):
+            what = f"{node} acknowledged {match}; its disk has {self.of(node)}"
+            raise Violation("an entry is durable before it is acknowledged", self._group, what)
 
     def restarts(self, node: NodeId, log: Lineage) -> None:
         """A node comes back with this log: all that its disk had must be in it.

@@ -1,7 +1,7 @@
 """What a replica may answer to clients, and when."""
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
-from tidemark.testing.checkers.violation import require
+from tidemark.testing.checkers.violation import Violation
 
 
 def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> None:
@@ -9,16 +9,19 @@ def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> No
 
     Until then it does not know how far its predecessors had committed.
     """
-    what = f"{node} serves in epoch {epoch} with {committed} committed"
-    require(committed.epoch == epoch, "serves after its own epoch's commit", group, what)
+    if committed.epoch != epoch:
+        what = f"{node} serves in epoch {epoch} with {committed} committed"
+        raise Violation("serves after its own epoch's commit", group, what)
 
 
 def watermark_is_in_log(group: str, node: NodeId, watermark: Offset, end: Offset) -> None:
-    what = f"{node} has a high watermark of {watermark} and a log end of {end}"
-    require(watermark <= end, "the high watermark is in the log", group, what)
+    if watermark > end:
+        what = f"{node} has a high watermark of {watermark} and a log end of {end}"
+        raise Violation("the high watermark is in the log", group, what)
 
 
 def is_prefix(group: str, node: NodeId, log: Position, committed: Position) -> None:
     """What an observer has is committed."""
-    what = f"{node} observes {log}, and {committed} is committed"
-    require(log <= committed, "an observer holds only what is committed", group, what)
+    if log > committed:
+        what = f"{node} observes {log}, and {committed} is committed"
+        raise Violation("an observer holds only what is committed", group, what)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack
 
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Ballot,
+    HandOver,
+    VoteResponse,
+)
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import NOTHING, Output
-from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from tidemark.testing.simulator.broker import Broker
 
 _RETRY_SECONDS: Final = 0.05
+_MOMENTS: Final = {AppendRequest: "append", AppendResponse: "ack", HandOver: "hand over"}
 _Args = TypeVarTuple("_Args")
 
 
@@ -40,6 +49,7 @@ class Process:
         self.is_alive = True
         self.paused_until = 0.0
         self._busy_until = 0.0
+        self._inbox: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._armed_at = inf
         self._batch = 0
         self._checkpoint: Checkpoint | None = None
@@ -69,14 +79,36 @@ class Process:
     def _do(self, action: Callable[..., None], args: tuple[object, ...]) -> None:
         if not self.is_alive:
             return
-        queue = self.world.queue
-        now = queue.now
-        if now < self.paused_until or now < self._busy_until:
-            queue.at(max(self.paused_until, self._busy_until), self._do, action, args)
+        now = self.world.queue.now
+        if self._inbox or now < self.paused_until or now < self._busy_until:
+            self._inbox.append((action, args))
+            if len(self._inbox) == 1:
+                self._go_on()
             return
         if self.broker.step_seconds:
             self._busy_until = now + self.broker.rng.random() * self.broker.step_seconds
         action(*args)
+
+    def pause(self, until: float) -> None:
+        self.paused_until = max(self.paused_until, until)
+
+    def wake(self) -> None:
+        """End a pause early."""
+        self.paused_until = 0.0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Do what has come in meanwhile, as soon as it is its turn."""
+        queue = self.world.queue
+        while self._inbox and self.is_alive:
+            free_at = max(self.paused_until, self._busy_until)
+            if queue.now < free_at:
+                queue.at(free_at, self._go_on)
+                return
+            if self.broker.step_seconds:
+                self._busy_until = queue.now + self.broker.rng.random() * self.broker.step_seconds
+            action, args = self._inbox.popleft()
+            action(*args)
 
     # Events
 
@@ -110,7 +142,10 @@ class Process:
 
     def turn(self) -> None:
         """What has come of the event: look at it, write it, send it, answer it."""
+        touched = list(self.node.dirty)
         output = self.node.take_output()
+        if touched:
+            self.world.watch.believe(self.broker.node_id, touched)
         if output is not NOTHING:
             self._follow(output)
         self._arm()
@@ -125,8 +160,19 @@ class Process:
         for target, messages in output.sends.items():
             self.world.watch.says(self.broker.node_id, target, messages)
             self.world.send(self.broker.node_id, target, messages)
+            self._mark_moments(messages)
         for change in output.changes:
             self.desk.look_again(change.key)
+
+    def _mark_moments(self, messages: Sequence[PeerMessage]) -> None:
+        for message in messages:
+            if isinstance(message, GroupMessage):
+                said = message.message
+                name = _MOMENTS.get(type(said))
+                if name is not None:
+                    self.moment(name)
+                elif isinstance(said, VoteResponse) and said.granted:
+                    self.moment("promise" if said.ballot is Ballot.PRE else "grant")
 
     def _look_at(self, output: Output) -> None:
         node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -26,8 +26,8 @@ from tidemark.partitions.storage.journal.records import JournalRecord, RecordKin
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import BatchHeader, iter_headers
-from tidemark.protocol.types import NodeId, Offset, Position
-from tidemark.testing.checkers import serving
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers import beliefs, serving
 from tidemark.testing.checkers.committed import CommittedLog
 from tidemark.testing.checkers.durable import DurableLogs
 from tidemark.testing.checkers.elections import Elections
@@ -62,9 +62,13 @@ class GroupWatch:
         self.elections = Elections(name)
         self.committed = CommittedLog(name)
         self.durable_logs = DurableLogs(name)
+        self._replicas: dict[NodeId, GroupReplica] = {}
+        self._first_config: Configuration | None = None
+        self._has_changed_config = False
 
     def starts(self, node: NodeId, replica: GroupReplica, hard_state: HardState) -> None:
         """A process has opened its replica."""
+        self._replicas[node] = replica
         self.committed.restarts(node)
         self.elections.restarts(node, hard_state)
         self.durable_logs.restarts(node, lineage_of(replica))
@@ -97,6 +101,7 @@ class GroupWatch:
         match message:
             case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
                 self.elections.says_vote(node, epoch, to)
+                self._votes_for(node, to, epoch)
             case AppendResponse(epoch=epoch, match=Position() as match):
                 self.elections.says_epoch(node, epoch)
                 # One of an older epoch was true once: it is as if it had been under way since.
@@ -123,10 +128,36 @@ class GroupWatch:
         self.elections.leads(node, replica.epoch)
         self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
 
+    def believes(self, node: NodeId, replica: GroupReplica) -> None:
+        """Something has happened to a replica: does it still take things for what they are?"""
+        if replica.failure is not None or not replica.syncs_before_ack:
+            return
+        group, logs = replica.group, self.durable_logs
+        beliefs.is_durable(self.name, node, group.durable, logs.of(node))
+        if not replica.is_leader:
+            return
+        for progress in group.progress():
+            follower, match = progress.node, progress.match
+            beliefs.is_ahead(self.name, node, follower, match, progress.next)
+            # One that has gone on to a later epoch may have cut it.
+            if self.elections.durable_epoch(follower) <= group.epoch:
+                beliefs.is_matched(self.name, node, follower, match, logs.of(follower))
+
+    def _votes_for(self, node: NodeId, candidate: NodeId, epoch: Epoch) -> None:
+        voter, voted = self._replicas[node], self._replicas.get(candidate)
+        if voted is not None and voted.epoch == epoch:
+            logs = lineage_of(voter), lineage_of(voted)
+            self.committed.is_voted_for(node, logs[0], candidate, logs[1], epoch)
+
     def _commits(self, node: NodeId, replica: GroupReplica) -> None:
         committed = replica.committed
         if replica.is_leader:
-            self.durable_logs.is_committed(node, replica.group.config, committed)
+            config = replica.group.config
+            self._first_config = self._first_config or config
+            self._has_changed_config |= config != self._first_config
+            self.durable_logs.is_committed(node, config, committed)
+            if replica.syncs_before_ack and not self._has_changed_config:
+                self.durable_logs.is_safe(node, config, committed)
         self.committed.advances(
             node,
             in_epoch=replica.epoch,
@@ -152,6 +183,11 @@ class Watch:
     def durable(self, node: NodeId, records: Iterable[JournalRecord]) -> None:
         for record in records:
             self.groups[record.key].durable(node, record)
+
+    def believe(self, node: NodeId, replicas: Iterable[GroupReplica]) -> None:
+        """To these something has happened."""
+        for replica in replicas:
+            self.groups[replica.key].believes(node, replica)
 
     def says(self, node: NodeId, to: NodeId, messages: Sequence[PeerMessage]) -> None:
         for message in messages:

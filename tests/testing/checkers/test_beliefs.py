@@ -1,0 +1,85 @@
+"""The judges of what cores believe fire when they should, and only then."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tidemark.partitions.raft.entries import Configuration
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers import beliefs
+from tidemark.testing.checkers.committed import CommittedLog
+from tidemark.testing.checkers.durable import DurableLogs
+from tidemark.testing.checkers.lineage import Lineage
+from tidemark.testing.checkers.violation import Violation
+
+A, B, C = NodeId(1), NodeId(2), NodeId(3)
+THREE = Configuration((A, B, C))
+
+
+def at(epoch: int, offset: int) -> Position:
+    return Position(Epoch(epoch), Offset(offset))
+
+
+def log(end: int, *starts: Position) -> Lineage:
+    return Lineage(starts, Offset(end))
+
+
+def fires(check: Callable[[], None], invariant: str) -> None:
+    with pytest.raises(Violation) as caught:
+        check()
+    assert caught.value.invariant == invariant
+
+
+def test_what_is_durable_is_on_the_disk() -> None:
+    disk = log(7, at(1, 0), at(3, 5))
+    beliefs.is_durable("g", A, at(3, 7), disk)
+    beliefs.is_durable("g", A, at(1, 5), disk)
+    fires(lambda: beliefs.is_durable("g", A, at(1, 6), disk), "what a core takes for durable is")
+
+
+def test_below_a_logs_start_nothing_is_known() -> None:
+    beliefs.is_matched("g", A, B, at(1, 3), log(9, at(2, 4)))
+    fires(
+        lambda: beliefs.is_matched("g", A, B, at(2, 10), log(9, at(2, 4))),
+        "a follower holds what its leader believes",
+    )
+
+
+def test_next_is_at_or_behind_match() -> None:
+    beliefs.is_ahead("g", A, B, at(1, 3), at(1, 3))
+    fires(lambda: beliefs.is_ahead("g", A, B, at(1, 3), at(1, 2)), "next is not below match")
+
+
+def _disks(**ends: Lineage) -> DurableLogs:
+    logs = DurableLogs("g")
+    for node, lineage in zip((A, B, C), ends.values(), strict=True):
+        logs.restarts(node, lineage)
+    return logs
+
+
+def test_figure_8_is_seen_before_anything_is_lost() -> None:
+    """The first has copied an entry of epoch 1 to the second, as leader of epoch 3; the third
+    leads epoch 2 alone, and would win with the second's vote."""
+    disks = _disks(a=log(1, at(1, 0), at(3, 1)), b=log(1, at(1, 0)), c=log(0, at(1, 0), at(2, 0)))
+    fires(lambda: disks.is_safe(A, THREE, at(1, 1)), "no election may lose what is committed")
+
+
+def test_an_entry_of_the_leaders_own_epoch_is_safe_with_a_majority() -> None:
+    disks = _disks(
+        a=log(1, at(1, 0), at(3, 1)),
+        b=log(1, at(1, 0), at(3, 1)),
+        c=log(0, at(1, 0), at(2, 0)),
+    )
+    disks.is_safe(A, THREE, at(3, 1))
+
+
+def test_a_vote_for_a_log_that_lacks_what_the_voter_knows_is_wrong() -> None:
+    committed = CommittedLog("g")
+    committed.advances(A, in_epoch=Epoch(1), committed=at(1, 0), starts=[at(1, 0)], batches=())
+    full, empty = log(0, at(1, 0)), log(0)
+    committed.is_voted_for(B, full, C, full, Epoch(2))
+    committed.is_voted_for(B, empty, C, empty, Epoch(2))
+    fires(
+        lambda: committed.is_voted_for(B, full, C, empty, Epoch(2)),
+        "a vote is for a log with all that is committed",
+    )

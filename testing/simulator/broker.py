@@ -74,6 +74,9 @@ class Broker:
         """It stays as it is: nobody starts it again."""
         self._is_buried = True
 
+    def dig_out(self) -> None:
+        self._is_buried = False
+
     def start(self) -> None:
         if self.process is not None or self._is_buried:
             return
@@ -119,8 +122,7 @@ class Broker:
 
     def pause(self, seconds: float) -> None:
         if self.process is not None:
-            until = self.world.queue.now + seconds
-            self.process.paused_until = max(self.process.paused_until, until)
+            self.process.pause(self.world.queue.now + seconds)
 
     def used_bytes(self) -> int:
         """Of the disk."""

@@ -15,7 +15,7 @@ from typing import Any
 from tidemark.protocol.types import NodeId
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.randomness import stream
-from tidemark.testing.simulator.shapes import SHAPES
+from tidemark.testing.simulator.shapes import AIMED, SHAPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,26 +66,32 @@ def timed_faults(seed: int, knobs: Knobs) -> list[Fault]:
 
 
 def draw_fault(
-    rng: Random, kind: str, at: float, knobs: Knobs, *, node: int | None = None, why: str = ""
+    rng: Random, kind: str, at: float, knobs: Knobs, *, node: NodeId | None = None, why: str = ""
 ) -> Fault:
     """A fault of that kind, of one of the brokers unless it is said of which."""
     nodes = [NodeId(number) for number in range(1, knobs.nodes + 1)]
     victim = rng.choice(nodes)
+    if node is not None:
+        victim = node
     return Fault(
         at=at,
         kind=kind,
-        node=victim if node is None else node,
+        node=victim,
         group=rng.randrange(knobs.groups),
         seconds=rng.expovariate(1 / knobs.fault_seconds),
         amount=rng.random(),
-        links=_links(rng, kind, nodes),
+        links=_links(rng, kind, nodes, victim),
         why=why,
     )
 
 
-def _links(rng: Random, kind: str, nodes: Sequence[NodeId]) -> tuple[tuple[int, int], ...]:
+def _links(
+    rng: Random, kind: str, nodes: Sequence[NodeId], victim: NodeId
+) -> tuple[tuple[int, int], ...]:
     if len(nodes) < 2:
         return ()
+    if kind in AIMED:
+        return tuple(AIMED[kind](rng, nodes, victim))
     if kind == "cut":
         return tuple(SHAPES[rng.choice(list(SHAPES))](rng, nodes))
     if kind == "clog":

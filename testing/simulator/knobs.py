@@ -22,7 +22,10 @@ TIMED_KINDS: Final = (
     "slow steps",
     "cut",
     "cut client",
+    "isolate",
+    "strand",
     "clog",
+    "hold",
     "slow disk",
     "sync error",
     "disk full",
@@ -34,7 +37,21 @@ TIMED_KINDS: Final = (
 )
 """What happens at times drawn beforehand."""
 
-TRIGGERS: Final = ("leader", "commit", "truncate", "vote", "checkpoint", "sync", "roll", "start")
+TRIGGERS: Final = (
+    "leader",
+    "append",
+    "ack",
+    "commit",
+    "truncate",
+    "vote",
+    "promise",
+    "grant",
+    "hand over",
+    "checkpoint",
+    "sync",
+    "roll",
+    "start",
+)
 """Moments in a broker's life after which something is made to happen shortly."""
 
 
@@ -77,6 +94,8 @@ class Knobs:
     jitter: float = 0.0005
     loss: float = 0.0
     duplication: float = 0.0
+    lateness: float = 0.0
+    """Of messages that come seconds late."""
     capacity: int = 1000
     in_order: bool = False
     splits_frames: bool = False
@@ -111,8 +130,8 @@ class Knobs:
 def draw_knobs(seed: int, *, seconds: float) -> Knobs:
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
-    nodes = rng.choice((1, 3, 3, 3, 3, 5, 5))
-    voters = min(nodes, rng.choice((3, 3, 5)))
+    nodes = rng.choice((1, 3, 3, 3, 3, 5, 5, 5))
+    voters = min(nodes, rng.choice((3, 5, 5)))
     failure_timeout = rng.choice((0.4, 0.8, 0.8, 1.5))
     drift = rng.choice((0.0, 0.0, 0.1, 0.1, 0.4))
     return Knobs(
@@ -125,7 +144,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         send_interval=rng.choice((0.05, 0.15, 0.4)),
         records_max=rng.choice((1, 3, 8)),
         in_flight_max=rng.choice((1, 2, 5)),
-        append_bytes_max=rng.choice((1, 200, 4096, 1 << 20)),
+        append_bytes_max=rng.choice((1, 1, 200, 4096, 1 << 20)),
         window_bytes=rng.choice((1, 400, 8 << 20)),
         early_bytes_max=rng.choice((1, 400, 8 << 20)),
         segment_bytes=rng.choice((300, 2000, 1 << 16)),
@@ -146,6 +165,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         jitter=rng.choice((0.0, 0.0005, 0.005, 0.05)),
         loss=rng.choice((0.0, 0.0, 0.02, 0.15)),
         duplication=rng.choice((0.0, 0.0, 0.05, 0.3)),
+        lateness=rng.choice((0.0, 0.0, 0.01, 0.05)),
         capacity=rng.choice((1000, 1000, 20)),
         in_order=rng.random() < 0.3,
         splits_frames=rng.random() < 0.5,
@@ -154,7 +174,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
         fault_interval=rng.choice((0.8, 2.0, 5.0)),
         fault_kinds=_some(rng, TIMED_KINDS),
         triggers=_some(rng, TRIGGERS) if rng.random() < 0.75 else (),
-        trigger_chance=rng.choice((0.01, 0.05, 0.3)),
+        trigger_chance=rng.choice((0.02, 0.1, 0.4, 0.8)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
         fault_seconds=rng.choice((0.5, 2.0, 5.0)),
     )

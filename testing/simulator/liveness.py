@@ -7,6 +7,8 @@ the core has a bounded time to do all that is due.
 
 from __future__ import annotations
 
+from itertools import permutations
+from random import Random
 from typing import Final
 
 from tidemark.protocol.types import Epoch, NodeId, Position
@@ -33,6 +35,8 @@ def finish(world: World) -> None:
         producer.stop()
     _wait_converged(world, core)
     _stay_quiet(world, core)
+    if core != world.nodes:
+        _rejoin(world, core)
     _read_everything(world)
     for producer in world.producers:
         producer.abandon()
@@ -49,11 +53,12 @@ def _choose_core(world: World) -> list[NodeId]:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = set(rng.sample(list(world.nodes), spared))
     for node in sorted(rest):
-        _freeze(world, node, rng.choice(("dead", "deaf", "hanging")))
+        _freeze(world, node, rng)
     return [node for node in world.nodes if node not in rest]
 
 
-def _freeze(world: World, node: NodeId, how: str) -> None:
+def _freeze(world: World, node: NodeId, rng: Random) -> None:
+    how = rng.choice(("dead", "deaf", "mute", "hanging", "half cut"))
     world.trace.note(world.queue.now, node, "fault", f"{how} from now on")
     broker = world.brokers[node]
     match how:
@@ -62,6 +67,15 @@ def _freeze(world: World, node: NodeId, how: str) -> None:
         case "deaf":
             for other in world.nodes:
                 world.network.cut(other, node)
+        case "mute":
+            for other in world.nodes:
+                world.network.cut(node, other)
+        case "half cut":
+            # It hears enough of the others to campaign, and perhaps none that leads.
+            others = [other for other in world.nodes if other != node]
+            for other in rng.sample(others, len(others) - len(world.nodes) // 2):
+                world.network.cut(other, node)
+                world.network.cut(node, other)
         case _:
             broker.pause(1e6)
 
@@ -69,10 +83,8 @@ def _freeze(world: World, node: NodeId, how: str) -> None:
 def _heal(world: World, core: list[NodeId]) -> None:
     cut = [
         (source, target)
-        for target in world.nodes
-        if target not in core
-        for source in world.nodes
-        if world.network.is_cut(source, target)
+        for source, target in permutations(world.nodes, 2)
+        if not {source, target} <= {*core} and world.network.is_cut(source, target)
     ]
     world.network.calm()
     for source, target in cut:
@@ -84,7 +96,7 @@ def _heal(world: World, core: list[NodeId]) -> None:
         if broker.process is None:
             broker.start()
         else:
-            broker.process.paused_until = 0.0
+            broker.process.wake()
     for node in world.nodes:
         if node not in core and world.brokers[node].process is None:
             world.brokers[node].bury()
@@ -101,6 +113,8 @@ def _wait_converged(world: World, core: list[NodeId]) -> None:
 
 def _why_not(world: World, core: list[NodeId]) -> str:
     """What is not as it should be; empty if all is well."""
+    if world.restarts_due:
+        return f"{world.restarts_due} restarts are due"
     for producer in world.producers:
         if producer.unanswered:
             return f"a producer waits for {producer.unanswered} answers"
@@ -143,6 +157,21 @@ def _stay_quiet(world: World, core: list[NodeId]) -> None:
 
 def _epochs(world: World) -> list[Epoch]:
     return [world.watch.groups[group.key].elections.epoch_max for group in world.groups]
+
+
+def _rejoin(world: World, core: list[NodeId]) -> None:
+    """The others come back, and disturb nobody: no election, and all catch up."""
+    before = _epochs(world)
+    for node in world.nodes:
+        world.brokers[node].dig_out()
+    everyone = list(world.nodes)
+    _heal(world, everyone)
+    _wait_converged(world, everyone)
+    world.queue.run_until(world.queue.now + _QUIET_SECONDS)
+    after = _epochs(world)
+    if before != after:
+        what = f"epochs were {before} and are {after}, when others came to {core}"
+        raise Violation("who comes back disturbs nobody", "all groups", what)
 
 
 def _read_everything(world: World) -> None:

@@ -24,8 +24,26 @@ from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
 
-_ANSWERS: Final = ("kill", "power", "power", "power all", "pause", "cut", "slow disk", "hand over")
+_ANSWERS: Final = (
+    "kill",
+    "power",
+    "power",
+    "power all",
+    "pause",
+    "cut",
+    "isolate",
+    "strand",
+    "strand",
+    "hold",
+    "hold",
+    "slow disk",
+    "hand over",
+)
 """What may follow a moment."""
+_FREQUENT: Final = frozenset({"commit", "ack", "append", "sync"})
+_FREQUENT_FACTOR: Final = 0.1
+_AT_ONCE_SHARE: Final = 0.3
+_AT_ONCE_SECONDS: Final = 1e-6
 _SLOW_DISK_MAX: Final = 200
 _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
@@ -72,7 +90,10 @@ class Nemesis:
             "slow steps": self._slow_steps,
             "cut": self._cut,
             "cut client": self._cut_client,
+            "isolate": self._cut,
+            "strand": self._cut,
             "clog": self._clog,
+            "hold": self._clog,
             "slow disk": self._slow_disk,
             "sync error": self._sync_error,
             "disk full": self._disk_full,
@@ -97,9 +118,13 @@ class Nemesis:
         if self._is_over or self._is_scripted or name not in knobs.triggers:
             return
         rng = self._rng
-        if rng.random() >= knobs.trigger_chance:
+        factor = _FREQUENT_FACTOR if name in _FREQUENT else 1.0
+        if rng.random() >= knobs.trigger_chance * factor:
             return
-        at = self._field.queue.now + rng.random() * knobs.trigger_delay
+        # Never at this very time: run again from its tape, it would come before its cause.
+        at = self._field.queue.now + _AT_ONCE_SECONDS
+        if rng.random() >= _AT_ONCE_SHARE:
+            at += rng.random() * knobs.trigger_delay
         victim = node if rng.random() < 0.7 else None
         fault = draw_fault(rng, rng.choice(_ANSWERS), at, knobs, node=victim, why=name)
         self.tape.append(fault)

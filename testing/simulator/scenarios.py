@@ -34,10 +34,13 @@ from tidemark.testing.simulator.run import Verdict, simulate
 _FIELDS: Final = {"about", "seed", "invariant", "what", "knobs", "tape"}
 _MAY_BE_ZERO: Final = {
     *("producers", "write_seconds", "sync_seconds", "latency", "jitter", "loss", "duplication"),
+    "lateness",
     *("drift", "resets_seen", "election_jitter", "election_rank", "fault_interval"),
     *("trigger_chance", "trigger_delay"),
 }
-_SHARES: Final = {"loss", "duplication", "resets_seen", "drift", "trigger_chance"}
+_SHARES: Final = {
+    *("loss", "duplication", "lateness", "resets_seen", "drift", "trigger_chance"),
+}
 
 
 class MalformedScenario(TidemarkError):

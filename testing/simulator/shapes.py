@@ -70,6 +70,25 @@ def any_links(rng: Random, nodes: Sequence[NodeId]) -> Cut:
     return [pair for pair in permutations(nodes, 2) if rng.random() < share]
 
 
+def around(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
+    """That node hears nobody, and nobody hears it."""
+    return [pair for pair in permutations(nodes, 2) if node in pair]
+
+
+def stranded(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
+    """That node is left with some of the others only, mostly with less than a majority."""
+    others = [other for other in nodes if other != node]
+    left = rng.sample(others, rng.randint(0, max(0, len(others) - 1)))
+    return [pair for pair in around(rng, nodes, node) if not {*pair} & {*left}]
+
+
+def held(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
+    """One link from that node, or one to it, or all of the one kind or the other."""
+    end = 0 if rng.random() < 0.6 else 1
+    links = [pair for pair in permutations(nodes, 2) if pair[end] == node]
+    return links if rng.random() < 0.3 else [rng.choice(links)]
+
+
 SHAPES: Final[dict[str, Callable[[Random, Sequence[NodeId]], Cut]]] = {
     "isolate": isolate,
     "deafen": deafen,
@@ -81,3 +100,9 @@ SHAPES: Final[dict[str, Callable[[Random, Sequence[NodeId]], Cut]]] = {
     "star": star,
     "any links": any_links,
 }
+AIMED: Final[dict[str, Callable[[Random, Sequence[NodeId], NodeId], Cut]]] = {
+    "isolate": around,
+    "strand": stranded,
+    "hold": held,
+}
+"""Kinds of fault that cut, or hold up, links of the very broker that they are for."""

@@ -67,6 +67,8 @@ class World:
         self.producers = [self._make_producer(number) for number in range(knobs.producers)]
         self.consumers = [self.make_consumer(f"reader {n}") for n in range(knobs.consumers)]
         self.clients: Sequence[str] = list(self.sessions)
+        self.restarts_due = 0
+        """How many times a broker will be restarted because a replica on it has failed."""
         self._rng = stream(seed, "world")
         self.nemesis = Nemesis(self, script)
 
@@ -86,6 +88,7 @@ class World:
             jitter_seconds=knobs.jitter,
             loss=knobs.loss,
             duplication=knobs.duplication,
+            lateness=knobs.lateness,
             capacity=knobs.capacity,
             in_order=knobs.in_order,
         )
@@ -164,9 +167,11 @@ class World:
         if broker.files.capacity_bytes is None:
             raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
         # As an operator would, once there is room again.
+        self.restarts_due += 1
         self.queue.after(5.0, self._restart, broker)
 
     def _restart(self, broker: Broker) -> None:
+        self.restarts_due -= 1
         broker.files.capacity_bytes = None
         broker.stop(power=False)
         self.queue.after(0.1, broker.start)

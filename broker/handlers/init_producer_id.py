@@ -7,7 +7,9 @@ an epoch given away twice would let two producers fence each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import trio
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -15,9 +17,13 @@ from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from tidemark.protocol.types import ProducerId
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
+
+WAIT_SECONDS_MAX: Final = 3.0
+"""An election takes no longer, where there is a majority to elect somebody."""
 
 
 async def handle(
@@ -25,10 +31,22 @@ async def handle(
 ) -> InitProducerIdResponse:
     try:
         _check(request, node.settings.transaction_max_timeout_ms)
-        producer_id = await node.producer_ids.take()
+        producer_id = await _take(node)
     except RequestError as error:
         return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+async def _take(node: Node) -> ProducerId:
+    """An id. Raises `RequestError`, one on which every client asks again, perhaps another broker,
+    if the cluster gives none in time: this broker may be cut off from the others."""
+    with trio.move_on_after(WAIT_SECONDS_MAX):
+        try:
+            return await node.producer_ids.take()
+        except RequestError as error:
+            if not error.retriable:
+                raise
+    raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 def _check(request: InitProducerIdRequest, timeout_ms_max: int) -> None:

@@ -6,19 +6,20 @@ that wants no answer learns of an error by losing its connection, as from Kafka 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import Pending, RequestContext, Unanswerable
 from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
-from tidemark.broker.replicas.leadership import NotLeader
+from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -61,7 +62,9 @@ def handle(
             raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
         return None
     if work.uncommitted:
-        return _CommitWait(node, request, context.api_version, response, work.uncommitted).pending
+        return _CommitWait(node, request, context, response, work.uncommitted).pending
+    if work.failure is not None:
+        return _with_leaders(node, response, context)
     return response
 
 
@@ -156,15 +159,17 @@ class _CommitWait:
         self,
         node: Node,
         request: ProduceRequest,
-        api_version: int,
+        context: RequestContext,
         response: ProduceResponse,
         uncommitted: list[_Uncommitted],
     ) -> None:
         self.pending: Pending[ProduceResponse] = Pending()
-        self._api_version = api_version
+        self._node = node
+        self._context = context
         self._response = response
         self._uncommitted = uncommitted
         self._left = len(uncommitted)
+        self._has_refused = False
         self._timer: Timer = node.timers.after(max(request.timeout_ms, 0) / 1000, self._time_out)
         self.pending.on_abandon(self._timer.cancel)
         for batch in uncommitted:
@@ -173,18 +178,51 @@ class _CommitWait:
     def _settled(self, batch: _Uncommitted, error: RequestError | None) -> None:
         batch.is_settled = True
         if error is not None:
-            batch.refuse(error, self._api_version)
+            self._refuse(batch, error)
         self._left -= 1
         if self._left == 0 and not self.pending.is_complete:
             self._timer.cancel()
-            self.pending.complete(self._response)
+            self._answer()
 
     def _time_out(self) -> None:
         """Answer now. The batches are in the log and may still be committed."""
         for batch in self._uncommitted:
             if not batch.is_settled:
-                batch.refuse(RequestError(ErrorCode.REQUEST_TIMED_OUT), self._api_version)
-        self.pending.complete(self._response)
+                self._refuse(batch, RequestError(ErrorCode.REQUEST_TIMED_OUT))
+        self._answer()
+
+    def _refuse(self, batch: _Uncommitted, error: RequestError) -> None:
+        self._has_refused = True
+        batch.refuse(error, self._context.api_version)
+
+    def _answer(self) -> None:
+        response = self._response
+        if self._has_refused:
+            response = _with_leaders(self._node, response, self._context)
+        self.pending.complete(response)
+
+
+def _with_leaders(
+    node: Node, response: ProduceResponse, context: RequestContext
+) -> ProduceResponse:
+    """The response with the addresses of the leaders that it names (KIP-951)."""
+    answers = (each for topic in response.responses for each in topic.partition_responses)
+    leaders = {each.current_leader.leader_id for each in answers} - {NOBODY}
+    if not leaders:
+        return response
+    return replace(
+        response,
+        node_endpoints=[
+            NodeEndpoint(
+                node_id=broker.node_id,
+                host=broker.address.host,
+                port=broker.address.port,
+                rack=broker.rack,
+            )
+            for broker in node.brokers.shown_to(context.session)
+            if broker.node_id in leaders
+        ],
+    )
 
 
 def _refusal(index: int, error: RequestError, api_version: int) -> PartitionProduceResponse:

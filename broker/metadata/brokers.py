@@ -83,7 +83,12 @@ class Brokers:
         return node_id == self.node_id or self._liveness.is_alive(node_id)
 
     def shown_to(self, session: Session, *, dead_too: bool = False) -> list[ShownBroker]:
-        """The brokers that a client can connect to, by number, each where it can reach it."""
+        """The brokers that a client can connect to, by number, each where it can reach it.
+
+        While nobody leads the metadata, as far as is known here, nobody is left out: this broker
+        may be the one that is cut off, and its clients have to find the way to the others.
+        """
+        dead_too |= self.controller is None
         shown = []
         for node_id, broker in sorted(self._state().brokers.items()):
             is_alive = self.is_alive(node_id)

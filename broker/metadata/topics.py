@@ -17,6 +17,7 @@ from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
+from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
@@ -109,7 +110,8 @@ class Topics:
         topic = self._topics.get(name)
         if topic is None or not 0 <= partition < topic.partition_count:
             return RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        leader, epoch = self._leader_of(PartitionKey(topic.id, partition))
+        return NotLeader(f"{name}-{partition}", leader=leader, epoch=epoch)
 
     def __iter__(self) -> Iterator[Topic]:
         """All topics as they are now, the oldest first; changes meanwhile do not disturb."""

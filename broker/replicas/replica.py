@@ -257,16 +257,23 @@ class Replica:
 
     def check_in_sync(self) -> None:
         """Raises `RequestError` NOT_ENOUGH_REPLICAS if too few voters can be heard from."""
+        why = self._why_not_in_sync()
+        if why is not None:
+            # Who has lost its majority leads no more: its clients are to look for who does.
+            self.check_serving()
+            raise RequestError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
+
+    def _why_not_in_sync(self) -> str | None:
         wanted = self.config.min_insync_replicas
         if wanted == 1:
-            return
+            return None
         alive = self._services.driver.alive(self.member.group.config.voters)
-        if alive < wanted:
-            raise RequestError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.name} has {alive} replicas that can be heard from; min.insync.replicas is "
-                f"{wanted}",
-            )
+        if alive >= wanted:
+            return None
+        return (
+            f"{self.name} has {alive} replicas that can be heard from; min.insync.replicas is "
+            f"{wanted}"
+        )
 
     # Committing
 
@@ -324,9 +331,14 @@ class Replica:
         return self.member.group.held_by(self.config.min_insync_replicas).offset
 
     def look_at_held(self) -> None:
-        """For the driver: perhaps more voters hold what a producer waits for."""
+        """For the driver: perhaps more voters hold what a producer waits for, or never will."""
         if self._held_waiters and self.is_leader:
             self._held_waiters.advance(min(self.high_watermark, self._held_end()))
+            why = self._why_not_in_sync()
+            if why is not None:
+                # Committed, so it stays. A producer that repeats it is answered once more hold it.
+                error = RequestError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, why)
+                self._held_waiters.fail_below(self.high_watermark, error)
         if not self._held_waiters:
             self._services.driver.stop_watching(self)
 

@@ -43,6 +43,11 @@ class CommitWaiters:
         while self._waiting and self._waiting[0][0] <= high_watermark:
             self._waiting.popleft()[2](None)
 
+    def fail_below(self, high_watermark: Offset, error: RequestError) -> None:
+        """Who waits for what is committed by now will not get what else it wants."""
+        while self._waiting and self._waiting[0][0] <= high_watermark:
+            self._waiting.popleft()[2](error)
+
     def fail_all(self, error: RequestError) -> None:
         while self._waiting:
             self._waiting.popleft()[2](error)

@@ -90,7 +90,8 @@ def topic(*local: Local) -> Topic:
 
 
 def test_a_client_is_shown_the_brokers_at_the_addresses_of_its_own_listener() -> None:
-    cluster = brokers(FakeLiveness(alive={3}))
+    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = {CLUSTER_KEY: (THREE, Epoch(3))}
+    cluster = brokers(FakeLiveness(alive={3}, leaders=leaders))
     session = replace(
         context(12).session, listener=Address("came.here", 9), listener_name="OUTSIDE"
     )
@@ -103,6 +104,12 @@ def test_a_client_is_shown_the_brokers_at_the_addresses_of_its_own_listener() ->
         False,
         True,
     ]
+
+
+def test_a_broker_that_is_cut_off_shows_its_clients_the_others() -> None:
+    cluster = brokers(FakeLiveness(alive=set()))
+    shown = cluster.shown_to(context(12).session)
+    assert [(each.node_id, each.is_alive) for each in shown] == [(1, True), (2, False), (3, False)]
 
 
 def test_a_broker_without_that_listener_is_shown_at_its_first() -> None:

@@ -17,7 +17,7 @@ from tidemark.client.cluster import ClusterView
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, TopicDescription
 from tidemark.client.pool import Pool, open_pool
-from tidemark.client.retries import STALE_METADATA, may_pass
+from tidemark.client.retries import LOST_BROKER, STALE_METADATA, may_pass
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.metadata import (
@@ -43,6 +43,8 @@ class Network:
         self._bootstrap = bootstrap
         self._topics: dict[str, None] = {}  # what the metadata is kept fresh for
         self._listeners: list[Callable[[], None]] = []
+        self._doubted: Address | None = None
+        """The broker that last knew of no controller: it may be cut off from the others."""
         self._refreshing = trio.Lock()
         self._refreshes = 0
 
@@ -76,13 +78,16 @@ class Network:
         self, topics: Collection[str] | None, *, may_create: bool
     ) -> MetadataResponse:
         """One metadata request to any broker; None asks for all topics."""
-        connection = await self.any_connection()
+        address, connection = await self._connect_to_any()
         names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         if connection.version(MetadataRequest) < 4:
             may_create = True  # Older versions cannot say no; the default is what they can say.
-        return await connection.request(
+        answer = await connection.request(
             MetadataRequest(topics=names, allow_auto_topic_creation=may_create), MetadataResponse
         )
+        if answer.controller_id < 0 and connection.version(MetadataRequest) >= 1:
+            self._doubted = address
+        return answer
 
     def _learn(self, answer: MetadataResponse) -> None:
         self.view = self.view.updated(answer)
@@ -132,10 +137,14 @@ class Network:
 
     async def any_connection(self) -> Connection:
         """To some broker, preferably one that is connected; `OSError` names all that failed."""
+        _, connection = await self._connect_to_any()
+        return connection
+
+    async def _connect_to_any(self) -> tuple[Address, Connection]:
         failures: list[str] = []
         for address in self._candidates():
             try:
-                return await self.pool.connection(address)
+                return address, await self.pool.connection(address)
             except OSError as error:
                 failures.append(str(error))
         raise ConnectionError("; ".join(failures))
@@ -143,8 +152,13 @@ class Network:
     def _candidates(self) -> list[Address]:
         known = [address_of(broker) for broker in self.view.brokers.values()]
         self.random.shuffle(known)
-        known.sort(key=lambda address: self.pool.open_connection(address) is None)
-        return list(dict.fromkeys([*known, *self._bootstrap]))
+        return sorted(
+            dict.fromkeys([*known, *self._bootstrap]),
+            key=lambda address: (
+                address == self._doubted,
+                self.pool.open_connection(address) is None,
+            ),
+        )
 
     def broker(self, node_id: NodeId) -> BrokerDescription:
         """A broker of the view; BROKER_NOT_AVAILABLE if it is not in it."""
@@ -202,7 +216,7 @@ class Network:
 
     async def heed(self, error: OSError | RequestError) -> None:
         """Refresh the metadata if that is what the error calls for; failing to is no error here."""
-        if isinstance(error, OSError) or error.code in STALE_METADATA:
+        if isinstance(error, OSError) or error.code in STALE_METADATA | LOST_BROKER:
             await self.try_refresh()
 
 

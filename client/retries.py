@@ -33,6 +33,15 @@ STALE_COORDINATOR = frozenset(
     {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NETWORK_EXCEPTION}
 )
 
+# These may come from a broker that is cut off from the others; its metadata say whether it is.
+LOST_BROKER = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:

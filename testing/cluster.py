@@ -175,7 +175,8 @@ class Cluster:
         led = [
             (quorum.epoch, node)
             for node, broker in self.brokers.items()
-            if (quorum := broker.node.brokers.quorum(CLUSTER_KEY)) is not None
+            if broker.node.controller.is_here
+            and (quorum := broker.node.brokers.quorum(CLUSTER_KEY)) is not None
         ]
         return max(led)[1] if led else None
 

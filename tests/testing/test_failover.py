@@ -162,8 +162,21 @@ async def test_a_topic_that_can_elect_nobody_holds_up_neither_another_nor_the_st
                 await cluster.wait_for(
                     lambda: cluster.brokers[2].node.topics.replica("stuck", 0), "2 has its replica"
                 )
-                with trio.fail_after(3):
+                with trio.fail_after(4.5):  # of the five that it was once
                     await client.admin.create_topic("waves", replication_factor=2)
                 creating.cancel_scope.cancel()
-            with trio.fail_after(3):
+            with trio.fail_after(4.5):  # of the five that it was once
                 await cluster.stop()
+
+
+async def test_a_client_of_a_broker_that_is_cut_off_finds_the_others() -> None:
+    with trio.fail_after(SECONDS_MAX):
+        async with open_cluster(brokers=3) as cluster, open_client(cluster.bootstrap) as client:
+            await client.admin.create_topic("waves", partitions=1)
+            leader = await cluster.wait_leader("waves")
+            async with open_client(cluster.bootstrap_of(leader)) as deceived:
+                await send(deceived, b"first")
+                cluster.isolate(leader)
+                await cluster.wait_leader("waves", other_than=leader)
+                await send(deceived, b"second")
+                assert await values(deceived) == [b"first", b"second"]

@@ -1,6 +1,9 @@
 """`python -m tests.chaos`: a run of faults, judged, with a report of what was done and found."""
 
+from __future__ import annotations
+
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -14,80 +17,161 @@ from rich.console import Console
 
 from tests.chaos.brokers import ChaosCluster, open_cluster
 from tests.chaos.faults import FAULTS, possible
+from tests.chaos.judge import judge, judge_group
 from tests.chaos.report import Report
-from tests.chaos.schedule import Round, rounds
-from tests.chaos.workload import Workload
-from tidemark.testing.checkers import check
+from tests.chaos.schedule import Injection, Round, schedules
+from tests.chaos.workload.workload import Workload, problems_of
+from tidemark.testing.process import BrokerDidNotStart
 
 _RECOVERY_SECONDS_MAX: Final = 60.0
-_PARTITIONS: Final = 4
-_CONFIGS: Final = {"segment.bytes": "1048576", "min.insync.replicas": "2"}
+_WARM_UP_SECONDS: Final = 30.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--only", metavar="WORD", help="only faults whose name has the word")
-    parser.add_argument("--keep", type=Path, help="a directory to keep logs and data in")
-    chosen = parser.parse_args()
-    with ExitStack() as stack:
-        directory = chosen.keep
-        if directory is None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-        directory.mkdir(parents=True, exist_ok=True)
-        cluster = stack.enter_context(open_cluster(directory, range(1, chosen.brokers + 1)))
-        return run(cluster, chosen.seed, minutes=chosen.minutes, only=chosen.only)
-
-
-def run(cluster: ChaosCluster, seed: int, *, minutes: float, only: str | None = None) -> int:
-    """The exit status: 1 if a promise was broken."""
-    console = Console()
-    reasons = possible(cluster)
-    kinds = [kind for kind in FAULTS if not reasons[kind] and (only is None or only in kind)]
-    console.print(f"seed {seed}; faults: {', '.join(kinds)}")
-    workload = Workload(cluster.bootstrap, "chaos", _PARTITIONS)
-    replicas = min(3, len(cluster.nodes))
-    configs = _CONFIGS if replicas > 1 else {}
-    workload.create_topic(replicas=replicas, configs=configs)
-    report = Report(seed, {kind: reason for kind, reason in reasons.items() if reason})
-    with workload.running(producers=3, consumers=2):
-        deadline = time.monotonic() + 60 * minutes
-        for each in rounds(seed, kinds):
-            if time.monotonic() > deadline:
-                break
-            _run_round(cluster, workload, each, report, Random(f"{seed}-{report.rounds}"), console)
-        cluster.heal()
-        report.served_at_end = workload.acknowledges_within(_RECOVERY_SECONDS_MAX) is not None
-    workload.read_to_the_end()
-    report.anomalies = check(workload.history)
-    report.print(console, workload.history)
+    chosen = _parser().parse_args()
+    seed = int(time.time()) if chosen.seed is None else chosen.seed
+    directory = chosen.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
+    directory.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=chosen.json)
+    nodes = range(1, chosen.brokers + 1)
+    with open_cluster(directory, nodes, network_kind=chosen.network) as cluster:
+        run = _Run(cluster, chosen, seed, console)
+        run.run()
+        report = run.report
+        report.print(console, run.workload)
+        if chosen.json:
+            print(report.as_json(run.workload))
+        if not report.is_good:
+            _keep_data(cluster)
+            (directory / "report.json").write_text(report.as_json(run.workload))
+    if report.is_good and chosen.keep is None:
+        shutil.rmtree(directory)
+    else:
+        console.print(f"everything is kept in {directory}")
     return 0 if report.is_good else 1
 
 
-def _run_round(
-    cluster: ChaosCluster,
-    workload: Workload,
-    plan: Round,
-    report: Report,
-    rng: Random,
-    console: Console,
-) -> None:
-    report.rounds += 1
-    with _all(cluster, plan.faults, rng) as said:
-        console.print(f"round {report.rounds}: {'; '.join(said) or 'nothing'}")
-        time.sleep(plan.seconds)
-    cluster.heal()
-    seconds = workload.acknowledges_within(_RECOVERY_SECONDS_MAX)
-    report.recovered(plan.faults, said, seconds)
-    time.sleep(plan.rest_seconds)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--only", metavar="WORD", help="only faults whose name has the word")
+    parser.add_argument(
+        "--schedule",
+        default="random",
+        choices=["random", "cuts", "orders", "syncs"],
+        help="cuts: every subset of the links; orders: one killed, the others paused, in every "
+        "order; syncs: the first, second, … sync fails",
+    )
+    parser.add_argument("--network", default="auto", choices=["auto", "namespaces", "proxies"])
+    parser.add_argument("--rate", type=float, default=240.0, help="records a second, in all")
+    parser.add_argument("--keep", type=Path, help="a directory to keep logs and data in")
+    parser.add_argument("--json", action="store_true", help="the report on standard output")
+    return parser
+
+
+class _Run:
+    """One run, from warming up to the verdict."""
+
+    def __init__(
+        self, cluster: ChaosCluster, chosen: argparse.Namespace, seed: int, console: Console
+    ) -> None:
+        reasons = possible(cluster)
+        word = chosen.only or ""
+        faults = {
+            kind: fault for kind, fault in FAULTS.items() if not reasons[kind] and word in kind
+        }
+        left_out = {kind: reason for kind, reason in reasons.items() if reason and word in kind}
+        self._cluster = cluster
+        self._minutes: float = chosen.minutes
+        self._seed = seed
+        self._console = console
+        possible_schedules = schedules(seed, cluster.nodes, faults)
+        if chosen.schedule not in possible_schedules:
+            raise SystemExit(f"this machine cannot have the schedule {chosen.schedule}")
+        self._schedule = possible_schedules[chosen.schedule]
+        self.workload = Workload(
+            cluster.bootstrap,
+            replicas=min(3, len(cluster.nodes)),
+            sends_per_second=chosen.rate,
+            seed=seed,
+        )
+        self.report = Report(seed, chosen.schedule, _machine(cluster), left_out)
+        self._began = time.monotonic()
+        console.print(f"seed {seed}; {', '.join(self.report.machine)}")
+        console.print(f"faults: {', '.join(faults)}")
+
+    def run(self) -> None:
+        with self.workload.running():
+            self.workload.served_since(time.monotonic(), _WARM_UP_SECONDS)
+            try:
+                self._rounds()
+            except BrokerDidNotStart as error:
+                self.report.wrong.append(f"a broker does not start: {error}")
+        self.workload.read_to_the_end()
+        self.report.wrong += problems_of(self.workload.streams) + self.workload.problems
+        for stream in self.workload.streams:
+            self.report.verdicts.append(judge(stream, self.report.calm))
+        group = judge_group(self.workload.group, self.workload.synced.history)
+        self.report.verdicts.append(group)
+
+    def _rounds(self) -> None:
+        calm_since = time.monotonic()
+        for plan in self._schedule():
+            if time.monotonic() - self._began > 60 * self._minutes:
+                break
+            self.report.calm.append((calm_since, time.monotonic()))
+            self._round(plan, Random(f"{self._seed}-{self.report.rounds}"))
+            calm_since = time.monotonic()
+            time.sleep(plan.rest_seconds)
+        self.report.calm.append((calm_since, float("inf")))
+
+    def _round(self, plan: Round, rng: Random) -> None:
+        report = self.report
+        report.rounds += 1
+        began = time.monotonic()
+        with _all(self._cluster, plan.faults, rng) as said:
+            self._say(f"{'; '.join(said) or 'nothing'} …")
+            time.sleep(plan.seconds)
+        healed = time.monotonic()
+        self._cluster.heal()
+        lost = [each for at, each in self._cluster.power_cuts if at >= began]
+        if len(frozenset().union(*lost)) >= self._cluster.majority:
+            self.workload.majority_lost_power(began)
+        seconds = self.workload.served_since(healed, _RECOVERY_SECONDS_MAX)
+        report.recovered([each.kind for each in plan.faults], said, seconds)
+        again = "NOT SERVED AGAIN" if seconds is None else f"serves again after {seconds:.1f} s"
+        self._say(again)
+
+    def _say(self, what: str) -> None:
+        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        self._console.print(
+            f"{minutes:3}:{seconds:02}  round {self.report.rounds}: {what}",
+            soft_wrap=True,
+            highlight=False,
+        )
 
 
 @contextmanager
-def _all(cluster: ChaosCluster, kinds: Sequence[str], rng: Random) -> Iterator[list[str]]:
+def _all(
+    cluster: ChaosCluster, injections: Sequence[Injection], rng: Random
+) -> Iterator[list[str]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(FAULTS[kind](cluster, rng)) for kind in kinds]
+        yield [stack.enter_context(each.fault(cluster, rng)) for each in injections]
+
+
+def _machine(cluster: ChaosCluster) -> list[str]:
+    can_fail = all(broker.disk.can_fail for broker in cluster.brokers.values())
+    return [cluster.network.name, "ext4 disks" if can_fail else "folders for disks"]
+
+
+def _keep_data(cluster: ChaosCluster) -> None:
+    """The brokers' directories as they are now: disks of their own go with the run."""
+    for broker in cluster.brokers.values():
+        broker.kill_if_running()
+        kept = cluster.directory / f"data-{broker.node}"
+        shutil.copytree(broker.data_dir, kept, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
-"""Three broker processes, each on its machine, with its disk."""
+"""Broker processes, each on its machine, with its disk."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.chaos.disks import Disk, open_disks
-from tests.chaos.networks import Network, open_network
+from tests.chaos.networks import Link, Network, open_network
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
 
-_KAFKA_PORT: Final = 9092
-_PEER_PORT: Final = 9093
-_START_SECONDS: Final = 30.0
+_START_SECONDS: Final = 60.0
 _START_ATTEMPTS: Final = 3
 
 
@@ -28,41 +27,57 @@ class ChaosBroker(BrokerProcess):
         super().__init__(disk.path / "data")
         self.node = node
         self.disk = disk
+        self.bootstrap = network.bootstrap(node)
+        self.peers = network.peer(node)
+        self.under: list[str] = []
+        """What to put before the next command line, once."""
         self._network = network
         self._log_path = disk.path.parent / f"broker-{node}.log"
-        base = 0 if network.can_cut else 10 * node
-        self.bootstrap = f"{network.host(node)}:{_KAFKA_PORT + base}"
-        self._peers = {
-            other: f"{network.host(other)}:{_PEER_PORT + (0 if network.can_cut else 10 * other)}"
-            for other in nodes
-        }
-        self.peers = self._peers[node]
-        self._first = nodes[0]
+        self._ready_path = disk.path.parent / f"broker-{node}.ready"
+        self._joined = [network.peer(other) for other in nodes if other != node]
+        if node == nodes[0]:
+            self._joined = []
 
     def command(self) -> list[str]:
-        command = [*self._network.prefix(self.node), *super().command()]
-        command += ["--node-id", str(self.node)]
-        if self.node != self._first:
-            for other, address in self._peers.items():
-                if other != self.node:
-                    command += ["--join", address]
+        command = [*self._network.prefix(self.node), *self.under]
+        command += [sys.executable, "-m", "tidemark.cli.main", "serve"]
+        command += ["--data-dir", str(self.data_dir)]
+        command += ["--node-id", str(self.node), "--http", "127.0.0.1:0"]
+        command += self._network.arguments(self.node)
+        for address in self._joined:
+            command += ["--join", address]
         return command
 
-    def start_again(self) -> None:
-        """Start, with a few attempts: what a service manager would do."""
+    def spawn(self) -> None:
+        """Start, and do not wait: alone, a broker has no majority, and serves nobody."""
         if self.is_running:
             return
-        if self._process is not None:
-            self._forget()
-        for attempt in range(_START_ATTEMPTS):
-            try:
-                self.start(timeout_seconds=_START_SECONDS)
-            except BrokerDidNotStart:
-                if attempt + 1 == _START_ATTEMPTS:
-                    raise
+        self.kill_if_running()
+        with self._log_path.open("ab") as log, self._ready_path.open("wb") as ready:
+            self._process = subprocess.Popen(self.command(), stdout=ready, stderr=log)
+        self.under = []
+
+    def wait_ready(self) -> None:
+        """Until it serves, with a few attempts more, as a service manager's, if it ends before.
+
+        Raises `BrokerDidNotStart`.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        attempts = 1
+        while not self.is_ready:
+            if not self.is_running:
+                attempts += 1
+                if attempts > _START_ATTEMPTS:
+                    raise BrokerDidNotStart(f"broker {self.node} ended: {self.log[-2000:]}")
                 time.sleep(1)
-            else:
-                return
+                self.spawn()
+            if time.monotonic() > deadline:
+                raise BrokerDidNotStart(f"broker {self.node} waits: {self.log[-2000:]}")
+            time.sleep(0.05)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.is_running and self._ready_path.read_bytes().startswith(b"ready ")
 
     def kill_if_running(self) -> None:
         if self._process is not None:
@@ -88,44 +103,76 @@ class ChaosBroker(BrokerProcess):
 class ChaosCluster:
     """The brokers, and everything a fault needs."""
 
-    def __init__(self, brokers: dict[int, ChaosBroker], network: Network) -> None:
+    def __init__(self, brokers: dict[int, ChaosBroker], network: Network, directory: Path) -> None:
         self.brokers = brokers
         self.network = network
+        self.directory = directory
+        self.power_cuts: list[tuple[float, frozenset[int]]] = []
+        """When who lost what was not synced."""
+        self._cuts: Counter[Link] = Counter()
 
     @property
     def nodes(self) -> list[int]:
         return list(self.brokers)
 
     @property
+    def majority(self) -> int:
+        return len(self.brokers) // 2 + 1
+
+    @property
     def bootstrap(self) -> str:
         return ",".join(broker.bootstrap for broker in self.brokers.values())
 
+    @contextmanager
+    def cutting(self, links: Sequence[Link]) -> Iterator[None]:
+        """Cut these links until the block ends, beside those that others cut."""
+        self._cuts.update(links)
+        self.network.cut(+self._cuts)
+        try:
+            yield
+        finally:
+            self._cuts.subtract(links)
+            self.network.cut(+self._cuts)
+
+    def cut_power(self, nodes: Sequence[int]) -> None:
+        """All these at once; then they can be started again."""
+        brokers = [self.brokers[node] for node in nodes]
+        self.power_cuts.append((time.monotonic(), frozenset(nodes)))
+        for broker in brokers:
+            broker.disk.cut_power()
+        for broker in brokers:
+            broker.kill_if_running()
+        for broker in brokers:
+            broker.disk.restore()
+
+    def start_missing(self) -> None:
+        """Start whoever is down, and do not wait for them."""
+        for broker in self.brokers.values():
+            broker.spawn()
+
     def heal(self) -> None:
-        """End all that is wrong, and start whoever is down."""
-        self.network.cut(())
+        """Start whoever is down, and wait until all are up. Raises `BrokerDidNotStart`."""
         for broker in self.brokers.values():
             if broker.is_running:
                 broker.resume()
         self.start_missing()
-
-    def start_missing(self) -> None:
-        """Start whoever is down, all at once: one alone has no majority, and waits for the others.
-
-        Raises `BrokerDidNotStart`.
-        """
-        with ThreadPoolExecutor(len(self.brokers)) as threads:
-            list(threads.map(ChaosBroker.start_again, self.brokers.values()))
+        for broker in self.brokers.values():
+            broker.wait_ready()
 
 
 @contextmanager
-def open_cluster(directory: Path, nodes: Sequence[int]) -> Iterator[ChaosCluster]:
+def open_cluster(
+    directory: Path, nodes: Sequence[int], *, network_kind: str = "auto"
+) -> Iterator[ChaosCluster]:
     """A running cluster of these nodes."""
-    with open_network(nodes) as network, open_disks(directory, nodes) as disks:
+    with open_network(nodes, network_kind) as network, open_disks(directory, nodes) as disks:
         brokers = {node: ChaosBroker(node, network, disks[node], nodes) for node in nodes}
+        cluster = ChaosCluster(brokers, network, directory)
         try:
             for broker in brokers.values():
-                broker.start(timeout_seconds=_START_SECONDS)
-            yield ChaosCluster(brokers, network)
+                broker.spawn()
+                broker.wait_ready()
+            yield cluster
         finally:
             for broker in brokers.values():
                 broker.kill_if_running()

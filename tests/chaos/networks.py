@@ -1,9 +1,7 @@
-"""The network between the brokers, and how to cut it.
+"""The network between the brokers, and between them and their clients, and how it goes wrong.
 
-With root each broker has a network namespace, joined to the others by a bridge. Who hears whom is
-then a matter of neighbour tables: while A has a wrong hardware address for B, what A sends to B is
-lost without a word, and what B sends to A still arrives. So any subset of the directed links can be
-cut, without a packet filter.
+With root each broker has a network namespace of its own (`namespaces`). Without, all are on this
+machine's loopback, and what they say passes through proxies (`proxies`).
 """
 
 from __future__ import annotations
@@ -13,34 +11,51 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from tests.chaos.commands import run, tried
+from tests.chaos.commands import tried
 
 Link = tuple[int, int]
 """From one node to another; the way back is another link."""
 
-_NOWHERE: Final = "02:00:00:00:ff:ff"
-_CLIENTS: Final = 254
+CLIENTS: Final = 0
+"""The node that stands for all clients."""
 
 
 class Network(Protocol):
-    """Where the brokers are."""
+    """Where the brokers are. A cut link swallows what is sent: nobody is told."""
 
-    can_cut: bool
+    name: str
+    can_delay: bool
 
-    def host(self, node: int) -> str:
-        """The address of a broker's machine."""
+    def bootstrap(self, node: int) -> str:
+        """Where clients reach a broker."""
+        ...
+
+    def peer(self, node: int) -> str:
+        """Where the others reach a broker."""
         ...
 
     def prefix(self, node: int) -> list[str]:
         """What to put before a command that is to run on a broker's machine."""
         ...
 
+    def arguments(self, node: int) -> list[str]:
+        """What to tell `tidemark serve` of its addresses."""
+        ...
+
     def cut(self, links: Iterable[Link]) -> None:
         """Cut exactly these links; all others work."""
         ...
 
-    def throttle(self, node: int, rate: str | None) -> None:
-        """Let a node send no faster than, say, `4mbit`; `None` ends that."""
+    def throttle(self, node: int, bytes_per_second: int | None) -> None:
+        """Let a node send to the other brokers no faster than that; `None` ends it."""
+        ...
+
+    def delay(self, links: Iterable[Link], seconds: float) -> None:
+        """What is sent on these links arrives so much later; on all others at once."""
+        ...
+
+    def reset(self, links: Iterable[Link]) -> None:
+        """Break the connections that use these links, once."""
         ...
 
 
@@ -50,12 +65,16 @@ def links_of(nodes: Sequence[int]) -> list[Link]:
 
 
 @contextmanager
-def open_network(nodes: Sequence[int]) -> Iterator[Network]:
-    """Namespaces where that is allowed, else this machine's own loopback."""
-    if os.geteuid() != 0 or not tried("ip", "netns", "add", "tm-probe"):
-        yield Loopback()
+def open_network(nodes: Sequence[int], kind: str = "auto") -> Iterator[Network]:
+    """`kind` is `namespaces`, `proxies`, or `auto`: namespaces where that is allowed."""
+    # Here, not above: each kind needs this module.
+    from tests.chaos.namespaces import Namespaces
+    from tests.chaos.proxies import open_proxies
+
+    if kind == "proxies" or (kind == "auto" and not _may_make_namespaces()):
+        with open_proxies(nodes) as proxies:
+            yield proxies
         return
-    run("ip", "netns", "del", "tm-probe")
     network = Namespaces(nodes)
     try:
         network.build()
@@ -64,94 +83,8 @@ def open_network(nodes: Sequence[int]) -> Iterator[Network]:
         network.remove()
 
 
-class Loopback:
-    """All on 127.0.0.1: nothing can be cut."""
-
-    can_cut = False
-
-    def host(self, node: int) -> str:
-        del node
-        return "127.0.0.1"
-
-    def prefix(self, node: int) -> list[str]:
-        del node
-        return []
-
-    def cut(self, links: Iterable[Link]) -> None:
-        assert not list(links), "there is nothing here that could be cut"
-
-    def throttle(self, node: int, rate: str | None) -> None:
-        raise NotImplementedError(f"{node} cannot be held to {rate}")
-
-
-class Namespaces:
-    """A bridge in a namespace of its own, one namespace for each broker, and the clients' host."""
-
-    can_cut = True
-
-    def __init__(self, nodes: Sequence[int]) -> None:
-        self._nodes = list(nodes)
-        self._tag = f"tm{os.getpid() % 10_000}"
-        self._subnet = f"10.77.{os.getpid() % 250}"
-
-    def host(self, node: int) -> str:
-        return f"{self._subnet}.{node}"
-
-    def prefix(self, node: int) -> list[str]:
-        # Not `ip netns exec`: that gives a process a mount namespace of its own too, in which the
-        # disks of others would stay mounted when they lose their power.
-        return ["nsenter", f"--net=/var/run/netns/{self._name(node)}"]
-
-    def build(self) -> None:
-        switch = self._switch
-        run("ip", "netns", "add", switch)
-        run("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
-        run("ip", "-n", switch, "link", "set", "bridge", "up")
-        for node in self._nodes:
-            self._add(node)
-        port, own = f"{self._tag}p", f"{self._tag}c"
-        run("ip", "link", "add", own, "type", "veth", "peer", "name", port, "netns", switch)
-        run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
-        run("ip", "addr", "add", f"{self.host(_CLIENTS)}/24", "dev", own)
-        run("ip", "link", "set", own, "up")
-        self.cut(())
-
-    def _add(self, node: int) -> None:
-        name, switch, port = self._name(node), self._switch, f"{self._tag}p{node}"
-        run("ip", "netns", "add", name)
-        run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "eth0", "netns", name)
-        run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
-        run("ip", "-n", name, "link", "set", "eth0", "address", _hardware(node))
-        run("ip", "-n", name, "addr", "add", f"{self.host(node)}/24", "dev", "eth0")
-        run("ip", "-n", name, "link", "set", "eth0", "up")
-        run("ip", "-n", name, "link", "set", "lo", "up")
-
-    def cut(self, links: Iterable[Link]) -> None:
-        gone = set(links)
-        for a, b in links_of(self._nodes):
-            address = _NOWHERE if (a, b) in gone else _hardware(b)
-            entry = (self.host(b), "lladdr", address, "dev", "eth0", "nud", "permanent")
-            run("ip", "-n", self._name(a), "neigh", "replace", *entry)
-
-    def throttle(self, node: int, rate: str | None) -> None:
-        name = self._name(node)
-        tried("tc", "-n", name, "qdisc", "del", "dev", "eth0", "root")
-        if rate is not None:
-            how = ("tbf", "rate", rate, "burst", "32kb", "latency", "400ms")
-            run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", *how)
-
-    def remove(self) -> None:
-        tried("ip", "link", "del", f"{self._tag}c")
-        for name in (*map(self._name, self._nodes), self._switch):
-            tried("ip", "netns", "del", name)
-
-    @property
-    def _switch(self) -> str:
-        return f"{self._tag}s"
-
-    def _name(self, node: int) -> str:
-        return f"{self._tag}b{node}"
-
-
-def _hardware(node: int) -> str:
-    return f"02:00:00:00:00:{node:02x}"
+def _may_make_namespaces() -> bool:
+    name = f"tm-probe-{os.getpid()}"
+    if os.geteuid() != 0 or not tried("ip", "netns", "add", name):
+        return False
+    return tried("ip", "netns", "del", name)

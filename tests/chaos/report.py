@@ -2,70 +2,151 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.table import Table
 
-from tidemark.testing.checkers import Anomaly, History, Outcome
+from tests.chaos.faults.fault import WRONG
+from tests.chaos.judge import Interval, Verdict
+from tests.chaos.workload.workload import Workload
+from tidemark.testing.checkers import Outcome
 
 _SHOWN_MAX = 20
+
+
+@dataclass(slots=True)
+class Kind:
+    """One kind of fault: how often, and the seconds from its end until all partitions served."""
+
+    seconds: list[float] = field(default_factory=list)
+    stuck: int = 0
+
+    @property
+    def times(self) -> int:
+        return len(self.seconds) + self.stuck
 
 
 class Report:
     """Filled while the run goes on."""
 
-    def __init__(self, seed: int, left_out: Mapping[str, str]) -> None:
+    def __init__(
+        self, seed: int, schedule: str, machine: Sequence[str], left_out: Mapping[str, str]
+    ) -> None:
         self.seed = seed
+        self.schedule = schedule
+        self.machine = machine
+        """How the brokers were kept apart."""
         self.rounds = 0
-        self.anomalies: Sequence[Anomaly] = ()
-        self.served_at_end = False
+        self.calm: list[Interval] = []
+        self.wrong: list[str] = []
+        self.verdicts: list[Verdict] = []
         self._left_out = left_out
-        self._seconds: dict[str, list[float]] = {}
-        self._stuck: Counter[str] = Counter()
-        self._wrong: list[str] = []
+        self._kinds: dict[str, Kind] = {}
 
     @property
     def is_good(self) -> bool:
-        return not (self.anomalies or self._stuck or self._wrong) and self.served_at_end
+        return not self.wrong and not any(verdict.anomalies for verdict in self.verdicts)
 
-    def recovered(self, faults: Sequence[str], said: Sequence[str], seconds: float | None) -> None:
-        """A round is over; a send was acknowledged so long after its end, or not at all."""
-        self._wrong += [each for each in said if each.isupper() or "IT GOES ON" in each]
-        for fault in faults or ("nothing",):
-            times = self._seconds.setdefault(fault, [])
+    def recovered(self, kinds: Sequence[str], said: Sequence[str], seconds: float | None) -> None:
+        """A round is over; every partition served so long after its end, or not at all."""
+        self.wrong += [each for each in said if each.startswith(WRONG)]
+        if seconds is None:
+            self.wrong.append(f"round {self.rounds}: not served again after {'; '.join(said)}")
+        for name in kinds or ("nothing",):
+            kind = self._kinds.setdefault(name, Kind())
             if seconds is None:
-                self._stuck[fault] += 1
+                kind.stuck += 1
             else:
-                times.append(seconds)
+                kind.seconds.append(seconds)
 
-    def print(self, console: Console, history: History) -> None:
-        table = Table(title=f"seed {self.seed}: {self.rounds} rounds")
-        for heading in ("fault", "times", "served again after, p50", "at most", "not at all"):
+    def print(self, console: Console, workload: Workload) -> None:
+        title = f"seed {self.seed}, schedule {self.schedule}, {self.rounds} rounds"
+        table = Table(title=f"{title}; {', '.join(self.machine)}")
+        for heading in ("fault", "times", "serves again after, p50", "at most", "not at all"):
             table.add_column(heading, justify="left" if heading == "fault" else "right")
-        for fault, times in sorted(self._seconds.items()):
+        for name, kind in sorted(self._kinds.items()):
+            times = kind.seconds
             shown = [f"{statistics.median(times):.2f} s", f"{max(times):.2f} s"] if times else []
-            count = len(times) + self._stuck[fault]
-            table.add_row(fault, str(count), *(shown or ["", ""]), str(self._stuck[fault] or ""))
-        for fault, reason in self._left_out.items():
-            table.add_row(fault, "-", reason)
+            table.add_row(name, str(kind.times), *(shown or ["", ""]), str(kind.stuck or ""))
+        for name, reason in self._left_out.items():
+            table.add_row(name, "-", reason)
         console.print(table)
-        self._print_findings(console, history)
+        for line in self._figures(workload):
+            console.print(line, soft_wrap=True)
+        self._print_findings(console)
 
-    def _print_findings(self, console: Console, history: History) -> None:
-        outcomes = Counter(send.outcome for send in history.sends)
-        polled = sum(len(poll.records) for poll in history.polls)
-        console.print(
-            f"{len(history.sends):,} sends ({outcomes[Outcome.OK]:,} acknowledged, "
-            f"{outcomes[Outcome.INFO]:,} unknown), {polled:,} records polled"
+    def _figures(self, workload: Workload) -> list[str]:
+        lines = []
+        allowed = {verdict.topic: verdict.lost_as_allowed for verdict in self.verdicts}
+        for stream in workload.streams:
+            outcomes = Counter(send.outcome for send in stream.history.sends)
+            polled = sum(len(poll.records) for poll in stream.history.polls)
+            lost = allowed.get(stream.topic, 0)
+            lines.append(
+                f"{stream.topic}: {len(stream.history.sends):,} sends "
+                f"({outcomes[Outcome.OK]:,} acknowledged, {outcomes[Outcome.INFO]:,} unknown), "
+                f"{polled:,} records polled"
+                + (f", {lost} lost with their leader" if lost else "")
+                + (", judged until a majority lost its power" if stream.lost_power_at else "")
+            )
+        group = workload.group
+        polled = sum(len(poll.records) for poll in group.polls)
+        lines.append(
+            f"the group: {group.members} members, {group.rebalances} assignments, {polled:,} "
+            f"records polled, {len(group.commits.made):,} commits, looked at "
+            f"{len(group.commits.seen):,} times"
         )
-        for wrong in self._wrong:
-            console.print(f"wrong: {wrong}")
-        if not self.served_at_end:
-            console.print("the cluster did not serve in the end")
-        kinds = Counter(anomaly.kind for anomaly in self.anomalies)
-        console.print(f"anomalies: {dict(kinds) or 'none'}")
-        for anomaly in self.anomalies[:_SHOWN_MAX]:
-            console.print(f"  {anomaly}")
+        return lines
+
+    def _print_findings(self, console: Console) -> None:
+        for wrong in self.wrong:
+            console.print(f"wrong: {wrong}", style="red", soft_wrap=True)
+        found = [(each.topic, what) for each in self.verdicts for what in each.anomalies]
+        console.print(f"anomalies: {len(found) or 'none'}")
+        for topic, what in found[:_SHOWN_MAX]:
+            console.print(f"  {topic}: {what}", style="red", soft_wrap=True, highlight=False)
+
+    def as_json(self, workload: Workload) -> str:
+        return json.dumps(
+            {
+                "seed": self.seed,
+                "schedule": self.schedule,
+                "machine": list(self.machine),
+                "rounds": self.rounds,
+                "good": self.is_good,
+                "faults": {
+                    name: {
+                        "times": kind.times,
+                        "stuck": kind.stuck,
+                        "seconds_median": statistics.median(kind.seconds or [0.0]),
+                        "seconds_max": max(kind.seconds, default=None),
+                    }
+                    for name, kind in sorted(self._kinds.items())
+                },
+                "left_out": dict(self._left_out),
+                "topics": {
+                    stream.topic: {
+                        "sends": len(stream.history.sends),
+                        "acknowledged": sum(
+                            send.outcome is Outcome.OK for send in stream.history.sends
+                        ),
+                        "polled": sum(len(poll.records) for poll in stream.history.polls),
+                    }
+                    for stream in workload.streams
+                },
+                "group": {
+                    "members": workload.group.members,
+                    "assignments": workload.group.rebalances,
+                    "commits": len(workload.group.commits.made),
+                },
+                "wrong": self.wrong,
+                "lost_with_leader": sum(each.lost_as_allowed for each in self.verdicts),
+                "anomalies": {each.topic: each.anomalies for each in self.verdicts},
+            },
+            indent=2,
+        )

@@ -1,0 +1,100 @@
+"""Each topic is held to its own promise, and the group to its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tests.chaos.workload.group import GroupRun
+from tests.chaos.workload.stream import Stream
+from tidemark.testing.checkers import History, Outcome, Send, check
+from tidemark.testing.checkers.counts import counts
+
+_MARGIN_SECONDS: Final = 2.0
+"""How long before a fault what a leader alone has acknowledged counts as replicated."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a topic, and what is not though it looks so."""
+
+    topic: str
+    anomalies: list[str]
+    lost_as_allowed: int = 0
+
+
+def judge(stream: Stream, calm: Sequence[Interval]) -> Verdict:
+    """`calm`: from when to when nothing was wrong with the cluster."""
+    if not stream.promise.outlives_leader:
+        return _judge_leader_only(stream, calm)
+    if stream.lost_power_at is not None:
+        history = _until(stream.history, stream.lost_power_at)
+        return Verdict(stream.topic, _named(check(history, reads_are_final=False)))
+    anomalies = _named(check(stream.history))
+    return Verdict(stream.topic, anomalies + list(_gone(stream.history)))
+
+
+def judge_group(group: GroupRun, history: History) -> Verdict:
+    """At least once: together its members got every record, and no commit went back."""
+    own = History(sends=history.sends, polls=group.polls)
+    members = {poll.client for poll in group.polls}
+    anomalies = _named(check(own, may_jump=True))
+    anomalies += _named(list(counts(own, members, may_repeat=True)))
+    return Verdict("the group", anomalies + list(group.commits.regressions()))
+
+
+def _judge_leader_only(stream: Stream, calm: Sequence[Interval]) -> Verdict:
+    """What may be read is never lost; of what is only acknowledged, what was so in calm times."""
+    history = stream.history
+    unsure = [replace(send, outcome=Outcome.INFO, offsets=()) for send in history.sends]
+    anomalies = _named(check(History(sends=unsure, polls=history.polls)))
+    anomalies += _gone(history)
+    read = {record.value for poll in history.polls for record in poll.records}
+    lost = [
+        send
+        for send in history.sends
+        if send.outcome is Outcome.OK and not read.intersection(send.values)
+    ]
+    in_calm = [send for send in lost if _is_within(send, calm)]
+    anomalies += [f"acknowledged by its leader in calm times, and lost: {send}" for send in in_calm]
+    return Verdict(stream.topic, anomalies, len(lost) - len(in_calm))
+
+
+def _is_within(send: Send, calm: Sequence[Interval]) -> bool:
+    return any(
+        began <= send.started and send.ended <= ended - _MARGIN_SECONDS for began, ended in calm
+    )
+
+
+def _gone(history: History) -> Iterator[str]:
+    """What somebody has read, and the last reader has not."""
+    last = {
+        (record.partition, record.offset)
+        for poll in history.polls
+        if poll.client == "final"
+        for record in poll.records
+    }
+    for poll in history.polls:
+        for record in poll.records:
+            if (record.partition, record.offset) not in last:
+                yield f"{poll.client} polled {record}, and the last reader did not"
+
+
+def _until(history: History, time: float) -> History:
+    """What was over by then; what had only begun may have happened."""
+    return History(
+        sends=[
+            send
+            if send.ended < time
+            else replace(send, outcome=Outcome.INFO, offsets=(), ended=float("inf"))
+            for send in history.sends
+        ],
+        polls=[poll for poll in history.polls if poll.ended < time],
+    )
+
+
+def _named(anomalies: Sequence[object]) -> list[str]:
+    return [str(anomaly) for anomaly in anomalies]

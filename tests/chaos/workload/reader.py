@@ -1,0 +1,126 @@
+"""A consumer that reads all partitions of a topic from the start, and does not believe bad CRCs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from tidemark.protocol import types
+from tidemark.protocol.types import Offset
+from tidemark.testing.checkers import Poll, Polled
+
+POLL_RECORDS: Final = 500
+POLL_SECONDS: Final = 0.2
+_END_SECONDS: Final = 60.0
+T = TypeVar("T")
+
+CONSUMER: Final[dict[str, str | int | bool]] = {
+    "check.crcs": True,
+    "enable.auto.commit": False,
+    "socket.timeout.ms": 5_000,
+    "reconnect.backoff.max.ms": 500,
+    "fetch.wait.max.ms": 200,
+    "log_level": 0,
+}
+
+
+class Reader:
+    """Gives its polls to `add`."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        client: str,
+        add: Callable[[Poll], None],
+    ) -> None:
+        self._topic = topic
+        self._client = client
+        self._add = add
+        self._next = [0] * partitions
+        self._consumer = Consumer(
+            {
+                **CONSUMER,
+                "bootstrap.servers": bootstrap,
+                "group.id": "not used",
+                "auto.offset.reset": "error",
+            }
+        )
+        self._consumer.assign([TopicPartition(topic, n, 0) for n in range(partitions)])
+
+    @property
+    def where(self) -> dict[int, int]:
+        """The next offset of each partition."""
+        return dict(enumerate(self._next))
+
+    def poll(self) -> None:
+        started = time.monotonic()
+        messages = self._consumer.consume(POLL_RECORDS, POLL_SECONDS)
+        records = records_in(messages)
+        for record in records:
+            self._next[record.partition.partition] = record.offset + 1
+        if records:
+            self._add(
+                Poll(client=self._client, started=started, ended=time.monotonic(), records=records)
+            )
+        for partition in corrupt_in(messages):
+            # librdkafka goes on behind what is corrupt. Rather ask again, of another leader.
+            self._consumer.seek(TopicPartition(self._topic, partition, self._next[partition]))
+            time.sleep(POLL_SECONDS)
+
+    def read_to_the_end(self, seconds: float) -> bool:
+        """Whether that was reached in time. Closes the consumer."""
+        deadline = time.monotonic() + seconds
+        ends: dict[int, int] = {}
+        try:
+            while len(ends) < len(self._next) and time.monotonic() < deadline:
+                self._ask_ends(ends)
+            while time.monotonic() < deadline:
+                if all(self._next[n] >= end for n, end in ends.items()):
+                    return len(ends) == len(self._next)
+                self.poll()
+            return False
+        finally:
+            self.close()
+
+    def _ask_ends(self, ends: dict[int, int]) -> None:
+        for number in range(len(self._next)):
+            try:
+                _, ends[number] = self._consumer.get_watermark_offsets(
+                    TopicPartition(self._topic, number), timeout=10
+                )
+            except KafkaException:
+                time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def records_in(messages: Iterable[Message]) -> tuple[Polled, ...]:
+    return tuple(
+        Polled(
+            types.TopicPartition(_known(message.topic()), _known(message.partition())),
+            Offset(_known(message.offset())),
+            _known(message.value()).decode(),
+        )
+        for message in messages
+        if message.error() is None
+    )
+
+
+def corrupt_in(messages: Sequence[Message]) -> set[int]:
+    """The partitions of which a batch was not what was written."""
+    return {
+        _known(message.partition())
+        for message in messages
+        if (error := message.error()) is not None and error.code() == KafkaError._BAD_MSG
+    }
+
+
+def _known(value: T | None) -> T:
+    assert value is not None, "a message without error is complete"
+    return value

@@ -1,0 +1,178 @@
+"""One topic: its producers, the consumers that read it from the start, and what they saw.
+
+Every value is unique. A producer keeps some records in flight; whatever is not acknowledged, for
+whatever reason, counts as *may have happened*.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.chaos.workload.promise import Promise
+from tests.chaos.workload.reader import Reader
+from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.testing.checkers import History, Outcome, Poll, Send
+
+_IN_FLIGHT_MAX: Final = 300
+_END_SECONDS: Final = 120.0
+_CREATE_SECONDS: Final = 60.0
+PARTITIONS: Final = 4
+
+
+class Stream:
+    """A topic under load, from `start` to `stop`."""
+
+    def __init__(self, bootstrap: str, topic: str, promise: Promise) -> None:
+        self.topic = topic
+        self.promise = promise
+        self.history = History()
+        self.acknowledged = [0.0] * PARTITIONS
+        """By partition: when the newest of the acknowledged sends began."""
+        self.lost_power_at: float | None = None
+        """When so many brokers lost their power that no more is promised than until then."""
+        self.problems: list[str] = []
+        self._bootstrap = bootstrap
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def create(self, replicas: int) -> None:
+        """Raises `KafkaException` if the cluster does not make the topic."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+        configs = dict(self.promise.configs)
+        if replicas == 1:
+            configs.pop("min.insync.replicas", None)
+        deadline = time.monotonic() + _CREATE_SECONDS
+        while True:
+            topic = NewTopic(self.topic, PARTITIONS, replicas, config=configs)
+            try:
+                admin.create_topics([topic])[self.topic].result(15)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    return  # An attempt that was not answered.
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+    def start(self, *, producers: int, consumers: int, sends_per_second: float) -> None:
+        rate = sends_per_second / producers
+        work = [self._producing(f"p{number}", rate) for number in range(producers)]
+        work += [self._consuming(f"c{number}") for number in range(consumers)]
+        self._threads = [threading.Thread(target=each, daemon=True) for each in work]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """What is in flight is waited for."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(_END_SECONDS)
+        if any(thread.is_alive() for thread in self._threads):
+            self.problems.append("a client does not come to an end")
+
+    def read_to_the_end(self) -> None:
+        """A last consumer reads everything, when nobody sends any more."""
+        reader = Reader(self._bootstrap, self.topic, PARTITIONS, "final", self._add_poll)
+        if not reader.read_to_the_end(_END_SECONDS):
+            self.problems.append(f"the last reader stands still: {reader.where}")
+
+    def _add_poll(self, poll: Poll) -> None:
+        with self._lock:
+            self.history.polls.append(poll)
+
+    def _consuming(self, client: str) -> Callable[[], None]:
+        def work() -> None:
+            reader = Reader(self._bootstrap, self.topic, PARTITIONS, client, self._add_poll)
+            while not self._stopping.is_set():
+                reader.poll()
+            reader.close()
+
+        return work
+
+    def _producing(self, client: str, sends_per_second: float) -> Callable[[], None]:
+        def work() -> None:
+            producer = Producer(
+                {
+                    "bootstrap.servers": self._bootstrap,
+                    "linger.ms": 2,
+                    "message.timeout.ms": 60_000,
+                    "socket.timeout.ms": 5_000,
+                    "reconnect.backoff.max.ms": 500,
+                    "log_level": 0,
+                    **self.promise.producer,
+                }
+            )
+            number, due = 0, time.monotonic()
+            while not self._stopping.is_set():
+                if len(producer) < _IN_FLIGHT_MAX:
+                    self._send(producer, client, number)
+                    number += 1
+                due = max(due + 1 / sends_per_second, time.monotonic())
+                while (left := due - time.monotonic()) > 0:
+                    producer.poll(left)
+            producer.flush(_END_SECONDS)
+
+        return work
+
+    def _send(self, producer: Producer, client: str, number: int) -> None:
+        value = f"{client}-{number}"
+        started = time.monotonic()
+        partition = number % PARTITIONS
+        sends, place = self._reserve(client, partition, value, started)
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                newest = self.acknowledged[partition]
+                self.acknowledged[partition] = max(newest, started)
+                sends[place] = self._sent(client, partition, value, started, message.offset())
+
+        producer.produce(self.topic, value, partition=partition, on_delivery=delivered)
+
+    def _reserve(
+        self, client: str, partition: int, value: str, started: float
+    ) -> tuple[list[Send], int]:
+        """A place in the history, in the order of beginning; it may have happened until told."""
+        send = Send(
+            client=client,
+            partition=TopicPartition(self.topic, partition),
+            values=(value,),
+            started=started,
+            ended=float("inf"),
+            outcome=Outcome.INFO,
+        )
+        with self._lock:
+            self.history.sends.append(send)
+            return self.history.sends, len(self.history.sends) - 1
+
+    def _sent(
+        self, client: str, partition: int, value: str, started: float, offset: int | None
+    ) -> Send:
+        return Send(
+            client=client,
+            partition=TopicPartition(self.topic, partition),
+            values=(value,),
+            started=started,
+            ended=time.monotonic(),
+            outcome=Outcome.OK,
+            offsets=() if offset is None or offset < 0 else (Offset(offset),),
+        )
+
+
+def served_since(streams: Sequence[Stream], started: float, seconds: float) -> float | None:
+    """How long after `started` every partition has acknowledged a send that began after it.
+
+    `None` if one has not within so many seconds.
+    """
+    while True:
+        if all(newest >= started for stream in streams for newest in stream.acknowledged):
+            return time.monotonic() - started
+        if time.monotonic() - started > seconds:
+            return None
+        time.sleep(0.02)

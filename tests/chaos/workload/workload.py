@@ -1,0 +1,97 @@
+"""All clients of a run: three topics with different promises, and a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+from typing import Final
+
+from tests.chaos.workload.group import GroupRun
+from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
+from tests.chaos.workload.stream import PARTITIONS, Stream, served_since
+
+_MEMBERS: Final = 3
+_GROUP_END_SECONDS: Final = 60.0
+
+
+class Workload:
+    """The clients of one cluster."""
+
+    def __init__(
+        self, bootstrap: str, *, replicas: int, sends_per_second: float, seed: int
+    ) -> None:
+        self.ended: list[Stream] = []
+        """Those whose topic lost what it did not promise to keep: each made place for another."""
+        self.problems: list[str] = []
+        self._bootstrap = bootstrap
+        self._replicas = replicas
+        self._sends_per_second = sends_per_second
+        self.synced = Stream(bootstrap, SYNCED.name, SYNCED)
+        self.cached = Stream(bootstrap, f"{CACHED.name}-1", CACHED)
+        self.leader_only = Stream(bootstrap, LEADER_ONLY.name, LEADER_ONLY)
+        self.group = GroupRun(bootstrap, SYNCED.name, PARTITIONS, Random(seed))
+
+    @property
+    def current(self) -> list[Stream]:
+        return [self.synced, self.cached, self.leader_only]
+
+    @property
+    def streams(self) -> list[Stream]:
+        return [*self.ended, *self.current]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the clients; at the end, what is in flight is waited for, and all is read."""
+        for stream in self.current:
+            stream.create(self._replicas)
+            self._start(stream)
+        self.group.start(_MEMBERS)
+        try:
+            yield
+        finally:
+            for stream in self.current:
+                stream.stop()
+
+    def read_to_the_end(self) -> None:
+        for stream in self.current:
+            stream.read_to_the_end()
+        ends = _ends(self.synced)
+        if not self.group.finish(ends, _GROUP_END_SECONDS):
+            self.problems.append(f"the group does not commit up to {ends}")
+
+    def served_since(self, started: float, seconds: float) -> float | None:
+        return served_since(self.current, started, seconds)
+
+    def majority_lost_power(self, at: float) -> None:
+        """What was only in page caches may be gone: begin with new topics in place of such ones."""
+        ended = self.cached
+        ended.lost_power_at = at
+        ended.stop()
+        self.ended.append(ended)
+        self.cached = Stream(self._bootstrap, f"{CACHED.name}-{len(self.ended) + 1}", CACHED)
+        self.cached.create(self._replicas)
+        self._start(self.cached)
+
+    def _start(self, stream: Stream) -> None:
+        rate = self._sends_per_second * _share(stream.promise)
+        producers = 2 if stream.promise is SYNCED else 1
+        stream.start(producers=producers, consumers=1, sends_per_second=rate)
+
+
+def _share(promise: Promise) -> float:
+    return 0.5 if promise is SYNCED else 0.25
+
+
+def _ends(stream: Stream) -> dict[int, int]:
+    """Behind the last record that anybody has read of each partition."""
+    ends = dict.fromkeys(range(PARTITIONS), 0)
+    for poll in stream.history.polls:
+        for record in poll.records:
+            number = record.partition.partition
+            ends[number] = max(ends[number], record.offset + 1)
+    return ends
+
+
+def problems_of(streams: Sequence[Stream]) -> list[str]:
+    return [f"{stream.topic}: {problem}" for stream in streams for problem in stream.problems]

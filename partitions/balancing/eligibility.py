@@ -4,6 +4,7 @@ a group may lead it next. Every no comes with its sentence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -101,7 +102,7 @@ def why_cooling(group: Group, now_ms: int, settings: Settings) -> No | None:
     )
 
 
-def election_order(group: Group, brokers: dict[NodeId, Broker]) -> tuple[NodeId, ...]:
+def election_order(group: Group, brokers: Mapping[NodeId, Broker]) -> tuple[NodeId, ...]:
     """The voters in the order in which they had better lead: as assigned, but those on brokers that
     are to lead nothing come last. They stay electable: a partition led by a broker that is to be
     stopped is better than one that nobody leads."""

@@ -78,7 +78,7 @@ def plan(snapshot: Snapshot, settings: Settings, rng: Random) -> Plan:
     after = board.objective()
     assert not after.is_worse_than(before)
     return Plan(
-        moves=tuple(_moves(board, search.steps)),
+        moves=tuple(leader_moves(board, search.steps)),
         refusals=tuple(refusals(board, search.steps)),
         before=before,
         after=after,
@@ -105,7 +105,8 @@ def _loads(board: Board) -> list[tuple[int, float]]:
 # Why
 
 
-def _moves(board: Board, steps: list[Step]) -> Iterator[LeaderMove]:
+def leader_moves(board: Board, steps: list[Step]) -> Iterator[LeaderMove]:
+    """The steps in names and sentences."""
     for number, step in enumerate(steps, start=1):
         partners = [board.groups[shift.group].partition for shift in step.shifts]
         for at, shift in enumerate(step.shifts):

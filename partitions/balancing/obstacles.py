@@ -38,8 +38,12 @@ def refusals(board: Board, steps: Sequence[Step]) -> Iterator[Refusal]:
                 target=broker.node_id,
                 groups=voters[broker.node_id],
             )
-    moved = {shift.group for step in steps for shift in step.shifts}
-    yield from _Collector(board).collect(moved)
+    yield from _Collector(board, steps).collect()
+
+
+def stuck(board: Board, steps: Sequence[Step]) -> Iterator[Refusal]:
+    """Why leaders stay on brokers that are being emptied."""
+    return _Collector(board, steps).collect_stuck()
 
 
 @dataclass(slots=True)
@@ -55,20 +59,30 @@ class _Found:
 
 
 class _Collector:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, steps: Sequence[Step]) -> None:
         self._board = board
+        self._moved = {shift.group for step in steps for shift in step.shifts}
         self._index = {broker.node_id: number for number, broker in enumerate(board.brokers)}
         self._found: dict[tuple[Reason, int], _Found] = {}
 
-    def collect(self, moved: set[int]) -> Iterator[Refusal]:
+    def collect(self) -> Iterator[Refusal]:
         board = self._board
         for number, lead in enumerate(board.lead):
             if lead == NONE:
                 self._note(_LEADERLESS, NONE, number)
-            elif number not in moved and board.is_forced[number]:
+            elif board.is_forced[number]:
                 self._note(self._why_stuck(number), NONE, number)
-            elif number not in moved and board.roles[lead] is Role.TAKES:
+            elif number not in self._moved and board.roles[lead] is Role.TAKES:
                 self._look_at(number)
+        return self._refusals()
+
+    def collect_stuck(self) -> Iterator[Refusal]:
+        for number, is_forced in enumerate(self._board.is_forced):
+            if is_forced:
+                self._note(self._why_stuck(number), NONE, number)
+        return self._refusals()
+
+    def _refusals(self) -> Iterator[Refusal]:
         found = sorted(self._found.values(), key=lambda each: (-each.groups, each.number))
         return map(self._refusal, found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tidemark.protocol.types import NodeId, TopicPartition
@@ -15,7 +15,7 @@ class Reason(Enum):
     DEAD = "dead"
     LEADS_NOTHING = "drained"
     JUST_STARTED = "just started"
-    UNKNOWN = "unknown broker"
+    UNKNOWN = "unknown"
     # Of a replica
     NOT_A_REPLICA = "not a replica"
     LEARNER = "learner"
@@ -27,7 +27,7 @@ class Reason(Enum):
     IN_FLIGHT = "moves in flight"
     TOO_LITTLE = "too little gain"
     QUORUM = "quorum"
-    # Of replicas
+    NOT_NEEDED = "not needed"
     TOO_FEW_BROKERS = "too few brokers"
 
 
@@ -44,3 +44,35 @@ class Refusal:
     """The one that it hurts most."""
     groups: int = 1
     """How many it is about."""
+
+
+class Refusals:
+    """Collects refusals; those of one reason and target become one."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Reason, NodeId | None], Refusal] = {}
+
+    def add(
+        self,
+        reason: Reason,
+        sentence: str,
+        *,
+        partition: TopicPartition | None = None,
+        target: NodeId | None = None,
+    ) -> None:
+        """The first one is the one that is named."""
+        before = self._found.get((reason, target))
+        self._found[reason, target] = (
+            replace(before, groups=before.groups + 1)
+            if before is not None
+            else Refusal(
+                reason=reason,
+                sentence=sentence,
+                target=target,
+                partition=partition,
+                groups=0 if partition is None else 1,
+            )
+        )
+
+    def all(self) -> tuple[Refusal, ...]:
+        return tuple(self._found.values())

@@ -62,7 +62,7 @@ class Search:
         self._searched: dict[tuple[int, int], tuple[int, int]] = {}
 
     def run(self) -> None:
-        self._empty()
+        self.empty()
         while self._settle() and self.bounds.left > 0:
             # Where the first moves have led to, some of them may turn out to have gone the wrong
             # way, and nothing has been begun yet.
@@ -81,7 +81,7 @@ class Search:
 
     # One by one
 
-    def _empty(self) -> None:
+    def empty(self) -> None:
         """Get leaders off the brokers that are to have none, the busiest first."""
         board = self.board
         forced = [g for g, is_forced in enumerate(board.is_forced) if is_forced]

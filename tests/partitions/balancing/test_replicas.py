@@ -1,0 +1,274 @@
+"""Where replicas go when a broker leaves, and when one comes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.partitions.balancing.clusters import broker, brokers, group, snapshot
+from tidemark.partitions.balancing.refusals import Reason
+from tidemark.partitions.balancing.replicas import ReplicaPlan, plan_decommission, plan_spread
+from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
+from tidemark.protocol.types import NodeId
+
+SETTINGS = Settings()
+SEEDS = st.integers(0, 2**32)
+
+
+def left(members: list[Broker], groups: list[Group], node: int, seed: int = 1) -> ReplicaPlan:
+    return plan_decommission(snapshot(members, groups), SETTINGS, NodeId(node), Random(seed))
+
+
+def spread(members: list[Broker], groups: list[Group], **options: Sequence[NodeId]) -> ReplicaPlan:
+    return plan_spread(snapshot(members, groups), SETTINGS, Random(1), **options)
+
+
+def held(made: ReplicaPlan) -> dict[int, int]:
+    return {int(each.node_id): each.replicas_after for each in made.brokers}
+
+
+def in_racks(*racks: str | None) -> list[Broker]:
+    return [broker(number, rack=rack) for number, rack in enumerate(racks, start=1)]
+
+
+# Leaving
+
+
+def test_a_leaving_brokers_replicas_are_shared_out_evenly() -> None:
+    groups = [group(f"t-{at}", (1, 2 + at % 3), size=100) for at in range(12)]
+    made = left(brokers(4), groups, 1)
+    assert not made.refusals
+    assert held(made) == {1: 0, 2: 8, 3: 8, 4: 8}
+    assert made.size_bytes == 1200
+    assert made.estimate_s(100.0) == 12
+    assert made.moves[0].reason == "broker 1 leaves"
+
+
+def test_a_broker_that_is_marked_says_so() -> None:
+    members = [broker(1, state=BrokerState.DECOMMISSIONING), broker(2), broker(3)]
+    made = left(members, [group("t-0", (1, 2))], 1)
+    assert made.moves[0].reason == "broker 1 is being decommissioned"
+
+
+def test_a_replica_goes_to_a_rack_that_has_none() -> None:
+    members = in_racks("a", "b", "b", "c")
+    busy = [group(f"busy-{at}", (4,)) for at in range(9)]
+    made = left(members, [group("t-0", (1, 2)), *busy], 1)
+    assert [move.after for move in made.moves] == [(2, 4)], "full as broker 4 is"
+
+
+def test_brokers_without_a_rack_count_as_one_rack() -> None:
+    members = in_racks("a", None, None, "b")
+    made = left(members, [group("t-0", (1, 2)), *[group(f"u-{at}", (4,)) for at in range(9)]], 1)
+    assert set(made.moves[0].after) == {2, 4}
+
+
+def test_bytes_decide_between_brokers_that_hold_equally_many() -> None:
+    groups = [
+        group("big-0", (1,), size=1000),
+        group("small-0", (1,), size=10),
+        group("there-0", (2,), size=500),
+        group("here-0", (3,), size=1),
+    ]
+    made = left(brokers(3), groups, 1)
+    assert {str(m.partition): m.target for m in made.moves} == {"big-0": 3, "small-0": 2}
+    assert {int(b.node_id): b.bytes_after for b in made.brokers} == {1: 0, 2: 510, 3: 1001}
+
+
+def test_who_takes_over_is_not_always_the_one_to_lead() -> None:
+    groups = [group(f"t-{at}", (1, 2, 3)) for at in range(9)]
+    made = left(brokers(4), groups, 1)
+    assert {frozenset(move.after) for move in made.moves} == {frozenset({2, 3, 4})}
+    assert Counter(move.after[0] for move in made.moves) == {2: 3, 3: 3, 4: 3}
+
+
+def test_with_too_few_brokers_it_cannot_leave() -> None:
+    made = left(brokers(3), [group(f"t-{at}", (1, 2, 3)) for at in range(2)], 1)
+    assert not made.moves
+    (refusal,) = made.refusals
+    assert (refusal.reason, refusal.groups) == (Reason.TOO_FEW_BROKERS, 2)
+    assert refusal.sentence == (
+        "it has 3 replicas, and without broker 1 there are 2 brokers to hold them"
+    )
+
+
+@pytest.mark.parametrize(
+    "fourth",
+    [broker(4, is_alive=False), broker(4, state=BrokerState.DRAINING)],
+    ids=["dead", "draining"],
+)
+def test_brokers_that_may_be_stopped_get_no_replicas(fourth: Broker) -> None:
+    made = left([*brokers(3), fourth], [group("t-0", (1, 2, 3))], 1)
+    assert [r.reason for r in made.refusals] == [Reason.TOO_FEW_BROKERS]
+
+
+def test_a_group_without_a_majority_in_sync_cannot_be_changed() -> None:
+    made = left(brokers(4), [group("t-0", (1, 2, 3), lags={})], 1)
+    assert not made.moves
+    (refusal,) = made.refusals
+    assert refusal.sentence == (
+        "it has 1 of 3 voters in sync on brokers to count on (1), and needs 2"
+    )
+
+
+def test_a_group_in_motion_is_left_for_later() -> None:
+    made = left(brokers(3), [group("t-0", (1, 2), is_changing=True)], 1)
+    assert [r.reason for r in made.refusals] == [Reason.IN_MOTION]
+
+
+def test_a_broker_that_is_not_there_cannot_leave() -> None:
+    assert [r.sentence for r in left(brokers(2), [], 5).refusals] == ["there is no broker 5"]
+
+
+# Coming
+
+
+def test_a_broker_that_was_added_gets_its_part() -> None:
+    groups = [group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3), size=100) for at in range(24)]
+    made = spread(brokers(4), groups)
+    assert held(made) == {1: 12, 2: 12, 3: 12, 4: 12}
+    assert {move.target for move in made.moves} == {4}
+    assert len(made.moves) == 12, "and nobody else moves"
+    assert made.moves[0].reason.startswith("broker ")
+
+
+def test_only_the_brokers_named_get_anything() -> None:
+    groups = [group(f"t-{at}", (1,)) for at in range(9)]
+    made = spread(brokers(3), groups, onto=[NodeId(3)])
+    assert held(made)[2] == 0
+    assert {move.target for move in made.moves} == {3}
+
+
+def test_a_broker_that_takes_nothing_says_so() -> None:
+    made = spread([broker(1), broker(2, is_alive=False)], [], onto=[NodeId(2)])
+    assert [r.sentence for r in made.refusals] == ["broker 2 takes no replicas now"]
+
+
+def test_an_even_cluster_copies_nothing() -> None:
+    groups = [group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3), size=at * 1000) for at in range(24)]
+    assert not spread(brokers(3), groups).moves, "whatever the sizes"
+
+
+def test_a_group_without_a_majority_in_sync_is_not_spread() -> None:
+    made = spread(brokers(4), [group(f"t-{at}", (1, 2, 3), lags={}) for at in range(8)])
+    assert not made.moves
+    assert [r.reason for r in made.refusals] == [Reason.QUORUM]
+
+
+def test_no_rack_is_given_up_for_evenness() -> None:
+    members = in_racks("a", "b", "b")
+    made = spread(members, [group(f"t-{at}", (1, 2)) for at in range(8)])
+    assert {(move.source, move.target) for move in made.moves} == {(2, 3)}
+
+
+def test_a_rack_is_won_before_evenness() -> None:
+    members = in_racks("a", "a", "b")
+    busy = [group(f"u-{at}", (3,)) for at in range(3)]
+    made = spread(members, [group("t-0", (1, 2)), *busy])
+    moved = {str(move.partition): move for move in made.moves}
+    assert moved["t-0"].target == 3
+    assert moved["t-0"].reason == "rack b has none of its replicas"
+
+
+# Whatever the cluster
+
+
+@st.composite
+def any_cluster(draw: st.DrawFn) -> Snapshot:
+    count = draw(st.integers(2, 7))
+    members = [
+        broker(
+            number,
+            rack=draw(st.sampled_from([None, "a", "b", "c"])),
+            is_alive=draw(st.integers(0, 9)) > 0,
+            state=draw(st.sampled_from([BrokerState.ACTIVE] * 9 + list(BrokerState))),
+        )
+        for number in range(1, count + 1)
+    ]
+    groups = []
+    for topic, size in enumerate(draw(st.lists(st.integers(1, 8), max_size=4))):
+        for at in range(size):
+            replicas = draw(st.permutations(range(1, count + 1)))[
+                : draw(st.integers(1, min(3, count)))
+            ]
+            groups.append(group(f"t{topic}-{at}", replicas, size=draw(st.integers(0, 1000))))
+    return snapshot(members, groups)
+
+
+def racks_of(cluster: Snapshot, nodes: Sequence[NodeId]) -> int:
+    racks = {each.node_id: each.rack for each in cluster.brokers}
+    return len({racks[node] for node in nodes})
+
+
+@given(cluster=any_cluster(), seed=SEEDS)
+def test_every_move_is_of_one_replica_to_a_broker_that_stays(cluster: Snapshot, seed: int) -> None:
+    by_id = {each.node_id: each for each in cluster.brokers}
+    leaving = plan_decommission(cluster, SETTINGS, NodeId(1), Random(seed))
+    spreading = plan_spread(cluster, SETTINGS, Random(seed))
+    for made in (leaving, spreading):
+        assert len({move.partition for move in made.moves}) == len(made.moves)
+        for move in made.moves:
+            assert {*move.before} - {*move.after} == {move.source}
+            assert {*move.after} - {*move.before} == {move.target}
+            assert len(move.after) == len(move.before)
+            assert by_id[move.target].is_alive
+            assert by_id[move.target].state is BrokerState.ACTIVE
+            assert move.reason
+    for move in spreading.moves:
+        assert racks_of(cluster, move.after) >= racks_of(cluster, move.before)
+    stay = [each for each in cluster.groups if NodeId(1) in each.replicas]
+    assert len(stay) == len(leaving.moves) + sum(each.groups for each in leaving.refusals)
+
+
+@given(cluster=any_cluster(), seed=SEEDS)
+def test_spreading_again_and_again_comes_to_rest_evener(cluster: Snapshot, seed: int) -> None:
+    for _ in range(100):
+        made = plan_spread(cluster, SETTINGS, Random(seed))
+        if not made.moves:
+            return
+        after = {move.partition: move.after for move in made.moves}
+        groups = [
+            group(
+                str(each.partition),
+                after.get(each.partition, each.replicas),
+                size=each.size_bytes,
+            )
+            for each in cluster.groups
+        ]
+        cluster = replace(cluster, groups=tuple(groups))
+    raise AssertionError("it never came to rest")
+
+
+@given(count=st.integers(2, 6), sizes=st.lists(st.integers(1, 9), min_size=1), seed=SEEDS)
+def test_replicas_of_single_ones_end_even_within_one(
+    count: int, sizes: list[int], seed: int
+) -> None:
+    groups = [group(f"t{t}-{at}", (1,)) for t, size in enumerate(sizes) for at in range(size)]
+    made = plan_spread(snapshot(brokers(count), groups), SETTINGS, Random(seed))
+    numbers = held(made).values()
+    assert max(numbers) - min(numbers) <= 1
+
+
+@given(cluster=any_cluster(), seed=SEEDS, shuffled=SEEDS)
+def test_the_order_in_which_things_were_found_does_not_matter(
+    cluster: Snapshot, seed: int, shuffled: int
+) -> None:
+    lots = Random(shuffled)
+    other = replace(
+        cluster,
+        brokers=lots.sample(cluster.brokers, len(cluster.brokers)),
+        groups=lots.sample(cluster.groups, len(cluster.groups)),
+    )
+    for node in (None, NodeId(1)):
+        one, two = (
+            plan_spread(each, SETTINGS, Random(seed))
+            if node is None
+            else plan_decommission(each, SETTINGS, node, Random(seed))
+            for each in (cluster, other)
+        )
+        assert one == two

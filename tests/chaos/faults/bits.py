@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Final
+from struct import Struct
+from typing import Final, NamedTuple
 
 from tests.chaos.brokers import ChaosCluster
 from tests.chaos.faults.fault import WRONG, any_broker, wait_until
+from tidemark.partitions.storage.journal.blocks import MAGIC, PAGE_BYTES
 
 _REPAIR_SECONDS: Final = 20.0
+_FIELDS: Final = Struct(">QQII")
+_FIELDS_END: Final = 48
+_ENTRY_BYTES: Final = 32
+_NEWEST_BLOCKS: Final = 20
+_NOTICED: Final = re.compile("is corrupt at byte|is not there, though it was synced")
 _AROUND_BYTES: Final = 64
 
 
@@ -48,18 +56,44 @@ def flip_in_journal(cluster: ChaosCluster, rng: Random) -> Iterator[str]:
     """It stays: a broker that has lost promises says so, and is repaired by the others."""
     broker = any_broker(cluster, rng)
     broker.kill_if_running()
-    path = _any_file(broker.data_dir.glob("journal/*.journal"), rng)
-    if path is None:
+    blocks = _newest_blocks(broker.data_dir / "journal")
+    if not blocks:
         yield "no journal to damage"
         cluster.start_missing()
         return
     said_before = len(broker.log)
-    flip = Flip(path, rng.randrange(_written_bytes(path)), rng.randrange(8))
+    block = rng.choice(blocks)
+    flip = Flip(block.path, block.position + rng.randrange(block.size_bytes), rng.randrange(8))
     broker.spawn()
     wait_until(lambda: broker.is_ready, _REPAIR_SECONDS)
-    noticed = "noticed" if "corrupt" in broker.log[said_before:] else "of no meaning"
-    yield f"{flip} of {broker.node}: {noticed}"
+    is_noticed = _NOTICED.search(broker.log, said_before) is not None
+    yield f"{flip} of {broker.node}: " + ("noticed" if is_noticed else "of no meaning any more")
     cluster.start_missing()
+
+
+class _Block(NamedTuple):
+    """A block of the journal; see `partitions/storage/journal/blocks.py`."""
+
+    lsn: int
+    synced_lsn: int
+    path: Path
+    position: int
+    size_bytes: int
+
+
+def _newest_blocks(journal: Path) -> list[_Block]:
+    """The last that were synced for certain: one behind them may be taken for a torn tail."""
+    found = []
+    for path in sorted(journal.glob("*.journal")):
+        data = path.read_bytes()
+        for position in range(0, len(data), PAGE_BYTES):
+            if data.startswith(MAGIC, position):
+                lsn, synced_lsn, records, payload_bytes = _FIELDS.unpack_from(data, position + 24)
+                size_bytes = _FIELDS_END + _ENTRY_BYTES * records + payload_bytes
+                found.append(_Block(lsn, synced_lsn, path, position, size_bytes))
+    synced = max((block.synced_lsn for block in found), default=0)
+    newest = sorted(block for block in found if block.lsn < synced)
+    return newest[-_NEWEST_BLOCKS:]
 
 
 class Flip:
@@ -97,11 +131,6 @@ class Flip:
 def _any_file(found: Iterable[Path], rng: Random) -> Path | None:
     files = sorted(path for path in found if path.stat().st_size)
     return rng.choice(files) if files else None
-
-
-def _written_bytes(path: Path) -> int:
-    """Up to the last byte that is not zero: journal files are as large at first as later."""
-    return max(1, len(path.read_bytes().rstrip(b"\0")))
 
 
 def _is_found(directory: Path) -> bool:

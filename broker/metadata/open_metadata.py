@@ -46,6 +46,7 @@ from tidemark.broker.metadata.identity import (
 )
 from tidemark.broker.metadata.membership import Membership, join
 from tidemark.broker.metadata.neighbours import Neighbours, Network
+from tidemark.broker.metadata.non_voters import keep_following
 from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metadata.voters import keep_voters
@@ -231,8 +232,8 @@ class _Parts:
                 self.brokers.is_alive,
                 turn=services.turn,
                 touch=driver.touch,
-                follow=self._group.follow,
             ),
+            partial(keep_following, driver.node, turn=services.turn, touch=driver.touch),
         ]
 
     async def stay_registered(self) -> None:

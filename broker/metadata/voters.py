@@ -19,11 +19,9 @@ from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.types import NodeId
 
 LOOK_SECONDS: Final = 0.25
-STALL_SECONDS: Final = 1.5
-"""A learner that has heard nothing for so long pulls for itself."""
 
 
 def adjust_voters(
@@ -71,14 +69,8 @@ async def keep_voters(
     *,
     turn: Turn,
     touch: Callable[[], None],
-    follow: Callable[[], None],
 ) -> None:
-    """Look after the voters, again and again, as long as this runs.
-
-    A broker that does not vote looks after itself: `follow` is called when nothing has come for
-    long, though there is more. It may have been a learner of a leader that knows it no more.
-    """
-    stall = Stall()
+    """Look after the voters, again and again, as long as this runs."""
 
     def look() -> None:
         adjust_voters(node, state(), is_alive)
@@ -87,28 +79,5 @@ async def keep_voters(
     while True:
         await trio.sleep(LOOK_SECONDS)
         replica = node.get(CLUSTER_KEY)
-        if replica is None:
-            continue
-        if replica.is_serving:
+        if replica is not None and replica.is_serving:
             turn.run(look)
-        elif not replica.group.is_voter:
-            led_to = node.known.get(CLUSTER_KEY).committed
-            if stall.is_over(replica.committed, led_to, trio.current_time()):
-                turn.run(follow)
-
-
-class Stall:
-    """How long a replica has been behind without coming nearer."""
-
-    def __init__(self) -> None:
-        self._at: Position | None = None
-        self._since = 0.0
-
-    def is_over(self, committed: Position, led_to: Position, now: float) -> bool:
-        """Whether something has to be done: it has been so for long. Then it begins anew."""
-        if committed != self._at or led_to <= committed:
-            self._at, self._since = committed, now
-        elif now - self._since >= STALL_SECONDS:
-            self._since = now
-            return True
-        return False

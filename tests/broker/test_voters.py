@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tests.partitions.replication.cluster import Broker, Cluster
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
-from tidemark.broker.metadata.voters import Stall, adjust_voters
+from tidemark.broker.metadata.voters import adjust_voters
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
 from tidemark.partitions.state_machines.cluster_machine import (
@@ -17,7 +17,7 @@ from tidemark.partitions.state_machines.cluster_machine import (
 )
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress
 from tidemark.partitions.storage.state_db import StateDb
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position, TopicPartition
+from tidemark.protocol.types import NodeId, TopicPartition
 from tidemark.testing.memory_files import MemoryFiles
 
 PARTITION = TopicPartition(CLUSTER_TOPIC, 0)
@@ -123,16 +123,6 @@ def test_a_learner_stays_one_while_it_lives_and_is_given_up_when_it_is_dead() ->
     assert learners() == [2]
     brokers.adjust(2, 3, times=1)
     assert learners() == []
-
-
-def test_a_replica_that_is_behind_for_long_does_something_about_it() -> None:
-    stall, here, there = Stall(), Position(Epoch(1), Offset(5)), Position(Epoch(1), Offset(7))
-    assert not stall.is_over(here, here, 0.0)
-    assert not stall.is_over(here, there, 1.0)
-    assert stall.is_over(here, there, 1.6)
-    assert not stall.is_over(here, there, 1.7)
-    assert not stall.is_over(there, there, 9.0)
-    assert not stall.is_over(there, there, 99.0)
 
 
 def test_nobody_is_missed_when_the_first_voter_dies_after_the_change() -> None:

@@ -1,0 +1,87 @@
+"""Replicas without a vote: whoever is sent nothing pulls.
+
+On real groups without a network or time: `tests/partitions/replication/cluster.py`.
+"""
+
+from functools import partial
+
+from tests.partitions.replication.cluster import Cluster
+from tidemark.broker.metadata.non_voters import NonVoters
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.observer import Observer
+from tidemark.protocol.types import NodeId
+
+VOTERS = (1, 2, 3)
+FOURTH = NodeId(4)
+
+
+class Scene:
+    """Four brokers with a replica each, of which three vote; the fourth looks after its own."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(4)
+        for broker in self.cluster.brokers.values():
+            broker.open(VOTERS)
+        self.cluster.run(2)
+        self.leader = self.cluster.leader()
+        self.onlooker = self.cluster[FOURTH]
+        self.non_voters = NonVoters(self.onlooker.node)
+
+    def add_learner(self) -> None:
+        self.leader.replica().tell(partial(Group.add_learner, node=FOURTH))
+        self.cluster.run(1)
+
+    def remove_learner(self) -> None:
+        self.leader.replica().tell(partial(Group.remove_learner, node=FOURTH))
+        self.cluster.run(0.1)
+
+    def append(self, value: str) -> None:
+        self.leader.append(value)
+        self.cluster.run(0.5)
+
+    def look(self, seconds: float) -> None:
+        """Let so much time pass, and look once in every second of it."""
+        for _ in range(int(seconds)):
+            self.non_voters.look(self.cluster.now)
+            self.cluster.run(1)
+
+
+def test_a_replica_that_nobody_told_anything_pulls_what_is_committed() -> None:
+    scene = Scene()
+    scene.append("one")
+    assert scene.onlooker.values() == []
+    scene.look(4)
+    assert scene.onlooker.committed_values() == ["one"]
+
+
+def test_a_learner_that_is_taken_away_again_pulls() -> None:
+    scene = Scene()
+    scene.add_learner()
+    scene.append("one")
+    assert scene.onlooker.values() == ["one"]
+    scene.look(1)
+    scene.remove_learner()
+    scene.append("two")
+    assert scene.onlooker.values() == ["one"]
+    scene.look(4)
+    assert scene.onlooker.committed_values() == ["one", "two"]
+
+
+def test_a_learner_that_pulls_becomes_one_again_with_the_next_record() -> None:
+    scene = Scene()
+    scene.add_learner()
+    scene.look(4)
+    assert isinstance(scene.onlooker.replica().group.role, Observer)
+    scene.append("one")
+    assert isinstance(scene.onlooker.replica().group.role, Follower)
+    assert scene.onlooker.values() == ["one"]
+
+
+def test_voters_are_left_alone() -> None:
+    scene = Scene()
+    leading, following = NonVoters(scene.leader.node), scene.non_voters
+    assert not leading.look(0.0)
+    assert not following.look(0.0)
+    assert not leading.look(60.0)
+    assert following.look(60.0)

@@ -219,8 +219,8 @@ class Replica:
 
     def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:
         """Append a client's batch, in place: `records` is changed. Raises `RequestError`."""
-        member = self.member
-        if not member.is_serving:
+        member = self._member
+        if member is None or not member.is_accepting:
             raise self.why_not_serving()
         config = self.config
         now_ms = self._services.clock.now_ms()
@@ -238,9 +238,13 @@ class Replica:
         if isinstance(placed, Duplicate):
             stamp = placed.timestamp_ms if config.stamps_append_time else NO_TIMESTAMP_MS
             return Appended(placed.base_offset, placed.next_offset, stamp)
-        self._services.driver.touch()
-        self._metrics.bytes_in.inc(len(records))
-        self._metrics.records_in.inc(header.record_count)
+        if not member.is_solo or self._commit_waiters or member.log.needs_sync:
+            self._services.driver.touch()
+        elif self._fetch_waiters:
+            self._wake_later()
+        metrics = self._metrics
+        metrics.bytes_in.value += len(records)
+        metrics.records_in.value += header.record_count
         return Appended(placed.base_offset, placed.end_offset, stamp)
 
     def append_own(self, batches: bytes) -> OwnAppended:

@@ -22,7 +22,7 @@ from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
-from tidemark.protocol.records.header import iter_headers
+from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import Epoch, Offset, Position
 
 
@@ -91,25 +91,42 @@ class GroupLog:
         self._syncs = syncs
 
     def append(
+        self, records: bytearray | memoryview, epoch: Epoch, *, has_followers: bool
+    ) -> Offset:
+        """Append batches that were placed; where they end. They count once the journal has them,
+        or at once."""
+        base_offset = self.log.end_offset
+        end_offset = self.log.append(records)
+        if self._syncs or has_followers:
+            span = epoch, base_offset, end_offset
+            self._keep(span, bytes(records), has_followers=has_followers)
+        return end_offset
+
+    def append_batch(
         self,
+        header: BatchHeader,
         records: bytearray | memoryview,
-        base_offset: Offset,
         epoch: Epoch,
         *,
         has_followers: bool,
     ) -> Offset:
-        """Append batches that were placed; where they end. They count once the journal has them,
-        or at once."""
-        syncs = self._syncs
-        # One copy for all who keep it: the journal, and the frames to the followers.
-        kept = bytes(records) if syncs or has_followers else b""
-        end_offset = self.log.append(records)
-        if syncs:
+        """Place a client's batch at the end, and append it as `append` does."""
+        base_offset = self.log.end_offset
+        end_offset = self.log.append_batch(records, header, epoch)
+        if self._syncs or has_followers:
+            span = epoch, base_offset, end_offset
+            self._keep(span, bytes(records), has_followers=has_followers)
+        return end_offset
+
+    def _keep(
+        self, span: tuple[Epoch, Offset, Offset], kept: bytes, *, has_followers: bool
+    ) -> None:
+        """One copy for all who need it later: the journal, and the frames to the followers."""
+        if self._syncs:
             record = journal.batches(self.key, kept)
             self.last_batch = self._host.outbox.stage_record(record)
         if has_followers:
-            self._host.recent.keep(self._recent, Run(epoch, base_offset, end_offset, kept))
-        return end_offset
+            self._host.recent.keep(self._recent, Run(*span, kept))
 
     def stage(self, ready: Ready, then: Callable[[], None] | None = None) -> None:
         """Have the journal say what is in a `Ready`; do `then` once it is durable."""

@@ -48,19 +48,21 @@ class GroupReplica:
     __slots__ = (
         "_appended_end",
         "_applier",
+        "_committed_epoch",
         "_condition",
         "_deferred",
+        "_group",
         "_held",
         "_host",
         "_is_alone",
+        "_solo_epoch",
         "_store",
-        "committed",
         "durable_end",
         "failure",
-        "group",
         "hard_state",
         "high_watermark",
         "is_eager",
+        "is_paused",
         "key",
         "led_epoch",
         "log",
@@ -93,6 +95,8 @@ class GroupReplica:
         self.priority = 0
         self.preference: Sequence[NodeId] = ()
         self.is_eager = False
+        self.is_paused = False
+        """Whether clients' writes are held, because the lead is about to go elsewhere."""
         self._store = store
         self._host = host
         self._condition = condition
@@ -101,16 +105,18 @@ class GroupReplica:
         self._appended_end: Offset | None = None
         self._held: Ready | None = None
         self._deferred: list[tuple[NodeId, Message]] = []
-        self.group = self._new_group(
+        # While nothing but appends happens: see `_find_solo`.
+        self._solo_epoch: Epoch | None = None
+        self._group = self._new_group(
             shape,
             is_clean=condition is Condition.CLEAN,
             may_vote=condition is not Condition.DAMAGED,
         )
-        self.committed = self.group.committed
-        self._is_alone = self.group.config.members == (host.node_id,)
+        self._committed_epoch = self._group.committed.epoch
+        self._is_alone = self._group.config.members == (host.node_id,)
 
     def __repr__(self) -> str:
-        return f"<GroupReplica {self._store.name} epoch {self.group.epoch}>"
+        return f"<GroupReplica {self._store.name} epoch {self._group.epoch}>"
 
     def _new_group(self, shape: LogShape, *, is_clean: bool, may_vote: bool) -> Group:
         return Group(
@@ -126,31 +132,56 @@ class GroupReplica:
         )
 
     @property
+    def group(self) -> Group:
+        """The core, to look at; it knows of all that was appended."""
+        self._tell_appended()
+        return self._group
+
+    @property
+    def committed(self) -> Position:
+        """Nothing up to there will ever change; its offset is the high watermark."""
+        return Position(self._committed_epoch, self.high_watermark)
+
+    @property
     def producers(self) -> ProducerTable:
         return self._store.producers.table
 
     @property
     def epoch(self) -> Epoch:
-        return self.group.epoch
+        return self._group.epoch
 
     @property
     def leader(self) -> NodeId | None:
-        return self.group.leader
+        return self._group.leader
 
     @property
     def is_leader(self) -> bool:
-        return self.group.is_leader and self.failure is None
+        return self._group.is_leader and self.failure is None
 
     @property
     def is_serving(self) -> bool:
         """Whether clients may read here as at a leader."""
-        return self.group.is_serving and self.failure is None
+        return self._group.is_serving and self.failure is None
 
     @property
     def is_accepting(self) -> bool:
         """Whether clients may append here: it serves, and is not about to hand the lead over."""
-        group = self.group
-        return group.is_serving and group.is_accepting and self.failure is None
+        if self._solo_epoch is not None:
+            return True
+        group = self._group
+        return (
+            group.is_serving and group.is_accepting and not self.is_paused and self.failure is None
+        )
+
+    @property
+    def is_solo(self) -> bool:
+        """Whether nothing follows from a client's batch that would have to be done in this turn:
+        it is committed once it is appended, and nobody has to hear of it."""
+        return self._solo_epoch is not None
+
+    @property
+    def name(self) -> str:
+        return self._store.name
 
     @property
     def is_held(self) -> bool:  # its files wait for the journal
@@ -176,6 +207,7 @@ class GroupReplica:
     @syncs_before_ack.setter
     def syncs_before_ack(self, syncs: bool) -> None:
         self._tell_appended()
+        self._solo_epoch = None
         self._store.set_syncs_before_ack(syncs)
 
     def state_row(self, recovery_point: Offset) -> PartitionState:
@@ -184,12 +216,12 @@ class GroupReplica:
         assert self._held is None
         if self.failure is None:
             # While the broker stops the core may have heard what is not done any more.
-            self.log.doubt(self.high_watermark if self.group.has_ready else None)
+            self.log.doubt(self.high_watermark if self._group.has_ready else None)
         return self._store.state_row(
             recovery_point,
             hard_state=self.hard_state,
-            epochs=self.group.shape.rows,
-            condition=Condition.CLEAN if self.group.is_clean else self._condition,
+            epochs=self._group.shape.rows,
+            condition=Condition.CLEAN if self._group.is_clean else self._condition,
         )
 
     # Appending
@@ -204,17 +236,24 @@ class GroupReplica:
         """
         if not self.is_accepting:
             raise self._not_serving()
-        producers = self._store.producers.table
         has_producer = header.producer_id >= 0
         if has_producer:
-            verdict = producers.check(header)
+            verdict = self._store.producers.table.check(header)
             if isinstance(verdict, Duplicate):
                 return verdict
-        base_offset, epoch = self.log.end_offset, self.group.epoch
-        place(records, 0, base_offset=base_offset, epoch=epoch)
-        end_offset = self._append(records, base_offset, epoch)
+        base_offset, epoch = self.log.end_offset, self._solo_epoch
+        if epoch is None:
+            epoch = self._group.epoch
+            end_offset = self._store.append_batch(
+                header, records, epoch, has_followers=not self._is_alone
+            )
+            self._note_appended(end_offset, epoch)
+        else:
+            end_offset = self.log.append_batch(records, header, epoch)
+            self._appended_end = self.high_watermark = end_offset
+            self._host.dirty[self] = None
         if has_producer:
-            producers.append(header, base_offset, heard_ms=now_ms)
+            self._store.producers.table.append(header, base_offset, heard_ms=now_ms)
         return Appended(base_offset, end_offset, epoch)
 
     def append_own(self, batches: bytes) -> Appended:
@@ -222,26 +261,43 @@ class GroupReplica:
         if not self.is_accepting:
             raise self._not_serving()
         base_offset = offset = self.log.end_offset
-        epoch, placed = self.group.epoch, bytearray(batches)
+        epoch, placed = self._group.epoch, bytearray(batches)
         for at, header in iter_headers(placed):
             place(placed, at, base_offset=offset, epoch=epoch)
             offset = Offset(offset + header.last_offset_delta + 1)
-        return Appended(base_offset, self._append(placed, base_offset, epoch), epoch)
+        end_offset = self._store.append(placed, epoch, has_followers=not self._is_alone)
+        self._note_appended(end_offset, epoch)
+        return Appended(base_offset, end_offset, epoch)
 
-    def _append(self, records: bytearray | memoryview, base_offset: Offset, epoch: Epoch) -> Offset:
-        store, is_alone = self._store, self._is_alone
-        end_offset = store.append(records, base_offset, epoch, has_followers=not is_alone)
+    def _find_solo(self) -> Epoch | None:
+        """The epoch in which a client's batch is committed as soon as it is in the page cache, and
+        nothing follows from it that has to be done: this replica is alone, and syncs nothing.
+
+        It holds for as long as nothing happens to the group but appends.
+        """
+        group = self._group
+        is_solo = (
+            self._is_alone
+            and not self._store.syncs_before_ack
+            and self._applier is None
+            and not self.is_eager
+            and self.is_accepting
+            and not group.progress()
+            and group.committed == (group.epoch, self.log.end_offset)
+        )
+        return group.epoch if is_solo else None
+
+    def _note_appended(self, end_offset: Offset, epoch: Epoch) -> None:
         # The core hears of it once, before anything else happens to the group.
         self._appended_end = end_offset
         self._host.dirty[self] = None
-        if is_alone and not store.syncs_before_ack:
+        if self._is_alone and not self._store.syncs_before_ack:
             self._commit(Position(epoch, end_offset))
-        return end_offset
 
     def _tell_appended(self) -> None:
         if self._appended_end is not None:
             end_offset, self._appended_end = self._appended_end, None
-            self.group.appended(end_offset, is_durable=not self._store.syncs_before_ack)
+            self._group.appended(end_offset, is_durable=not self._store.syncs_before_ack)
 
     def _not_serving(self) -> RequestError:
         if self.failure is not None:
@@ -249,6 +305,16 @@ class GroupReplica:
             return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, what)
         what = f"this broker does not lead {self._store.name}"
         return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, what)
+
+    def pause(self) -> None:
+        """Append nothing of clients until `resume_writes`: what was appended is to be committed
+        before the lead goes elsewhere."""
+        self._solo_epoch = None
+        self.is_paused = True
+
+    def resume_writes(self) -> None:
+        self.is_paused = False
+        self._host.dirty[self] = None
 
     # The log's start
 
@@ -283,8 +349,8 @@ class GroupReplica:
 
     def _log_start_moved(self) -> None:
         start = self.log.start_offset
-        if start > self.group.shape.start_offset:
-            self.group.trim(start)
+        if start > self._group.shape.start_offset:
+            self._group.trim(start)
             self._host.committed(self)
 
     # Events
@@ -298,12 +364,13 @@ class GroupReplica:
                 self._deferred.append((source, message))
             return
         try:
-            message = checked(message, self.group.epoch)
+            message = checked(message, self._group.epoch)
         except RefusedMessage as error:
             self._host.warn(f"{self._store.name}: refused what broker {source} sent: {error}")
             return
         self._tell_appended()
-        self.group.receive(source, message)
+        self._solo_epoch = None
+        self._group.receive(source, message)
         self._host.dirty[self] = None
 
     def tell(self, event: Callable[[Group], None]) -> None:
@@ -317,7 +384,8 @@ class GroupReplica:
             self._store.when_durable(partial(self._tell_later, event))
             return
         self._tell_appended()
-        event(self.group)
+        self._solo_epoch = None
+        event(self._group)
         self._host.dirty[self] = None
 
     def _tell_later(self, event: Callable[[Group], None]) -> None:
@@ -331,8 +399,10 @@ class GroupReplica:
         if self.failure is not None:
             return
         self._tell_appended()
-        while self.group.has_ready and self._held is None and self.failure is None:
-            self._do(self.group.take_ready())
+        while self._group.has_ready and self._held is None and self.failure is None:
+            self._do(self._group.take_ready())
+        self._solo_epoch = None
+        self._solo_epoch = self._find_solo()
 
     def _do(self, ready: Ready) -> None:
         if self.failure is not None:  # its log could not be read for what is in the Ready
@@ -398,7 +468,8 @@ class GroupReplica:
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         self._send(send_after)
         self._tell_appended()
-        self.group.persisted(token)
+        self._solo_epoch = None
+        self._group.persisted(token)
         self._host.dirty[self] = None
 
     def _send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -411,7 +482,7 @@ class GroupReplica:
     def _tell(self, ready: Ready) -> None:
         host = self._host
         if ready.leadership is not None:
-            self._is_alone = self.group.config.members == (host.node_id,)
+            self._is_alone = self._group.config.members == (host.node_id,)
             if ready.leadership.leader == host.node_id:
                 self.led_epoch = ready.leadership.epoch
             else:
@@ -428,8 +499,7 @@ class GroupReplica:
             self.fail(str(ready.failure))
 
     def _commit(self, committed: Position) -> None:
-        self.committed = committed
-        self.high_watermark = committed.offset
+        self._committed_epoch, self.high_watermark = committed
         if self._applier is not None:
             try:
                 apply_committed(self._applier, self.log, committed.offset)
@@ -439,7 +509,7 @@ class GroupReplica:
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:
         """The core's way to its own log."""
         try:
-            return self._store.read(self.group.shape.rows, after, up_to, bytes_max)
+            return self._store.read(self._group.shape.rows, after, up_to, bytes_max)
         except (OSError, StorageError, CorruptBatch, RequestError) as error:
             self.fail(f"cannot be read: {error}")
             return ()
@@ -454,26 +524,27 @@ class GroupReplica:
         if self.failure is not None:
             return
         self.failure = what
-        self._appended_end = None
+        self._appended_end = self._solo_epoch = None
         # The core may be ahead of the files, by what is not done any more: a checkpoint of both
         # must not pass one off as the other.
         self.log.doubt(self.high_watermark)
         self._host.warn(f"{self._store.name} {what}")
         self._host.outbox.failed(self.key)
-        self._host.leadership(self, Leadership(self.group.epoch, None))
+        self._host.leadership(self, Leadership(self._group.epoch, None))
 
     def close(self) -> None:
         """The broker takes no part in the group any more. The log is its caller's."""
-        if self._held is not None or self.group.has_ready:
+        if self._held is not None or self._group.has_ready:
             self.log.doubt(self.high_watermark)  # as where it fails: not all of it will be done
         self.failure = self.failure or "it was closed"
+        self._solo_epoch = None
 
     def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:
         """The disk is full, say. Go back to before the entries, of which nothing was promised and
         nothing is in the journal, and begin anew from there in a while."""
         self.fail(f"cannot be written to now: {error}")
-        shape, first = self.group.shape, ready.entries[0]
-        if self.group.has_ready:
+        shape, first = self._group.shape, ready.entries[0]
+        if self._group.has_ready:
             return  # There is more to be done on top of it: only a new start can tell.
         epoch = first.epoch
         if isinstance(first, EpochStart):
@@ -487,8 +558,8 @@ class GroupReplica:
         self._store.when_durable(self._begin_anew)
 
     def _begin_anew(self) -> None:
-        group = self.group
-        self.group = self._new_group(group.shape, is_clean=group.is_clean, may_vote=group.may_vote)
+        group = self._group
+        self._group = self._new_group(group.shape, is_clean=group.is_clean, may_vote=group.may_vote)
         self._host.paused(self)
 
     def resume(self) -> None:

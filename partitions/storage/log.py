@@ -34,6 +34,7 @@ from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError, TidemarkError
 from tidemark.protocol.records.header import (
     LOG_OVERHEAD,
+    PLACE,
     BatchHeader,
     iter_headers,
     read_header,
@@ -194,8 +195,33 @@ class Log:
         is full) nothing was appended, and the log can be used as before.
         """
         header = read_header(data)
-        last_offset = Offset(header.base_offset + header.last_offset_delta)
         assert header.base_offset == self.end_offset, "a batch placed elsewhere"
+        if header.batch_length + LOG_OVERHEAD == len(data):
+            return self._append_one(data, header)
+        position = self._write(data, Offset(header.base_offset + header.last_offset_delta))
+        self.end_offset = self._active.end_offset = end_offset = self._add_each(data, position)
+        return end_offset
+
+    def append_batch(
+        self, data: bytearray | memoryview, header: BatchHeader, epoch: Epoch
+    ) -> Offset:
+        """Place a client's batch, of which this is the header, at the end; append it as `append`.
+
+        `data` is changed: it gets its base offset and its epoch.
+        """
+        PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
+        return self._append_one(data, header)
+
+    def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
+        """The batch stands at `end_offset`, whatever the header says of that."""
+        last_offset = Offset(self.end_offset + header.last_offset_delta)
+        position = self._write(data, last_offset)
+        self._index.add(position, len(data), last_offset, header.max_timestamp)
+        self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
+        return end_offset
+
+    def _write(self, data: BytesLike, last_offset: Offset) -> int:
+        """Write batches behind the last one, or into a new segment; the position there."""
         active, size_bytes = self._active, len(data)
         position = active.size_bytes
         if position and (
@@ -211,14 +237,8 @@ class Log:
         except OSError:
             self._cut_back(writer)
             raise
-        if header.batch_length + LOG_OVERHEAD == size_bytes:
-            self._index.add(position, size_bytes, last_offset, header.max_timestamp)
-            end_offset = Offset(last_offset + 1)
-        else:
-            end_offset = self._add_each(data, position)
         active.size_bytes = position + size_bytes
-        active.end_offset = self.end_offset = end_offset
-        return end_offset
+        return position
 
     def _add_each(self, data: BytesLike, position: int) -> Offset:
         end_offset, size_bytes = self.end_offset, 0

@@ -41,6 +41,8 @@ CONTROL_BIT: Final = 0x20
 _COMPRESSION_BITS: Final = 0x07
 _CODEC_MAX: Final = int(max(Compression))
 
+PLACE: Final = struct.Struct(">qii")
+"""What a header begins with: the base offset, the batch length and the epoch."""
 _LAYOUT: Final = struct.Struct(">qiibIhiqqqhii")
 _BASE_OFFSET: Final = struct.Struct(">q")
 _INT32: Final = struct.Struct(">i")

@@ -40,9 +40,37 @@ MUTATIONS = (
     _rule(
         "an append is the commit only where nobody else votes",
         "group_replica.py",
-        old="        if is_alone and not store.syncs_before_ack:\n",
-        new="        if not store.syncs_before_ack:\n",
+        old="        if self._is_alone and not self._store.syncs_before_ack:\n",
+        new="        if not self._store.syncs_before_ack:\n",
         killed_by="test_cluster.py::test_with_flush_os_a_majority_has_to_hold_it_too",
+    ),
+    _rule(
+        "who is not alone has to tell the others",
+        "group_replica.py",
+        old="            and not group.progress()\n",
+        new="",
+        killed_by="test_solo.py::test_a_learner_is_sent_what_is_appended",
+    ),
+    _rule(
+        "to be alone and to sync nothing ends with the flush mode",
+        "group_replica.py",
+        old="        self._solo_epoch = None\n        self._store.set_syncs",
+        new="        self._store.set_syncs",
+        killed_by="test_solo.py::test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew",
+    ),
+    _rule(
+        "what happens to a group ends what held while nothing did",
+        "group_replica.py",
+        old="        self._solo_epoch = None\n        event(self._group)\n",
+        new="        event(self._group)\n",
+        killed_by="test_solo.py::test_a_lone_leader_that_steps_down_appends_nothing",
+    ),
+    _rule(
+        "the core knows of all that was appended",
+        "group_replica.py",
+        old="        self._tell_appended()\n        return self._group\n",
+        new="        return self._group\n",
+        killed_by="test_solo.py::test_whoever_looks_at_the_core_finds_all_that_was_appended",
     ),
     _rule(
         "batches of flush=commit are in the journal",
@@ -140,8 +168,8 @@ MUTATIONS = (
     _rule(
         "only a leader that serves appends",
         "group_replica.py",
-        old="        return group.is_serving and group.is_accepting and self.failure is None\n",
-        new="        return group.is_leader and self.failure is None\n",
+        old="            group.is_serving\n            and group.is_accepting\n",
+        new="            group.is_leader\n",
         killed_by="test_cluster.py::test_a_leader_appends_nothing_before_its_epoch_is_committed",
     ),
     # Lies

@@ -1,9 +1,18 @@
 """One other broker: the connection to it, the one from it, and whether it is up.
 
 It is up once both connections are taken and lead to the same life of that broker: then what is said
-is heard, and what is heard may be answered. It is down as soon as either ends; the other one stays,
-but nothing is read from it until the broker is up again. So whoever is told of messages has been
-told before that their sender is up.
+is heard, and what is heard may be answered. As soon as either ends the link is broken; the other
+one stays, but nothing is read from it until both are there again. So whoever is told of messages
+has been told before that their sender is up.
+
+A broker whose process has ended is to be taken for down at once, and one that has only lost a
+connection not at all: a thousand groups would elect new leaders for nothing. What tells the two
+apart is to connect again, which is done without delay:
+
+1. nobody listens there, or nobody can be reached: it is down;
+2. another life of it answers, or refuses us: it is down;
+3. both connections are there again: it has been up all the time, but what was on its way is lost;
+4. none of that happens within `MEND_SECONDS`: it is down.
 """
 
 from __future__ import annotations
@@ -40,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 HELLO_SECONDS: Final = 5.0
 """How long a connection may take until it is known who is there."""
+MEND_SECONDS: Final = 0.2
+"""How long a link may be broken before the other broker is taken for down."""
 # A connection that has lasted so long was in order: its end is not the next one's fault.
 _STABLE_SECONDS: Final = 1.0
 
@@ -50,7 +61,9 @@ class PeerEvents(Protocol):
     `peer_up` comes before the first message of a broker, and `peer_down` after its last.
     """
 
-    def peer_up(self, node: NodeId, incarnation: int) -> None: ...
+    def peer_up(self, node: NodeId, incarnation: int) -> None:
+        """Also of one that is up: its connections are new, what was on its way may be lost."""
+
     def peer_down(self, node: NodeId) -> None: ...
     def receive(self, source: NodeId, messages: Sequence[PeerMessage]) -> None:
         """What arrived in one frame. Records stay valid for as long as they are held."""
@@ -65,6 +78,7 @@ class LinkServices:
     """`None` until this broker belongs to one."""
     sockets: SocketServices
     events: PeerEvents
+    tasks: trio.Nursery
     rng: Random
     frame_bytes_max: int
     is_stopping: bool = False
@@ -72,12 +86,14 @@ class LinkServices:
 
 
 class Link:
-    """Invariant: `up` is the incarnation of both connections, or `None`."""
+    """Invariant: `up` is the incarnation of the connections that there are, or `None`."""
 
     __slots__ = (
+        "_broken",
         "_held",
         "_incoming",
         "_last_refusal",
+        "_mended",
         "_outgoing",
         "_said_address",
         "_seen",
@@ -101,6 +117,9 @@ class Link:
         # Where it says itself that it is: after a move, newer than what the cluster knows.
         self._said_address: HostPort | None = None
         self._wake = trio.Event()
+        # Why it is broken, while it is up and a connection is missing.
+        self._broken: str | None = None
+        self._mended = trio.Event()  # or down
         self._last_refusal: str | None = None
         self._held: list[Incoming] = []
         services.sockets.metrics.up[node] = False
@@ -129,9 +148,10 @@ class Link:
         return known if said is None else [said, *(each for each in known if not _same(each, said))]
 
     def send(self, messages: Iterable[PeerMessage]) -> None:
-        """They are lost if the broker is not up."""
-        if self.up is not None and not self.is_cut and self._outgoing is not None:
-            self._outgoing.send(messages)
+        """They are lost if the broker is not up, or cannot be spoken to now."""
+        outgoing = self.outgoing
+        if self.up is not None and not self.is_cut and outgoing is not None:
+            outgoing.send(messages)
 
     def aim(self, target: Peer) -> None:
         """Where the cluster has it from now on, and with which data directory."""
@@ -141,7 +161,7 @@ class Link:
             self._wake.set()
         if self._seen is not None and target.directory_id not in (None, self._seen.directory_id):
             self._seen = None
-            self.close(PeerEnd.REPLACED, "it has a new data directory")
+            self.leave(PeerEnd.REPLACED, "it has a new data directory")
 
     def take_in(self, incoming: Incoming, hello: HelloRequest) -> None:
         """It has connected to us, and is who it should be. There is one such connection at most."""
@@ -165,6 +185,7 @@ class Link:
         if refused is not None:
             self._note_refusal(outgoing, refused)
             outgoing.close(PeerEnd.REFUSED, refused.reason)
+            self._give_up(refused.reason)
             return
         self._last_refusal = None
         outgoing.accept(response.version, response.incarnation)
@@ -189,6 +210,8 @@ class Link:
                 and connection.incarnation < seen.incarnation
             ):
                 connection.close(PeerEnd.REPLACED, "it has started again")
+        if self.up is not None and self.up < seen.incarnation:
+            self._went_down("it has started again")
 
     def outgoing_ended(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None:
         if self._outgoing is outgoing:
@@ -201,33 +224,59 @@ class Link:
             self._settle(reason)
 
     def _settle(self, reason: str) -> None:
-        """Look again whether it is up, and say so if that has changed."""
+        """Look again whether both connections are there, and say so if that has changed."""
         incoming, outgoing = self._incoming, self.outgoing
-        up = None
-        if incoming is not None and outgoing is not None:
-            # What led to an earlier life was closed when this one was seen.
-            assert incoming.incarnation == outgoing.incarnation
-            up = outgoing.incarnation
-        if up == self.up or self._services.is_stopping:
+        if self._services.is_stopping:
             return
-        if self.up is not None:
-            self._went_down(reason)
-        if up is not None and incoming is not None:
-            self._went_up(up, incoming)
+        if incoming is None or outgoing is None:
+            if self.up is not None and self._broken is None:
+                self._break(reason)
+            return
+        # What led to an earlier life was closed when this one was seen.
+        assert incoming.incarnation == outgoing.incarnation
+        assert self.up in (None, incoming.incarnation)
+        if self.up is None or self._broken is not None:
+            self._went_up(incoming)
+
+    def _break(self, reason: str) -> None:
+        logger.debug("a connection with broker %d is lost: %s", self.node, reason)
+        self._broken, self._mended = reason, trio.Event()
+        if self._incoming is not None:
+            self._incoming.pause()
+        self._services.tasks.start_soon(self._wait_mended, self._mended)
+
+    async def _wait_mended(self, mended: trio.Event) -> None:
+        with trio.move_on_after(MEND_SECONDS):
+            await mended.wait()
+        if not mended.is_set():
+            self._give_up_in_turn("its connections do not come back")
+
+    def _give_up_in_turn(self, why: str) -> None:
+        self._services.sockets.turn.run(partial(self._give_up, why))
+
+    def _give_up(self, why: str) -> None:
+        """If the link is broken it stays so."""
+        if self._broken is not None and not self._services.is_stopping:
+            self._went_down(f"{self._broken}; {why}")
 
     def _went_down(self, reason: str) -> None:
-        self.up = None
+        self.up = self._broken = None
+        self._mended.set()
         self._services.sockets.metrics.up[self.node] = False
         logger.warning("broker %d is down: %s", self.node, reason)
         if self._incoming is not None:
             self._incoming.pause()
         self._services.events.peer_down(self.node)
 
-    def _went_up(self, incarnation: int, incoming: Incoming) -> None:
-        self.up = incarnation
+    def _went_up(self, incoming: Incoming) -> None:
+        if self._broken is None:
+            logger.info("broker %d is up, at %s", self.node, incoming.address)
+        else:
+            logger.info("connected again with broker %d after: %s", self.node, self._broken)
+        self.up, self._broken = incoming.incarnation, None
+        self._mended.set()
         self._services.sockets.metrics.up[self.node] = True
-        logger.info("broker %d is up, at %s", self.node, incoming.address)
-        self._services.events.peer_up(self.node, incarnation)
+        self._services.events.peer_up(self.node, self.up)
         incoming.resume()
 
     async def keep_connected(self) -> None:
@@ -239,6 +288,8 @@ class Link:
             await self._connect_once()
             if trio.current_time() - started > _STABLE_SECONDS:
                 backoff.reset()
+                if self._broken is not None:
+                    continue
             with trio.move_on_after(backoff.next_seconds()):
                 await self._wake.wait()
 
@@ -251,6 +302,7 @@ class Link:
             connected = await connect(self._addresses)
         except OSError as error:
             logger.debug("broker %d cannot be reached: %s", self.node, error)
+            self._give_up_in_turn(f"it cannot be reached: {error}")
             return
         if self.is_cut:
             connected.close()
@@ -282,6 +334,12 @@ class Link:
         self.is_cut = False
         self.close(PeerEnd.BY_PEER, "it was cut off")
         self._wake.set()
+
+    def leave(self, end: PeerEnd, reason: str) -> None:
+        """It is down, and its connections are closed."""
+        if self.up is not None and not self._services.is_stopping:
+            self._went_down(reason)
+        self.close(end, reason)
 
     def close(self, end: PeerEnd, reason: str) -> None:
         held, self._held = self._held, []

@@ -56,13 +56,12 @@ class PeerNetwork:
         *,
         address: Address,
         handlers: PeerHandlers,
-        tasks: trio.Nursery,
     ) -> None:
         self.address = address
         """Where it really listens."""
         self._services = services
         self._handlers = handlers
-        self._tasks = tasks
+        self._tasks = services.tasks
         self._links: dict[NodeId, Link] = {}
         self._dialing: dict[NodeId, trio.CancelScope] = {}
         self._strangers: dict[Incoming, None] = {}
@@ -92,7 +91,7 @@ class PeerNetwork:
         for node in self._links.keys() - peers.keys():
             if node in self._dialing:
                 self._dialing.pop(node).cancel()
-            self._links[node].close(PeerEnd.LEFT_OUT, "it does not belong to the cluster any more")
+            self._links[node].leave(PeerEnd.LEFT_OUT, "it does not belong to the cluster any more")
             del self._links[node], self._services.sockets.metrics.up[node]
         for node, peer in peers.items():
             if node != self.own.node_id:
@@ -223,17 +222,18 @@ async def open_peer_network(
 
     At first it belongs to no cluster and connects to nobody: see `enter` and `set_peers`.
     """
-    services = LinkServices(
-        own=own,
-        cluster_id=None,
-        sockets=SocketServices(reactor, turn, metrics, OddEvents(logger), logger),
-        events=events,
-        rng=rng,
-        frame_bytes_max=frame_bytes_max,
-    )
     # A broker that is cancelled still needs the others, to commit what it has taken.
     async with open_background() as tasks:
-        network = PeerNetwork(services, address=bound.address, handlers=handlers, tasks=tasks)
+        services = LinkServices(
+            own=own,
+            cluster_id=None,
+            sockets=SocketServices(reactor, turn, metrics, OddEvents(logger), logger),
+            events=events,
+            tasks=tasks,
+            rng=rng,
+            frame_bytes_max=frame_bytes_max,
+        )
+        network = PeerNetwork(services, address=bound.address, handlers=handlers)
         accepting = Accepting(bound, network.begin, reactor, tasks)
         try:
             yield network

@@ -214,13 +214,18 @@ class ReplicationNode:
                 self._pulls.answered(message.key, source, now, is_more=is_more)
 
     def peer_up(self, node: NodeId, incarnation: int, now: float) -> None:
-        """There is a connection with that process of `node`."""
+        """There is a connection with that process of `node`; perhaps in place of an earlier one,
+        with which messages were lost."""
         self._now = now
-        if not self.peers.is_outdated(node, incarnation):
-            self._meet(node, incarnation)
-            # Each has taken the other's word for who it is.
-            if self.peers.confirmed(node, now, now):
-                self._came_alive(node)
+        if self.peers.is_outdated(node, incarnation):
+            return
+        was_alive = self.peers.is_alive(node)
+        self._meet(node, incarnation)
+        # Each has taken the other's word for who it is.
+        if self.peers.confirmed(node, now, now):
+            self._came_alive(node)
+        elif was_alive:
+            self._begin_again_with(node)
 
     def peer_down(self, node: NodeId, now: float) -> None:
         """Its connection has ended: its process has, or cannot be reached."""
@@ -378,11 +383,16 @@ class ReplicationNode:
             replica = self._replicas.get(key)
             if replica is not None:
                 self._hear_leader(replica, node, known.epoch, known.committed)
+        self._begin_again_with(node)
+        for key in self._campaigns.take_parked(self._now):
+            self._campaigns.seek(self._replicas[key], self._now)
+
+    def _begin_again_with(self, node: NodeId) -> None:
+        """What was on its way to it, or from it, is lost."""
         for replica in self._led_with(node):
             replica.tell(partial(reset_peer, node=node))
             replica.tell(Group.check_quorum)
-        for key in self._campaigns.take_parked(self._now):
-            self._campaigns.seek(self._replicas[key], self._now)
+        self._pulls.lost(node, self._now)
 
     def _lost(self, node: NodeId) -> None:
         """A broker is dead, as far as this one can tell."""

@@ -66,6 +66,12 @@ class Pulls:
             pulling.is_asked = False
             pulling.due = now if is_more or pulling.is_hurried else now + self._timing.pull_s
 
+    def lost(self, parent: NodeId, now: float) -> None:
+        """What that one was asked, or has answered, is lost: ask it again."""
+        for pulling in self._pulling.values():
+            if pulling.parent == parent and pulling.is_asked:
+                pulling.is_asked, pulling.due = False, now
+
     def take_due(self, now: float) -> list[tuple[PartitionKey, NodeId]]:
         """Whom to ask now for what."""
         taken = []

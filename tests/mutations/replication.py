@@ -14,6 +14,17 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
     )
 
 
+def _link_rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of the connections with another broker."""
+    return Mutation(
+        name=name,
+        file="broker/peers/link.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/broker/peers/{killed_by}",
+    )
+
+
 MUTATIONS = (
     # Persist before you speak
     _rule(
@@ -296,6 +307,13 @@ MUTATIONS = (
         killed_by="test_node.py::test_who_has_heard_its_leader_does_not_say_that_it_is_there",
     ),
     _rule(
+        "what was on its way on a connection that was replaced is sent again",
+        "node.py",
+        old="        elif was_alive:\n            self._begin_again_with(node)\n",
+        new="",
+        killed_by="test_node.py::test_a_connection_that_is_replaced_costs_messages_and_no_leader",
+    ),
+    _rule(
         "only so many groups campaign at once",
         "elections.py",
         old="        while self._due and len(self._campaigning) <",
@@ -308,6 +326,38 @@ MUTATIONS = (
         old="        self._retry_stalled(now)\n",
         new="",
         killed_by="test_elections.py::test_who_was_not_elected_tries_again",
+    ),
+    # Between brokers
+    _link_rule(
+        "a broker that has lost a connection is not down",
+        old="                self._break(reason)\n",
+        new="                self._went_down(reason)\n",
+        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+    ),
+    _link_rule(
+        "a broker where nobody listens is down at once",
+        old='            self._give_up_in_turn(f"it cannot be reached: {error}")\n',
+        new="",
+        killed_by="test_network.py::"
+        "test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back",
+    ),
+    _link_rule(
+        "a broker that refuses a broken link is down at once",
+        old="            self._give_up(refused.reason)\n",
+        new="",
+        killed_by="test_network.py::test_one_that_another_broker_stands_in_place_of_is_down_at_once",
+    ),
+    _link_rule(
+        "a broker that does not answer on a broken link is down soon",
+        old='            self._give_up_in_turn("its connections do not come back")\n',
+        new="            pass\n",
+        killed_by="test_network.py::test_one_that_can_be_reached_and_does_not_answer_is_down_soon",
+    ),
+    _link_rule(
+        "who is up is told that its connections are new",
+        old="        if self.up is None or self._broken is not None:\n",
+        new="        self._broken = None\n        if self.up is None:\n",
+        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
     ),
     # State machines
     _rule(

@@ -23,6 +23,7 @@ from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
 CLUSTER = "cluster"
+_WAIT_SECONDS_MAX = 30
 
 
 def directory(node: int) -> UUID:
@@ -61,9 +62,10 @@ class Broker:
 
     async def wait(self, condition: Callable[[], bool]) -> None:
         """Until it holds; it is looked at whenever something has been told."""
-        while not condition():
-            self._changed = trio.Event()
-            await self._changed.wait()
+        with trio.fail_after(_WAIT_SECONDS_MAX):
+            while not condition():
+                self._changed = trio.Event()
+                await self._changed.wait()
 
     async def wait_told(self, *event: object) -> None:
         await self.wait(lambda: event in self.told)
@@ -73,6 +75,10 @@ class Broker:
 
     async def wait_down(self, *others: Broker) -> None:
         await self.wait(lambda: not any(other.node in self.network.up for other in others))
+
+    async def wait_reconnected(self, other: Broker) -> None:
+        """Until it is told for a second time that `other` is up."""
+        await self.wait(lambda: [event[:2] for event in self.told].count(("up", other.node)) == 2)
 
     async def wait_messages(self, count: int) -> None:
         await self.wait(lambda: len(self.messages) >= count)

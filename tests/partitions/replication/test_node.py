@@ -345,3 +345,18 @@ def test_who_has_heard_its_leader_does_not_say_that_it_is_there() -> None:
 
 def is_opened(message: PeerMessage) -> bool:
     return isinstance(message, GroupMessage) and isinstance(message.message, Opened)
+
+
+def test_a_connection_that_is_replaced_costs_messages_and_no_leader() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.turn(cluster[2])
+    cluster.pool.clear()
+    for broker in cluster.brokers.values():
+        broker.changes.clear()
+    for one, other in LINKS:
+        cluster[one].node.peer_up(NodeId(other), cluster[other].node.incarnation, cluster.now)
+    cluster.settle()
+    assert cluster[2].committed_values() == ["a"]
+    assert cluster.leader() is cluster[2]
+    assert not [each for b in cluster.brokers.values() for each in b.changes if each.leadership]

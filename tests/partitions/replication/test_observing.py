@@ -65,3 +65,12 @@ def test_it_hurries_when_it_hears_of_more_also_while_it_waits() -> None:
     assert asking.take_due(10.3) == []
     asking.hurry(KEY)
     assert asking.take_due(10.3) == [(KEY, 2)]
+
+
+def test_it_asks_again_when_the_connection_was_lost() -> None:
+    asking = pulls(2, 3)
+    ((_, parent),) = asking.take_due(10.0)
+    asking.lost(NodeId(5 - parent), 10.1)
+    assert asking.take_due(10.1) == []
+    asking.lost(parent, 10.1)
+    assert asking.take_due(10.1) == [(KEY, parent)]

@@ -32,7 +32,8 @@ format: $(READY) ## Put the format right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-simulate: $(READY) ## Simulated clusters under faults, from many seeds
+simulate: $(READY) ## Simulated clusters under faults, from many seeds; small scopes, exhaustively
+	$(BIN)/python -m tests.scopes
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 
 bench: $(READY) ## The benchmarks, with this machine's own limits beside them

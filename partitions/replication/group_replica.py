@@ -277,9 +277,9 @@ class GroupReplica:
         """
         group = self._group
         is_solo = (
-            self._is_alone
+            self._applier is None
+            and self._is_alone
             and not self._store.syncs_before_ack
-            and self._applier is None
             and not self.is_eager
             and self.is_accepting
             and not group.progress()

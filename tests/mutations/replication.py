@@ -179,8 +179,8 @@ MUTATIONS = (
     _rule(
         "only a leader that serves appends",
         "group_replica.py",
-        old="            group.is_serving\n            and group.is_accepting\n",
-        new="            group.is_leader\n",
+        old="            group.is_serving and group.is_accepting and not self.is_paused and",
+        new="            group.is_leader and",
         killed_by="test_cluster.py::test_a_leader_appends_nothing_before_its_epoch_is_committed",
     ),
     # Lies

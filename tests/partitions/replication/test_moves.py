@@ -1,0 +1,254 @@
+"""A leader that is moved: quietly when all is well, not at all when something stands in the way."""
+
+import pytest
+
+from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tidemark.partitions.raft.messages import HandOver, VoteRequest
+from tidemark.partitions.replication.moves import EndedMove, Ending, Moves, MoveTiming, Phase
+from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+
+
+class MovingCluster(Cluster):
+    """Three brokers, each with its moves, and a group that broker 1 leads."""
+
+    def __init__(self, count: int = 3) -> None:
+        self.moves = {NodeId(number): Moves(NodeId(number)) for number in range(1, count + 1)}
+        super().__init__(count)
+        self.open(tuple(range(1, count + 1)), preference=tuple(range(1, count + 1)))
+        self.run(1.0)
+        assert self.leader().node_id == 1
+        self.ended: list[EndedMove] = []
+
+    def turn(self, broker: Broker) -> None:
+        super().turn(broker)
+        moves = self.moves[broker.node_id]
+        for _ in range(2):  # what a move does is done in the same turn
+            moves.changed(broker.replica(), self.now)
+            super().turn(broker)
+
+    def run(self, seconds: float) -> None:
+        """In steps, for moves have their own times."""
+        end = self.now + seconds
+        while self.now < end:
+            super().run(0.01)
+            for node_id, broker in self.brokers.items():
+                self.moves[node_id].tick(self.now)
+                self.turn(broker)
+
+    def begin(self, target: int, *, seconds: float = 5.0) -> None:
+        leader = self.leader()
+        self.moves[leader.node_id].begin(
+            leader.replica(), NodeId(target), now=self.now, deadline=self.now + seconds
+        )
+
+    def outcome(self, node: int = 1) -> EndedMove:
+        (ended,) = self.moves[NodeId(node)].take_ended()
+        return ended
+
+    def drop(self, kind: type) -> None:
+        """Lose all messages of that kind that are on their way."""
+        self.pool = [
+            each
+            for each in self.pool
+            if not (isinstance(each[2], GroupMessage) and isinstance(each[2].message, kind))
+        ]
+
+
+def paused(cluster: MovingCluster, *slow: int) -> MovingCluster:
+    """Broker 3 is to lead and has caught up; then "b" is appended, and disks become slow."""
+    for node in slow:
+        cluster[node].is_disk_slow = True
+    cluster[1].append("a")
+    cluster.settle()
+    cluster.begin(3)
+    for node in slow:
+        cluster[node].sync()
+    cluster[1].append("b")
+    cluster.run(0.1)
+    return cluster
+
+
+def refusal(cluster: MovingCluster, target: int) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        cluster.begin(target)
+    return caught.value
+
+
+def test_the_target_leads_and_nothing_of_what_was_written_is_lost() -> None:
+    cluster = MovingCluster()
+    cluster[1].append("a")
+    cluster[1].append("b")
+    cluster.begin(3)
+    cluster.run(0.2)
+    assert cluster.leader().node_id == 3
+    assert cluster[3].committed_values() == ["a", "b"]
+    outcome = cluster.outcome()
+    assert (outcome.ending, outcome.attempts) == (Ending.DONE, 1)
+    assert outcome.paused_s < 0.05
+    assert cluster[3].append("c")
+    cluster.run(0.2)
+    assert cluster[1].committed_values() == ["a", "b", "c"]
+
+
+def test_what_was_appended_before_the_pause_is_committed_before_the_lead_is_given_away() -> None:
+    cluster = paused(MovingCluster(), 2, 3)
+    assert cluster.moves[NodeId(1)].phase(KEY) is Phase.PAUSE
+    assert cluster[1].replica().group.successor is None
+    assert cluster[1].replica().high_watermark == 1
+    for node in (2, 3):
+        cluster[node].is_disk_slow = False
+    cluster.run(0.2)
+    assert cluster.leader().node_id == 3
+    assert cluster[1].replica().high_watermark == 2
+
+
+def test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails() -> None:
+    cluster = paused(MovingCluster(), 3)  # broker 2 suffices to commit it, but 3 is to lead
+    assert cluster[1].replica().high_watermark == 2
+    assert cluster[1].replica().is_serving
+    assert not cluster[1].replica().is_accepting
+    with pytest.raises(RequestError) as caught:
+        cluster[1].append("c")
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    cluster.run(5)
+    outcome = cluster.outcome()
+    assert outcome.ending is Ending.FAILED
+    assert outcome.why == "not by its deadline: broker 3 has not caught up"
+    assert 0.5 <= outcome.paused_s < 0.55, "it is not tried again before the target has caught up"
+    assert cluster[1].append("c")
+    cluster[3].is_disk_slow = False
+    cluster.run(1)
+    assert cluster.leader().node_id == 1
+    assert cluster[2].committed_values() == ["a", "b", "c"]
+
+
+def test_writes_flow_between_two_attempts() -> None:
+    cluster = paused(MovingCluster(), 3)
+    cluster.run(0.5)
+    assert cluster.moves[NodeId(1)].phase(KEY) is Phase.CATCH_UP
+    assert cluster[1].append("c")
+    cluster[3].is_disk_slow = False
+    cluster.run(0.5)
+    assert cluster.leader().node_id == 3
+    assert cluster.outcome().attempts == 2
+    assert cluster[3].committed_values() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", [HandOver, VoteRequest])
+def test_a_lost_message_costs_an_attempt_and_no_more(kind: type) -> None:
+    cluster = MovingCluster()
+    cluster.begin(2)
+    for _ in range(3):
+        cluster.step()
+        cluster.drop(kind)
+    cluster.run(3)
+    assert cluster.leader().node_id == 2
+    outcome = cluster.outcome()
+    assert outcome.ending is Ending.DONE
+
+
+def test_a_target_that_dies_in_each_phase_leaves_the_leader_leading() -> None:
+    for steps in range(6):
+        cluster = MovingCluster()
+        cluster[1].append("a")
+        cluster.begin(3)
+        for _ in range(steps):
+            cluster.step()
+        cluster.kill(3)
+        cluster.run(4)
+        assert cluster.leader().node_id in (1, 2)
+        leader = cluster.leader()
+        assert leader.append("b"), f"after {steps} steps"
+        cluster.run(1)
+        assert leader.committed_values() == ["a", "b"]
+        assert KEY not in cluster.moves[NodeId(1)]
+        if leader.node_id == 1 and leader.replica().epoch == 0:
+            assert cluster.outcome().why == "broker 3 cannot be reached"
+
+
+def test_a_leader_that_dies_in_each_phase_leaves_a_group_that_elects_another() -> None:
+    for steps in range(6):
+        cluster = MovingCluster()
+        cluster[1].append("a")
+        cluster.settle()
+        cluster.begin(3)
+        for _ in range(steps):
+            cluster.step()
+        cluster.kill(1)
+        cluster.run(4)
+        assert cluster.leader().committed_values() == ["a"]
+        assert cluster.leader().append("b")
+
+
+def test_a_leader_that_is_deposed_meanwhile_leaves_the_wish_to_the_next() -> None:
+    cluster = paused(MovingCluster(), 3)
+    cluster.cut = {(1, 2), (2, 1), (1, 3), (3, 1)}
+    cluster[3].is_disk_slow = False
+    cluster.run(5)
+    cluster.cut = set()
+    cluster.run(3)
+    assert cluster.leader().node_id in (2, 3)
+    assert cluster.outcome().ending is not Ending.DONE
+    assert not cluster[1].replica().is_paused
+
+
+def test_an_aborted_move_takes_writes_again() -> None:
+    cluster = paused(MovingCluster(), 3)
+    cluster.moves[NodeId(1)].abort(KEY, "it was called off", cluster.now)
+    assert cluster[1].append("c")
+    assert cluster.outcome().why == "it was called off"
+
+
+def test_a_move_ends_by_its_deadline() -> None:
+    cluster = MovingCluster()
+    cluster.cut = {(1, 3)}  # it can be heard, and hears nothing
+    cluster[1].append("a")
+    cluster.begin(3, seconds=0.3)
+    cluster.run(0.4)
+    outcome = cluster.outcome()
+    assert outcome.ending is Ending.FAILED
+    assert outcome.why.startswith("not by its deadline")
+    assert outcome.paused_s == 0, "a target that is behind holds nobody up"
+
+
+def test_a_move_that_cannot_be_is_refused() -> None:
+    cluster = MovingCluster()
+    assert "leads orders-0 already" in str(refusal(cluster, 1))
+    assert "has no vote" in str(refusal(cluster, 4))
+    cluster[3].is_disk_slow = True
+    cluster[1].append("a")
+    cluster.begin(3)
+    assert "is being moved already" in str(refusal(cluster, 2))
+    follower = cluster[2].replica()
+    with pytest.raises(RequestError) as caught:
+        cluster.moves[NodeId(2)].begin(follower, NodeId(3), now=cluster.now, deadline=cluster.now)
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    cluster.kill(3)
+    cluster.run(1)
+    assert "cannot be reached" in str(refusal(cluster, 3))
+
+
+def test_a_hundred_moves_end_with_the_lead_where_it_was_wanted() -> None:
+    cluster = MovingCluster()
+    values = []
+    for number in range(100):
+        leader = cluster.leader()
+        target = leader.node_id % 3 + 1
+        epoch = leader.replica().epoch
+        leader.append(f"{number}")
+        values.append(f"{number}")
+        cluster.begin(target)
+        cluster.run(0.05)
+        assert cluster.leader().node_id == target
+        assert cluster.leader().replica().epoch == epoch + 1, "one election each"
+    assert cluster.leader().committed_values() == values
+
+
+def test_the_timing_of_attempts_is_what_it_is_given() -> None:
+    cluster = MovingCluster()
+    cluster.moves[NodeId(1)] = Moves(NodeId(1), MoveTiming(pause_s=0.1, attempts=1))
+    paused(cluster, 3)
+    cluster.run(0.1)
+    assert cluster.outcome().why == "tried 1 times: broker 3 does not hold all yet"

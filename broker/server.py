@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from random import SystemRandom
@@ -23,12 +23,13 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
 from tidemark.broker.handlers.passing_on import forwarded_to
-from tidemark.broker.http import Readiness, bind_http, serve_http
+from tidemark.broker.http import Readiness, serve_http
+from tidemark.broker.listening import open_listening
 from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
-from tidemark.broker.network.connections import BoundListener, Connections, bind
+from tidemark.broker.network.connections import BoundListener, Connections
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
@@ -39,7 +40,6 @@ from tidemark.broker.node_figures import NodeFigures
 from tidemark.broker.peers import (
     BoundPeerListener,
     PeerNetwork,
-    bind_peers,
     open_peer_network,
 )
 from tidemark.broker.peers.calls import PeerHandler
@@ -98,15 +98,8 @@ async def open_broker(
     that cannot be listened on, before anything is served. A disk that fails later ends the block
     with a `StorageError`, perhaps in an `ExceptionGroup`.
     """
-    with ExitStack() as sockets:
-        listeners = [bind(listener) for listener in settings.client_listeners()]
-        for bound in listeners:
-            sockets.enter_context(bound.socket)
-        http = None
-        if settings.http_listen is not None:
-            http = sockets.enter_context(bind_http(settings.http_listen))
-        peer_listener = bind_peers(settings.peer_listen, settings.peer_advertise)
-        sockets.enter_context(peer_listener.socket)
+    with open_listening(settings) as listening:
+        listeners, peer_listener, http = listening.clients, listening.peers, listening.http
         async with open_background() as tasks:
             turn = Turn()
             parts = _Parts(

@@ -1,8 +1,9 @@
 """`tidemark cluster`: the cluster as a whole."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import click
 import trio
@@ -17,6 +18,7 @@ from tidemark.client import (
     GroupListing,
     QuorumDescription,
     RequestError,
+    TopicDescription,
     TopicPartition,
 )
 from tidemark.protocol.types import NodeId
@@ -65,7 +67,7 @@ def status(ctx: click.Context, session: Session, form: Form) -> None:
     leader's; a broker's is that of its slowest replica. Kafka's brokers do not tell it.
 
     The exit status is 0 if the cluster is healthy, 3 if a broker is down or a partition without a
-    leader or under-replicated, and 1 if nobody answers.
+    leader, below its `min.insync.replicas` or under-replicated, and 1 if nobody answers.
     """
     facts = session.run(gather)
     summary, brokers, partitions = (
@@ -102,13 +104,18 @@ async def gather(client: Client) -> ClusterFacts:
             if partition.leader is not None:
                 at = TopicPartition(topic.name, partition.partition)
                 led.setdefault(partition.leader, []).append(at)
-    return ClusterFacts(
-        description=description,
-        topics=topics,
-        groups=await _groups(admin),
-        quorums=await quorums(admin, led),
-        metadata=await _metadata(admin),
-    )
+    found: dict[str, Any] = {}  # the fields of ClusterFacts, by name
+
+    async def ask(field: str, answer: Callable[[], Awaitable[object]]) -> None:
+        found[field] = await answer()
+
+    # Those that do not answer are waited for together, not one after the other.
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, "groups", partial(_groups, admin))
+        nursery.start_soon(ask, "quorums", partial(quorums, admin, led))
+        nursery.start_soon(ask, "metadata", partial(_metadata, admin))
+        nursery.start_soon(ask, "min_in_sync", partial(_min_in_sync, admin, topics))
+    return ClusterFacts(description=description, topics=topics, **found)
 
 
 async def quorums(
@@ -125,6 +132,14 @@ async def quorums(
         for leader, partitions in led.items():
             nursery.start_soon(ask, leader, partitions)
     return found
+
+
+async def _min_in_sync(admin: Admin, topics: Sequence[TopicDescription]) -> dict[str, int]:
+    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+        names = [topic.name for topic in topics]
+        found = await admin.describe_config("min.insync.replicas", names)
+        return {topic: int(value) for topic, value in found.items()}
+    return {}
 
 
 async def _metadata(admin: Admin) -> QuorumDescription | None:

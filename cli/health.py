@@ -33,6 +33,8 @@ class ClusterFacts:
     groups: Sequence[GroupListing] | None = ()
     quorums: Mapping[TopicPartition, QuorumDescription] = field(default_factory=dict)
     metadata: QuorumDescription | None = None
+    min_in_sync: Mapping[str, int] = field(default_factory=dict)
+    """`min.insync.replicas` by topic, where it is known."""
 
     def partitions(self) -> Iterator[tuple[TopicPartition, PartitionDescription]]:
         for topic in self.topics:
@@ -58,6 +60,22 @@ class ClusterFacts:
     def under_replicated(self) -> int:
         return sum(is_under_replicated(partition) for _, partition in self.partitions())
 
+    @property
+    def below_min_in_sync(self) -> int:
+        """Partitions that are led, and refuse what is to be acknowledged by all."""
+        return sum(self._is_below_min_in_sync(at, each) for at, each in self.partitions())
+
+    def _is_below_min_in_sync(self, at: TopicPartition, partition: PartitionDescription) -> bool:
+        wanted = self.min_in_sync.get(at.topic, 0)
+        return partition.leader is not None and len(partition.in_sync) < wanted
+
+    def _trouble(self, at: TopicPartition, partition: PartitionDescription) -> str | None:
+        if partition.leader is None:
+            return "no leader"
+        if self._is_below_min_in_sync(at, partition):
+            return "below min.insync.replicas"
+        return "under-replicated" if is_under_replicated(partition) else None
+
     def verdict(self) -> str:
         """`healthy`, or in one line what is the matter, the worst first."""
         partitions = sum(1 for _ in self.partitions())
@@ -65,6 +83,7 @@ class ClusterFacts:
             _some(self.leaderless, partitions, "partitions", "without a leader"),
             "no controller" if self.description.controller_id is None else None,
             _some(len(self.down), len(self.node_ids), "brokers", "down"),
+            _some(self.below_min_in_sync, partitions, "partitions", "below min.insync.replicas"),
             _some(self.under_replicated, partitions, "partitions", "under-replicated"),
         ]
         return ", ".join(filter(None, troubles)) or HEALTHY
@@ -79,6 +98,7 @@ class ClusterFacts:
             "topics": len(self.topics),
             "partitions": sum(1 for _ in self.partitions()),
             "under_replicated": self.under_replicated,
+            "under_min_isr": self.below_min_in_sync,
             "leaderless": self.leaderless,
             "groups": groups
             if groups is None
@@ -124,7 +144,7 @@ class ClusterFacts:
                 "in_sync": partition.in_sync,
                 "offline": partition.offline,
                 **_progress(self.quorums.get(at)),
-                "trouble": trouble(partition),
+                "trouble": self._trouble(at, partition),
             }
             for at, partition in self.partitions()
         ]
@@ -145,12 +165,6 @@ class ClusterFacts:
 
 def is_under_replicated(partition: PartitionDescription) -> bool:
     return len(partition.in_sync) < len(partition.replicas)
-
-
-def trouble(partition: PartitionDescription) -> str | None:
-    if partition.leader is None:
-        return "no leader"
-    return "under-replicated" if is_under_replicated(partition) else None
 
 
 def _progress(quorum: QuorumDescription | None) -> dict[str, Json]:

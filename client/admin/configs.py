@@ -36,6 +36,27 @@ class ConfigAdmin(Calls):
 
         return await self._on_any_broker(ask)
 
+    async def describe_config(self, name: str, topics: Collection[str]) -> dict[str, str]:
+        """One config of many topics, by topic; without those that do not exist, or have none."""
+
+        async def ask(connection: Connection) -> dict[str, str]:
+            resources = [
+                DescribeConfigsResource(
+                    resource_type=_TOPIC, resource_name=topic, configuration_keys=(name,)
+                )
+                for topic in topics
+            ]
+            request = DescribeConfigsRequest(resources=resources)
+            answer = await connection.request(request, DescribeConfigsResponse)
+            return {
+                result.resource_name: config.value
+                for result in answer.results
+                for config in result.configs
+                if config.name == name and config.value is not None
+            }
+
+        return await self._on_any_broker(ask) if topics else {}
+
     async def describe_broker_configs(
         self, node_id: NodeId, *, documentation: bool = False
     ) -> list[ConfigEntry]:

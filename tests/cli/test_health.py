@@ -51,6 +51,7 @@ def facts(
     brokers: tuple[BrokerDescription, ...] = (broker(ONE), broker(TWO), broker(THREE)),
     controller: NodeId | None = ONE,
     quorums: dict[int, QuorumDescription] | None = None,
+    min_in_sync: int = 1,
 ) -> ClusterFacts:
     topic = TopicDescription(
         name="t", topic_id=uuid.UUID(int=1), is_internal=False, partitions=partitions
@@ -59,6 +60,7 @@ def facts(
         description=ClusterDescription(cluster_id="c", controller_id=controller, brokers=brokers),
         topics=[topic],
         quorums={TopicPartition("t", at): value for at, value in (quorums or {}).items()},
+        min_in_sync={"t": min_in_sync},
     )
 
 
@@ -82,6 +84,24 @@ def test_the_verdict_names_what_is_the_matter_the_worst_first() -> None:
         "no leader",
         "under-replicated",
         None,
+    ]
+
+
+def test_a_partition_that_refuses_writes_is_worse_than_one_that_lacks_a_replica() -> None:
+    sick = facts(
+        partition(0, in_sync=(ONE,)),
+        partition(1, in_sync=(ONE, TWO)),
+        partition(2, leader=None, in_sync=(ONE,)),
+        min_in_sync=2,
+    )
+    assert sick.verdict() == (
+        "1 of 3 partitions without a leader, 1 of 3 partitions below min.insync.replicas, "
+        "3 of 3 partitions under-replicated"
+    )
+    assert [row["trouble"] for row in sick.partition_rows()] == [
+        "below min.insync.replicas",
+        "under-replicated",
+        "no leader",
     ]
 
 

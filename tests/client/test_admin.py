@@ -93,6 +93,15 @@ async def test_configs_are_changed_one_by_one(client: Client, topic: str) -> Non
     assert await code_of(bad) is ErrorCode.INVALID_CONFIG
 
 
+async def test_one_config_of_many_topics_is_asked_for_at_once(client: Client, topic: str) -> None:
+    admin, names = client.admin, [f"{topic}-{number}" for number in range(3)]
+    for number, name in enumerate(names):
+        await admin.create_topic(name, partitions=1, configs={"retention.ms": f"{number}000"})
+    found = await admin.describe_config("retention.ms", [*names, "never-made"])
+    assert found == {name: f"{number}000" for number, name in enumerate(names)}
+    assert await admin.describe_config("retention.ms", []) == {}
+
+
 async def test_configs_are_explained_on_request(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     plain = await client.admin.describe_configs(topic)

@@ -28,10 +28,13 @@ from tidemark.protocol.types import NodeId
 logger = logging.getLogger(__name__)
 
 CALL_SECONDS: Final = 5.0
+_ASIDE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 0.05
 _RETRY_SECONDS_MAX: Final = 1.0
 _PATIENCE_SECONDS: Final = 5.0
 """After so long without an answer, and every so often from then on, the log says why."""
+_JOIN_PATIENCE_SECONDS: Final = 2.0
+"""Somebody sits before a broker's first start, and may have mistyped an address."""
 _FINAL: Final = frozenset(
     {
         ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -107,8 +110,8 @@ async def join(
 
     Raises `StorageError` if one of them refuses it for good.
     """
-    addresses = list(addresses)
-    request, nagging = join_request(own, cluster_id), _Nagging()
+    addresses = _of_others(own, addresses)
+    request, nagging = join_request(own, cluster_id), _Nagging(_JOIN_PATIENCE_SECONDS)
     while True:
         for address in addresses:
             try:
@@ -116,10 +119,74 @@ async def join(
                     answered = await call(address, request)
                 _check(own, answered)
             except (OSError, ProtocolError, RequestError, trio.TooSlowError) as error:
-                nagging.about("%s does not take this broker in yet: %s", address, error)
+                nagging.about("not in a cluster yet, and still trying: %s", _why(address, error))
             else:
                 return answered
         await nagging.pause()
+
+
+async def refuse_another_cluster(
+    own: BrokerMetadata,
+    cluster_id: str,
+    addresses: Iterable[Address],
+    call: CallAddress,
+    *,
+    directory: str,
+) -> None:
+    """Raises `StorageError` if one of these is in another cluster than this broker's directory is.
+
+    Whoever does not answer within a second is let pass: a broker that belongs to a cluster finds
+    the others without being told where they are.
+    """
+    request = join_request(own, cluster_id)
+    for address in addresses:
+        with trio.move_on_after(_ASIDE_SECONDS):
+            try:
+                answered = await call(address, request)
+            except (OSError, ProtocolError, RequestError):
+                continue
+            if answered.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+                raise StorageError(
+                    f"--join {address} leads to another cluster than the data directory "
+                    f"{directory} is of: {answered.error_message}. Give this broker an empty "
+                    "directory, or the address of a broker of its own cluster"
+                )
+
+
+def _of_others(own: BrokerMetadata, addresses: Iterable[Address]) -> list[Address]:
+    """Without this broker's own, which a list that is the same for all brokers has too.
+
+    Raises `StorageError` if nothing is left.
+    """
+    addresses = list(addresses)
+    others = [
+        each for each in addresses if (each.host, each.port) != (own.peer.host, own.peer.port)
+    ]
+    if addresses and not others:
+        raise StorageError(
+            f"--join {addresses[0]} is this broker's own address: give it another broker's, or "
+            "leave --join out to begin a new cluster"
+        )
+    return others
+
+
+def _why(address: Address, error: Exception) -> str:
+    """Why nobody took this broker in, in a sentence."""
+    match error:
+        case RequestError(code=ErrorCode.NETWORK_EXCEPTION) | ProtocolError():
+            reason = error.message if isinstance(error, RequestError) else error
+            return (
+                f"what is at {address} does not speak as brokers do among themselves ({reason}). "
+                "Is it a port for clients? --join takes what the other broker's ready line has "
+                "behind peers="
+            )
+        case RequestError(message=message):
+            return f"the broker at {address} does not take this one in yet: {message}"
+        case trio.TooSlowError():
+            return f"{address} does not answer"
+        case OSError(strerror=str(reason)):
+            return f"nobody answers at {address}: {reason}"
+    return f"nobody answers at {address}: {error}"
 
 
 class Membership:
@@ -138,7 +205,7 @@ class Membership:
         leads and that has not begun yet. Raises `StorageError` if the cluster refuses this broker
         for good.
         """
-        nagging = _Nagging()
+        nagging = _Nagging(_PATIENCE_SECONDS)
         while True:
             try:
                 await self._cluster.wait_version(await self._register_once(found))
@@ -222,9 +289,9 @@ class Membership:
 class _Nagging:
     """Pauses that grow, and a log line now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_seconds: float) -> None:
         self._pause = _RETRY_SECONDS
-        self._next = trio.current_time() + _PATIENCE_SECONDS
+        self._next = trio.current_time() + patience_seconds
 
     def about(self, text: str, *values: object) -> None:
         if trio.current_time() >= self._next:

@@ -43,8 +43,9 @@ from tidemark.broker.metadata.identity import (
     peers_in,
     record,
     stored_identity,
+    stored_peers,
 )
-from tidemark.broker.metadata.membership import Membership, join
+from tidemark.broker.metadata.membership import Membership, join, refuse_another_cluster
 from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
 from tidemark.broker.metadata.topic_creation import Placing
@@ -142,6 +143,10 @@ async def _identify(
     state, path = services.state, services.directory.path
     identity = await trio.to_thread.run_sync(stored_identity, settings, state, path)
     if identity is not None:
+        peers = await trio.to_thread.run_sync(stored_peers, state)
+        known = {(peer.address.host, peer.address.port) for peer in peers.values()}
+        strange = [each for each in settings.join if (each.host, each.port) not in known]
+        await refuse_another_cluster(own, identity.cluster_id, strange, _ask, directory=path)
         return identity
     if settings.join:
         logger.info("asking to be taken in at %s", ", ".join(map(str, settings.join)))

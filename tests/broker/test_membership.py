@@ -1,5 +1,6 @@
 """Belonging to a cluster: who is taken in, who is refused, and who passes on whom."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from tidemark.broker.metadata.membership import (
     Membership,
     join,
     join_request,
+    refuse_another_cluster,
     registration,
 )
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -133,6 +135,58 @@ async def test_a_refusal_for_good_ends_the_broker(
 
         with pytest.raises(StorageError, match=words):
             await join(own, [Address("x", 1)], call, cluster_id=cluster_id)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (OSError(111, "Connection refused"), "nobody answers at x:1: Connection refused"),
+        (
+            RequestError(ErrorCode.NETWORK_EXCEPTION, "x:1 has hung up"),
+            "does not speak as brokers do among themselves .*behind peers=",
+        ),
+        (RequestError(ErrorCode.NOT_CONTROLLER, "nobody leads"), "not take .* yet: nobody leads"),
+    ],
+)
+async def test_why_nobody_takes_it_in_is_said_now_and_then(
+    problem: Exception, words: str, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def call(address: Address, request: JoinRequest) -> JoinResponse:
+        raise problem
+
+    with trio.move_on_after(16):
+        await join(broker(2), [Address("x", 1)], call)
+    assert len(caplog.messages) == 3
+    assert all(re.search(words, message) for message in caplog.messages)
+
+
+async def test_a_broker_asks_the_others_and_not_itself() -> None:
+    async with leader() as (membership, _):
+        asked = []
+
+        async def call(address: Address, request: JoinRequest) -> JoinResponse:
+            asked.append(address.host)
+            return await membership.serve_join(None, request)
+
+        await join(broker(2), [Address("b2", 9093), Address("x", 1)], call)
+        assert asked == ["x"]
+        with pytest.raises(StorageError, match="b2:9093 is this broker's own address"):
+            await join(broker(2), [Address("b2", 9093)], call)
+
+
+async def test_a_directory_of_one_cluster_is_not_started_for_another() -> None:
+    async with leader() as (membership, _):
+        line = Line(membership)
+
+        async def call(address: Address, request: JoinRequest) -> JoinResponse:
+            if address.host == "dead":
+                raise ConnectionRefusedError
+            return await line.call(NodeId(1), request, JoinResponse)
+
+        addresses = [Address("dead", 1), Address("x", 1)]
+        await refuse_another_cluster(broker(2), "ours", addresses, call, directory="d")
+        with pytest.raises(StorageError, match=r"--join x:1 leads to another cluster than .* d is"):
+            await refuse_another_cluster(broker(3), "theirs", addresses, call, directory="d")
 
 
 async def test_a_start_is_registered_with_the_leader_and_applied_here() -> None:

@@ -20,7 +20,6 @@ from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -56,7 +55,7 @@ def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Pending[ProduceResponse] | None:
     work = _Work(node, request, context.api_version)
-    response = _response(responses=list(map(work.append_to, request.topic_data)))
+    response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
     if request.acks == ACKS_NONE:
         if work.failure is not None:
             raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
@@ -98,39 +97,38 @@ class _Work:
         self.uncommitted: list[_Uncommitted] = []
 
     def append_to(self, topic: TopicProduceData) -> TopicProduceResponse:
-        name = topic.name
+        name, acks, api_version = topic.name, self._acks, self._api_version
+        find = self._node.topics.replica
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
+            index = data.index
             try:
-                answers.append(self._append(name, data, answers))
+                if self._refusal is not None:
+                    raise self._refusal
+                check_not_the_brokers_own(name)
+                replica = find(name, index)
+                if replica is None:
+                    raise self._node.topics.why_not_here(name, index)
+                if acks == ACKS_ALL:
+                    replica.check_in_sync()
+                base_offset, end_offset, append_time_ms = replica.produce(
+                    data.records, api_version=api_version
+                )
             except RequestError as error:
                 self._count(error)
-                answers.append(_refusal(data.index, error, self._api_version))
+                answers.append(_refusal(index, error, api_version))
+                continue
+            if acks == ACKS_ALL and not replica.is_acknowledged(end_offset):
+                self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
+            answers.append(
+                _partition_response(
+                    index=index,
+                    base_offset=base_offset,
+                    log_append_time_ms=append_time_ms,
+                    log_start_offset=replica.log_start,
+                )
+            )
         return _topic_response(name=name, partition_responses=answers)
-
-    def _append(
-        self, topic: str, data: PartitionProduceData, answers: list[PartitionProduceResponse]
-    ) -> PartitionProduceResponse:
-        if self._refusal is not None:
-            raise self._refusal
-        check_not_the_brokers_own(topic)
-        topics = self._node.topics
-        replica = topics.replica(topic, data.index)
-        if replica is None:
-            raise topics.why_not_here(topic, data.index)
-        if self._acks == ACKS_ALL:
-            replica.check_in_sync()
-        base_offset, end_offset, append_time_ms = replica.produce(
-            data.records, api_version=self._api_version
-        )
-        if self._acks == ACKS_ALL and not replica.is_acknowledged(end_offset):
-            self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
-        return _partition_response(
-            index=data.index,
-            base_offset=base_offset,
-            log_append_time_ms=append_time_ms,
-            log_start_offset=replica.log_start,
-        )
 
     def _count(self, error: RequestError) -> None:
         self.failure = error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from tidemark.broker.metrics import ApiMetrics
 from tidemark.broker.network.error_responses import error_response
@@ -34,26 +34,27 @@ class Route:
 
 
 class Call:
-    """A request that was understood. Its connection sends `parts` when its turn comes.
+    """A request that was understood, and is not answered at once. Its connection sends `parts` when
+    its turn comes.
 
     It is settled once: `parts` is the response, or `is_failed` says that there can be none and
     the connection has to be closed. If that is not at once, `when_settled` is called then.
     """
 
     __slots__ = (
+        "_came_at",
         "_correlation_id",
         "_pending",
-        "_started",
         "is_failed",
         "parts",
         "route",
         "when_settled",
     )
 
-    def __init__(self, route: Route, correlation_id: int, started: float) -> None:
+    def __init__(self, route: Route, correlation_id: int, came_at: float) -> None:
         self.route = route
         self._correlation_id = correlation_id
-        self._started = started
+        self._came_at = came_at
         self._pending: Pending[Any] | None = None  # Any: of whichever API it is
         self.parts: list[Part] | None = None
         self.is_failed = False
@@ -72,7 +73,7 @@ class Call:
             self.is_failed = True
         else:
             self.parts = parts  # type: ignore[assignment]  # records not in memory are log slices
-        self.route.metrics.latency.observe(perf_counter() - self._started)
+        self.route.metrics.latency.observe(perf_counter() - self._came_at)
         if self.when_settled is not None:
             self.when_settled()
 
@@ -122,7 +123,25 @@ class Call:
         self.release()
 
     def release(self) -> None:
-        for part in self.parts or ():
-            if not isinstance(part, bytes):
-                part.release()
+        _release(self.parts or ())
         self.parts = None
+
+
+class Answered:
+    """A request that was answered at once, and whose answer waits for those before it."""
+
+    __slots__ = ("parts",)
+
+    is_failed: Final = False
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+
+    def abandon(self) -> None:
+        _release(self.parts)
+
+
+def _release(parts: Sequence[Part]) -> None:
+    for part in parts:
+        if not isinstance(part, bytes):
+            part.release()

@@ -12,14 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from select import EPOLLERR, EPOLLHUP
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.metrics import BadInput, ConnectionEnd
-from tidemark.broker.network.calls import Call
+from tidemark.broker.network.calls import Answered, Call
 from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Session, Unanswerable
-from tidemark.broker.network.send_queue import SendQueue
+from tidemark.broker.network.send_queue import Part, SendQueue
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Connection:
         self._received = ReceiveBuffer(
             frame_bytes_max=shared.limits.frame_bytes_max, budget=shared.budget
         )
-        self._calls: deque[Call] = deque()  # those not answered yet, in the order of their coming
+        # Requests whose answers have not been queued, in the order of their coming.
+        self._calls: deque[Call | Answered] = deque()
         self._out = SendQueue()
         self._flush_is_due = False
         self._is_blocked = False  # the socket takes no more for now
@@ -173,28 +175,34 @@ class Connection:
     def _handle_frames(self) -> None:
         """Dispatch the requests that have arrived, as many as may be unanswered."""
         dispatch, session, received = self._shared.dispatcher.dispatch, self.session, self._received
+        calls, out, came_at = self._calls, self._out, perf_counter()
         is_first = True
         while self._has_room and (frame := received.next_frame()) is not None:
-            call = dispatch(frame, session)
-            if call is not None:
-                self._take(call)
-                if is_first and self._out and not received.is_empty:
+            answer = dispatch(frame, session, came_at)
+            if answer is None:
+                continue
+            if type(answer) is list and not calls:
+                out.add(answer)
+                if is_first and not received.is_empty:
                     # A client with several requests in flight sends the next one for it, while
                     # the others are worked on; else it and the broker would wait by turns.
                     self._send()
-                is_first = False
-        self._update_interest()
-
-    def _take(self, call: Call) -> None:
-        if call.parts is not None and not self._calls:
-            self._out.add(call.parts)
-        else:
-            self._calls.append(call)
-            if not call.is_settled:
-                call.when_settled = self._flush_later
-                return
-        if not self._flush_is_due:
+            else:
+                self._wait_in_line(answer)
+            is_first = False
+        if out:
             self._flush_later()
+        if not self._flush_is_due:
+            self._update_interest()
+
+    def _wait_in_line(self, answer: Call | list[Part]) -> None:
+        """It is not there, or others are to be sent before it."""
+        call = Answered(answer) if isinstance(answer, list) else answer
+        self._calls.append(call)
+        if isinstance(call, Answered) or call.is_settled:
+            self._flush_later()
+        else:
+            call.when_settled = self._flush_later
 
     def _flush_later(self) -> None:
         """Send once the turn is over, all that it brought together."""

@@ -18,7 +18,15 @@ from typing import Any, Final
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.calls import Call, Route
 from tidemark.broker.network.odd_events import OddEvents
-from tidemark.broker.network.requests import Handler, Pending, RequestContext, Session, Unanswerable
+from tidemark.broker.network.requests import (
+    Handler,
+    Pending,
+    RequestContext,
+    Session,
+    Unanswerable,
+    new_context,
+)
+from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
 from tidemark.protocol.frames import ApiCodec, decode_request_header
@@ -56,43 +64,52 @@ class Dispatcher:
         self._handlers = handlers
         self._routes: dict[int, Route] = {}  # by API key and version, as a request begins with them
 
-    def dispatch(self, frame: memoryview, session: Session) -> Call | None:
-        """The request's call, perhaps settled already; `None` where no answer is wanted.
+    def dispatch(
+        self, frame: memoryview, session: Session, came_at: float
+    ) -> Call | list[Part] | None:
+        """The parts of the answer if it is there at once, a call if it is not or went wrong; `None`
+        where no answer is wanted. `came_at` is when the request was received, by `perf_counter`.
 
         Raises `ProtocolError` and `Unanswerable`, after which the connection has to be closed.
         """
-        started = perf_counter()
         try:
             route = self._routes[_KEY_AND_VERSION.unpack_from(frame)[0]]
         except (KeyError, StructError):
             try:
                 route = self._new_route(frame)
             except UnsupportedVersion as error:
-                return self._refuse_version(error, started)
-        route.metrics.requests.inc()
-        if not session.is_admitted and route.api.key not in _BEFORE_SASL:
+                return self._refuse_version(error, came_at)
+        metrics, codec = route.metrics, route.codec
+        metrics.requests.value += 1
+        if session.requires_sasl and not session.is_admitted and codec.api.key not in _BEFORE_SASL:
             self._not_authenticated.inc()
-            raise Unanswerable(f"{route.api.name} came before authentication")
-        codec = route.codec
+            raise Unanswerable(f"{codec.api.name} came before authentication")
         correlation_id, client_id, request = codec.decode_request(frame, self._elements_max)
-        call = Call(route, correlation_id, started)
-        context = RequestContext(codec.version, client_id, session)
+        context = new_context((codec.version, client_id, session))
         if route.is_async:
+            call = Call(route, correlation_id, came_at)
             self._spawn(partial(self._run, call, request, context))
             return call
         try:
             answer = route.handle(self._node, request, context)
         except Exception as error:
+            call = Call(route, correlation_id, came_at)
             call.fail(error)
             return call
-        if answer is None:
-            route.metrics.latency.observe(perf_counter() - started)
-            return None
         if isinstance(answer, Pending):
+            call = Call(route, correlation_id, came_at)
             call.wait_for(answer)
-        else:
-            call.answer(answer)  # type: ignore[arg-type]  # handlers of the third kind are async
-        return call
+            return call
+        parts = None
+        if answer is not None:
+            try:
+                parts = codec.encode_response(answer, correlation_id)  # type: ignore[arg-type]  # handlers of the third kind are async
+            except Exception:
+                call = Call(route, correlation_id, came_at)
+                call.answer(answer)  # type: ignore[arg-type]  # as above; it says what is wrong
+                return call
+        metrics.latency.observe(perf_counter() - came_at)
+        return parts  # type: ignore[return-value]  # records not in memory are log slices
 
     def _new_route(self, frame: memoryview) -> Route:
         """The route of a version that is asked for the first time."""
@@ -116,7 +133,7 @@ class Dispatcher:
             )
         return route
 
-    def _refuse_version(self, error: UnsupportedVersion, started: float) -> Call:
+    def _refuse_version(self, error: UnsupportedVersion, came_at: float) -> Call:
         """Trap A3: only ApiVersions is answered, in version 0, which every client can read."""
         is_answered = error.api_key == API_VERSIONS_KEY and error.api_key in self._handlers
         if not is_answered or error.correlation_id is None:
@@ -128,7 +145,7 @@ class Dispatcher:
         own_range = ApiVersion(
             api_key=api.key, min_version=api.min_version, max_version=api.max_version
         )
-        call = Call(route, error.correlation_id, started)
+        call = Call(route, error.correlation_id, came_at)
         call.answer(
             ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(own_range,))
         )

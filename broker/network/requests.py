@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
 from tidemark.protocol.errors import RequestError
@@ -61,6 +62,10 @@ class RequestContext(NamedTuple):
     @property
     def connection_id(self) -> int:
         return self.session.connection_id
+
+
+new_context: Final = partial(tuple.__new__, RequestContext)
+"""Makes one of a tuple of its fields, in half the time that calling the class takes."""
 
 
 class Pending(Generic[R]):

@@ -11,8 +11,11 @@ from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, UnsupportedMagic
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
+    COMPRESSION_BITS,
+    CONTROL_BIT,
     HEADER_BYTES,
     LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     check_crc,
     read_header,
@@ -24,6 +27,7 @@ ZSTD_SINCE: Final = 7
 """The Produce version from which on a producer may send zstd, and has to expect it from others."""
 # Length, attributes, two deltas, key length, value length and header count: a byte each.
 _RECORD_BYTES_MIN: Final = 7
+_UNUSUAL: Final = COMPRESSION_BITS | TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 class InvalidRecords(RequestError):
@@ -65,7 +69,13 @@ def admit(
         raise _invalid(f"only record batches of format 2 are taken: {error}") from None
     except CorruptBatch as error:
         raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    _check_header(header, size_bytes, api_version)
+    count = header.record_count
+    if count < 1 or header.last_offset_delta != count - 1:
+        raise _invalid(f"{count} records cannot have offsets 0 to {header.last_offset_delta}")
+    if header.attributes & _UNUSUAL:
+        _check_attributes(header, api_version)
+    elif size_bytes - HEADER_BYTES < count * _RECORD_BYTES_MIN:
+        raise _invalid(f"{count} records do not fit in {size_bytes} bytes")
     if not config.stamps_append_time:
         _check_timestamps(header, config, now_ms)
     if config.is_compacted:
@@ -73,16 +83,7 @@ def admit(
     return header
 
 
-def _check_header(header: BatchHeader, size_bytes: int, api_version: int) -> None:
-    if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
-        raise _invalid(
-            f"{header.record_count} records cannot have offsets 0 to {header.last_offset_delta}"
-        )
-    attributes = header.attributes
-    if not attributes & 0x37:  # Neither compressed nor of a transaction: the common case.
-        if size_bytes - HEADER_BYTES < header.record_count * _RECORD_BYTES_MIN:
-            raise _invalid(f"{header.record_count} records do not fit in {size_bytes} bytes")
-        return
+def _check_attributes(header: BatchHeader, api_version: int) -> None:
     if header.is_control:
         raise _invalid("a client may not write control records")
     if header.is_transactional:

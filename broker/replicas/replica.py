@@ -8,7 +8,8 @@ done across an await.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import trio
@@ -75,6 +76,10 @@ class Appended(NamedTuple):
     end_offset: Offset
     append_time_ms: int
     """The timestamp the broker gave the records; -1 if they keep their own."""
+
+
+# Made for every batch: calling the class takes twice the time.
+_appended: Final = partial(tuple.__new__, Appended)
 
 
 class Replica:
@@ -161,7 +166,9 @@ class Replica:
 
     @property
     def log_start(self) -> Offset:
-        return self.log.start_offset
+        if self._member is None:
+            raise self._refusal
+        return self._member.log.start_offset
 
     @property
     def log_end(self) -> Offset:
@@ -245,7 +252,7 @@ class Replica:
         metrics = self._metrics
         metrics.bytes_in.value += len(records)
         metrics.records_in.value += header.record_count
-        return Appended(placed.base_offset, placed.end_offset, stamp)
+        return _appended((placed.base_offset, placed.end_offset, stamp))
 
     def append_own(self, batches: bytes) -> OwnAppended:
         """Append batches of the broker's own: a coordinator's. Raises `RequestError`."""
@@ -283,8 +290,11 @@ class Replica:
 
     def is_acknowledged(self, end_offset: Offset) -> bool:
         """Whether what was appended up to there has all the replicas that a producer wants."""
-        return end_offset <= self.high_watermark and (
-            not self._wants_more or end_offset <= self._held_end()
+        member = self._member
+        return (
+            member is not None
+            and end_offset <= member.high_watermark
+            and (not self._wants_more or end_offset <= self._held_end())
         )
 
     def when_acknowledged(self, end_offset: Offset, done: Committed) -> None:
@@ -329,7 +339,7 @@ class Replica:
     def _wants_more(self) -> bool:
         """Whether `min.insync.replicas` is more than a majority."""
         wanted = self.config.min_insync_replicas
-        return wanted > 1 and wanted > len(self.member.group.config.voters) // 2 + 1
+        return wanted != 1 and wanted > len(self.member.group.config.voters) // 2 + 1
 
     def _held_end(self) -> Offset:
         return self.member.group.held_by(self.config.min_insync_replicas).offset

@@ -38,7 +38,7 @@ MAGIC: Final = 2
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
-_COMPRESSION_BITS: Final = 0x07
+COMPRESSION_BITS: Final = 0x07
 _CODEC_MAX: Final = int(max(Compression))
 
 PLACE: Final = struct.Struct(">qii")
@@ -128,7 +128,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        return Compression(self.attributes & _COMPRESSION_BITS)
+        return Compression(self.attributes & COMPRESSION_BITS)
 
     @property
     def is_log_append_time(self) -> bool:
@@ -170,7 +170,7 @@ def read_header(data: BytesLike, at: int = 0) -> BatchHeader:
         header.magic != MAGIC
         or header.batch_length < HEADER_BYTES - LOG_OVERHEAD
         or (header.base_offset | header.last_offset_delta | header.record_count) < 0
-        or header.attributes & _COMPRESSION_BITS > _CODEC_MAX
+        or header.attributes & COMPRESSION_BITS > _CODEC_MAX
     ):
         raise _bad_header(header, at)
     return header
@@ -188,8 +188,8 @@ def _bad_header(header: BatchHeader, at: int) -> CorruptBatch:
         return UnsupportedMagic(at, header.magic)
     if header.batch_length < HEADER_BYTES - LOG_OVERHEAD:
         return CorruptBatch(at, f"its length is {header.batch_length}")
-    if header.attributes & _COMPRESSION_BITS > _CODEC_MAX:
-        return CorruptBatch(at, f"its codec is {header.attributes & _COMPRESSION_BITS}")
+    if header.attributes & COMPRESSION_BITS > _CODEC_MAX:
+        return CorruptBatch(at, f"its codec is {header.attributes & COMPRESSION_BITS}")
     return CorruptBatch(
         at,
         f"{header.record_count} records, from offset {header.base_offset}"

@@ -116,6 +116,7 @@ class _Planner:
         self.takers = frozenset(broker.node_id for broker in ordered if _takes(broker))
         self.refusals = Refusals()
         self._settings = settings
+        self._racks = {broker.node_id: broker.rack for broker in ordered}
         self._index = {broker.node_id: at for at, broker in enumerate(ordered)}
         self._lots = {broker.node_id: rng.random() for broker in ordered}
         self._group_lots = [rng.random() for _ in self._groups]
@@ -199,16 +200,12 @@ class _Planner:
         at = self._index[node]
         stay = [each for each in self._groups[number].replicas if each != source]
         return (
-            sum(self._rack(each) == self._rack(node) for each in stay),
+            sum(self._racks.get(each) == self._racks.get(node) for each in stay),
             self._tally.by_topic[self._topic[number]][at],
             self._tally.counts[at],
             self._bytes[node],
             self._lots[node],
         )
-
-    def _rack(self, node: NodeId) -> str | None:
-        broker = self.brokers.get(node)
-        return broker.rack if broker is not None else None
 
     # Onto brokers
 
@@ -225,8 +222,10 @@ class _Planner:
         """As leaders are spread (`search.Search`); whether anything was chosen."""
         heap, before = [], len(self._chosen)
         for number in range(len(self._groups)):
+            if number in self._chosen or number in self._refused:
+                continue
             gain, *_ = self._best(number, targets)
-            if gain >= _GAIN_MIN and number not in self._chosen:
+            if gain >= _GAIN_MIN:
                 heap.append((-gain, self._group_lots[number], number))
         heapify(heap)
         while heap:
@@ -241,7 +240,7 @@ class _Planner:
             no = why_unchangeable(group, self.brokers, self._settings)
             if no is None:
                 self._choose(number, source, target, self._why(number, source, target))
-            elif number not in self._refused:
+            else:
                 self._refused.add(number)
                 self.refusals.add(no.reason, no.sentence, partition=group.partition)
         return len(self._chosen) > before
@@ -259,24 +258,29 @@ class _Planner:
         return True
 
     def _best(self, number: int, targets: Sequence[NodeId]) -> tuple[float, NodeId, NodeId]:
-        group = self._groups[number]
-        best = (0.0, -1.0, NodeId(-1), NodeId(-1))
-        for source in group.replicas:
+        replicas = self._groups[number].replicas
+        best, lot, at_best = 0.0, -1.0, (NodeId(-1), NodeId(-1))
+        for source in replicas:
             if source not in self.takers:
                 continue
             for target in targets:
-                if target in group.replicas:
+                if target in replicas:
                     continue
-                racks = self._racks_gained(group, source, target)
+                gain = self._gain(number, source, target)
+                if gain + _RACK_GAIN < max(best, _GAIN_MIN):
+                    continue  # whatever the racks
+                racks = self._racks_gained(self._groups[number], source, target)
                 if racks < 0:
                     continue
-                gain = _RACK_GAIN * racks + self._gain(number, source, target)
-                best = max(best, (gain, self._lots[target], source, target))
-        return best[0], best[2], best[3]
+                gain += _RACK_GAIN * racks
+                if (gain, self._lots[target]) > (best, lot):
+                    best, lot, at_best = gain, self._lots[target], (source, target)
+        return best, *at_best
 
     def _racks_gained(self, group: Group, source: NodeId, target: NodeId) -> int:
-        stay = {self._rack(node) for node in group.replicas if node != source}
-        return (self._rack(target) not in stay) - (self._rack(source) not in stay)
+        racks = self._racks
+        stay = [racks.get(node) for node in group.replicas if node != source]
+        return (racks.get(target) not in stay) - (racks.get(source) not in stay)
 
     def _why(self, number: int, source: NodeId, target: NodeId) -> str:
         counts, of_topic = self._tally.counts, self._tally.by_topic[self._topic[number]]
@@ -284,7 +288,7 @@ class _Planner:
         topic = self._groups[number].partition.topic
         causes = []
         if self._racks_gained(self._groups[number], source, target) > 0:
-            causes.append(f"rack {self._rack(target)} has none of its replicas")
+            causes.append(f"rack {self._racks.get(target)} has none of its replicas")
         if counts[one] > counts[other] + 1:
             causes.append(
                 f"broker {source} holds {counts[one]} replicas, broker {target} {counts[other]}"

@@ -74,10 +74,14 @@ class Search:
 
     def _settle(self) -> bool:
         """Move each group once at most; whether any was."""
-        before = len(self.steps)
-        while self._move_singly() or self._move_in_chains() or self._swap():
-            pass
-        return len(self.steps) > before
+        before = found = len(self.steps)
+        while True:
+            if not self._move_singly():
+                self._move_in_chains()
+            self._swap()
+            if len(self.steps) == found:
+                return found > before
+            found = len(self.steps)
 
     # One by one
 
@@ -93,23 +97,18 @@ class Search:
                     self._take([(group, target)], is_forced=True)
 
     def _move_singly(self) -> bool:
-        """Single moves until none pays. Each is worth at least half of what any other would have
-        brought: a gain is computed anew only when its group comes up, and put back if it has
-        fallen to less than half; so a group comes up as often as gains can be halved."""
+        """What pays by itself; whether anything did. Each move is worth at least half of what any
+        other would have brought: a gain is computed anew only when its group comes up, and put
+        back if it has fallen to less than half, so a group comes up as often as gains can be
+        halved."""
+        heap = []
+        for group in self.board.open_groups():
+            target, net = self._best(group)
+            if target != NONE and net > EPSILON:
+                heap.append((-net, self._lots[group], group))
+        heapify(heap)
         before = len(self.steps)
-        while self.bounds.left > 0:
-            heap = []
-            for group in self.board.open_groups():
-                target, net = self._best(group)
-                if target != NONE and net > EPSILON:
-                    heap.append((-net, self._lots[group], group))
-            if not heap:
-                break
-            heapify(heap)
-            found = len(self.steps)
-            self._take_from(heap)
-            if found == len(self.steps):
-                break
+        self._take_from(heap)
         return len(self.steps) > before
 
     def _take_from(self, heap: list[tuple[float, float, int]]) -> None:
@@ -131,17 +130,16 @@ class Search:
 
     # Chains
 
-    def _move_in_chains(self) -> bool:
+    def _move_in_chains(self) -> None:
         """Where a broker with too many shares no group with one that has too few, but both do with
         a third: pass one on to that, which passes on another."""
-        board, before = self.board, len(self.steps)
+        board = self.board
         counts = [board.tally.counts[broker] for broker in board.takers]
         if len(counts) < 3 or max(counts) - min(counts) < 2:
-            return False
+            return
         pairs = board.open_by_pair()
         while self.bounds.left > 1 and self._chain_once(pairs):
             pass
-        return len(self.steps) > before
 
     def _chain_once(self, pairs: Mapping[tuple[int, int], list[int]]) -> bool:
         counts = self.board.tally.counts
@@ -200,10 +198,9 @@ class Search:
 
     # Swaps
 
-    def _swap(self) -> bool:
+    def _swap(self) -> None:
         """Let two leaders change places, where that makes topics or traffic evener, or brings
         leaders home, and leaves the brokers' numbers of leaders as they are."""
-        before = len(self.steps)
         if self.bounds.left > 1:
             pairs = self.board.open_by_pair()
             for (one, other), outs in sorted(pairs.items()):
@@ -212,7 +209,6 @@ class Search:
                     if self._searched.get((one, other)) != changes:
                         self._searched[one, other] = changes
                         self._swap_between(one, other, outs, backs)
-        return len(self.steps) > before
 
     def _swap_between(self, one: int, other: int, outs: list[int], backs: list[int]) -> None:
         board = self.board

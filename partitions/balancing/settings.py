@@ -54,8 +54,9 @@ class Settings:
     quiet_bytes_per_s: float = 1_000_000.0
     """Bytes a second of the whole cluster: of less traffic than this, shares are taken of this, so
     that a trickle moves nobody."""
-    cool_down_ms: int = 300_000
-    """Milliseconds for which a group is let be after its leader changed, whoever changed it."""
+    cool_down_ms: int = 60_000
+    """Milliseconds for which a group is let be after its leader changed, whoever changed it, or
+    after a move of it has failed."""
     start_grace_ms: int = 30_000
     """Milliseconds after a broker's start in which it is given no leaders and loses none."""
     moves_in_flight_max: int = 10

@@ -53,7 +53,7 @@ class Group(NamedTuple):
     """To clients; what is replicated does not move with the leader alone."""
     size_bytes: int = 0
     moved_ms: int | None = None
-    """When its leader last changed; None: not since anybody knows."""
+    """When its leader last changed, or a move was given up; None: not since anybody knows."""
     moving_to: NodeId | None = None
     """Its leader is being handed over to this broker. It counts as if it led there already."""
     is_changing: bool = False

@@ -185,6 +185,11 @@ def test_draining_two_of_three_is_refused(second: Broker) -> None:
     assert [r.reason for r in made.refusals] == [Reason.QUORUM]
 
 
+def test_draining_one_of_two_is_refused() -> None:
+    made = drained(brokers(2), [group("t-0", (1, 2))], 1)
+    assert [r.reason for r in made.refusals] == [Reason.QUORUM]
+
+
 def test_draining_a_broker_that_is_not_there_is_refused() -> None:
     assert [r.sentence for r in drained(brokers(2), [], 5).refusals] == ["there is no broker 5"]
 

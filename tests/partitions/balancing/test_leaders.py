@@ -1,5 +1,6 @@
 """The balancer of leaders, scene by scene."""
 
+import time
 from dataclasses import replace
 from random import Random
 
@@ -68,8 +69,8 @@ def test_three_hundred_leaders_on_one_of_three_brokers_end_a_hundred_each() -> N
         "leaders per broker  1       60000     0\n"
         "leaders per topic   0.5     20000     2\n"
         "traffic             1       0.666667  0\n"
-        "preferred leaders   0.5     0.22      0.00333333\n"
-        "in all                      70000.8   1.00167"
+        "preferred leaders   0.5     0.22      0.00222222\n"
+        "in all                      70000.8   1.00111"
     )
 
 
@@ -141,6 +142,20 @@ def test_traffic_is_spread_by_changing_places_and_leaves_numbers_even() -> None:
     assert "of the traffic" in made.moves[0].reason
 
 
+def test_traffic_is_spread_within_a_topic() -> None:
+    made = planned(
+        brokers(2),
+        [
+            group("t-0", (1, 2), rate=9e6),
+            group("t-1", (1, 2), rate=8e6),
+            group("t-2", (2, 1), rate=1e6),
+            group("t-3", (2, 1), rate=1e6),
+        ],
+    )
+    assert len(made.moves) == 2
+    assert max(after.share_after for after in made.brokers) < 0.6
+
+
 def test_traffic_within_the_hysteresis_moves_nobody() -> None:
     rates = (1.1e6, 1e6)
     groups = [group(f"{at}-0", (1 + at % 2, 2 - at % 2), rate=rates[at % 2]) for at in range(20)]
@@ -188,7 +203,7 @@ def test_all_on_the_preferred_leader_is_not_worth_unevenness() -> None:
 # Who is let be
 
 
-def lopsided(**of_group: int) -> list[Group]:
+def lopsided(**of_group: object) -> list[Group]:
     """Four led by broker 1, with replicas on 2 as well."""
     return [group(f"t-{at}", (1, 2), **of_group) for at in range(4)]  # type: ignore[arg-type]
 
@@ -247,7 +262,7 @@ def test_a_group_whose_leader_just_changed_is_let_be() -> None:
     (refusal,) = refused(made, Reason.COOL_DOWN)
     assert refusal.groups == 4
     assert refusal.sentence == (
-        "from broker 1 to 2 would gain 8.94: its leader changed 20 s ago and is let be for 300 s"
+        "from broker 1 to 2 would gain 8.94: its leader changed 20 s ago and is let be for 60 s"
     )
 
 
@@ -279,11 +294,17 @@ def test_a_group_whose_replicas_change_is_let_be() -> None:
 def test_a_replica_that_cannot_lead_at_once_is_no_target(
     changed: dict[str, object], reason: Reason, why: str
 ) -> None:
-    made = planned(brokers(2), lopsided(**changed))  # type: ignore[arg-type]
+    made = planned(brokers(2), lopsided(**changed))
     assert not made.moves
     (refusal,) = refused(made, reason)
     assert why in refusal.sentence
     assert (refusal.target, refusal.groups) == (2, 4)
+
+
+def test_only_voters_lead() -> None:
+    """Even one that follows as closely as can be."""
+    made = planned(brokers(2), lopsided(voters=(1,), learners=(2,), lags={2: 0}))
+    assert not made.moves
 
 
 def test_a_move_that_gains_too_little_says_so() -> None:
@@ -342,6 +363,48 @@ def test_a_drained_broker_leads_on_while_nobody_else_can() -> None:
     )
 
 
+# Over time
+
+
+def test_a_broker_that_flaps_is_given_nothing_and_the_others_are_evened_out() -> None:
+    cluster = snapshot(brokers(3), [group(f"t-{at}", EVERYWHERE) for at in range(30)])
+    for second in range(0, 300, 10):
+        three = broker(3, is_alive=second % 20 == 0)
+        three = replace(three, up_since_ms=cluster.now_ms - 5_000)
+        cluster = replace(cluster, brokers=(broker(1), broker(2), three))
+        made = plan(cluster, Settings(), Random(second))
+        cluster = carried_out(cluster, made.moves, after_ms=10_000)
+    assert leaders(cluster) == {1: 15, 2: 15}
+
+
+def test_leaders_are_even_again_after_each_broker_was_restarted() -> None:
+    """Drained, stopped, and back: none leads anything while it is down."""
+    groups = [
+        group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3, 1 + (at + 2) % 3)) for at in range(30)
+    ]
+    cluster, members = snapshot(brokers(3), groups), brokers(3)
+    lots = Random(1)
+
+    def settle(seconds: int) -> Snapshot:
+        now = cluster
+        for _ in range(seconds):
+            now = replace(now, brokers=tuple(members))
+            now = carried_out(now, plan(now, Settings(), lots).moves, after_ms=1_000)
+        return now
+
+    for at in range(3):
+        well = members[at]
+        members[at] = replace(well, state=BrokerState.DRAINING)
+        cluster = settle(10)
+        assert leaders(cluster)[at + 1] == 0
+        members[at] = replace(well, is_alive=False)
+        cluster = settle(5)
+        members[at] = replace(well, up_since_ms=cluster.now_ms)
+        cluster = settle(35)
+    cluster = settle(60)
+    assert leaders(cluster) == {1: 10, 2: 10, 3: 10}
+
+
 # What is shown
 
 
@@ -352,7 +415,7 @@ def test_refusals_are_a_table() -> None:
         "reason     to  groups  such as  why not\n"
         "dead       3   1                broker 3 is not alive\n"
         "cool-down  2   4       t-0      from broker 1 to 2 would gain 10.9: its leader changed "
-        "20 s ago and is let be for 300 s"
+        "20 s ago and is let be for 60 s"
     )
 
 
@@ -381,6 +444,21 @@ def test_a_leader_that_nobody_knows_is_nobodys_load() -> None:
     made = planned(brokers(2), [group("t-0", (9, 1, 2))])
     assert not made.moves
     assert refused(made, Reason.NO_LEADER)
+
+
+def test_ten_thousand_groups_are_planned_for_in_a_moment() -> None:
+    """0.2 s of this machine's processor; a search that looks at all pairs would take minutes."""
+    lots = Random(1)
+    groups = []
+    for at in range(10_000):
+        replicas = lots.sample(range(1, 11), 3)
+        rate = 1e4 * lots.paretovariate(1.2)
+        groups.append(group(f"t{at % 200}-{at // 200}", replicas, rate=rate))
+    cluster = snapshot(brokers(10), groups)
+    started = time.process_time()
+    made = plan(cluster, Settings(), lots)
+    assert time.process_time() - started < 2
+    assert len(made.moves) == Settings().moves_in_flight_max
 
 
 # Settings
@@ -425,6 +503,6 @@ def test_a_counter_that_went_backwards_is_no_traffic() -> None:
 def test_a_plan_is_of_its_moment() -> None:
     """The same groups, once they have cooled down."""
     cluster = snapshot(brokers(2), lopsided(moved_ago_ms=20_000))
-    later = replace(cluster, now_ms=NOW_MS + 280_000)
+    later = replace(cluster, now_ms=NOW_MS + 40_000)
     assert not plan(cluster, Settings(), Random(1)).moves
     assert plan(later, Settings(), Random(1)).moves

@@ -61,7 +61,7 @@ def any_group(draw: st.DrawFn, name: str, nodes: Sequence[int]) -> Group:
         lags=lags,
         learners=[node for node in replicas if node not in voters],
         rate=draw(RATES),
-        moved_ago_ms=draw(st.sampled_from([None, None, None, 0, 299_999, 300_000])),
+        moved_ago_ms=draw(st.sampled_from([None, None, None, 0, 59_999, 60_000])),
         moving_to=next(node for node in voters if node != leader) if moving else None,
         is_changing=draw(st.integers(0, 9)) == 0,
     )
@@ -72,7 +72,7 @@ def any_group(draw: st.DrawFn, name: str, nodes: Sequence[int]) -> Group:
 def any_cluster(draw: st.DrawFn) -> Snapshot:
     members = draw(any_brokers())
     nodes = [int(each.node_id) for each in members]
-    sizes = draw(st.lists(st.integers(1, 8), max_size=5))
+    sizes = draw(st.lists(st.integers(1, 6), max_size=4))
     names = [f"t{topic}-{at}" for topic, size in enumerate(sizes) for at in range(size)]
     return snapshot(members, [draw(any_group(name, nodes)) for name in names])
 
@@ -120,6 +120,7 @@ def test_a_plan_makes_the_objective_better_or_has_no_moves(
     assert bool(made.moves) == (after < before)
     if not made.moves:
         assert made.after == made.before
+    assert all(refusal.sentence for refusal in made.refusals)
 
 
 @given(cluster=any_cluster(), settings=ANY_SETTINGS, seed=SEEDS)
@@ -171,7 +172,7 @@ def test_the_order_in_which_things_were_found_does_not_matter(
 
 
 def settled(
-    cluster: Snapshot, settings: Settings, seed: int, *, after_ms: int = 400_000
+    cluster: Snapshot, settings: Settings, seed: int, *, after_ms: int = 70_000
 ) -> tuple[Snapshot, Plan]:
     """Plan and carry out until nothing is left to do; the last plan has no moves."""
     lots = Random(seed)
@@ -211,7 +212,7 @@ def test_rates_wrong_within_the_hysteresis_never_make_it_worse_and_it_comes_to_r
         quiet = 0 if made.moves else quiet + 1
         if quiet == 3:
             return
-        cluster = carried_out(cluster, made.moves, after_ms=400_000)
+        cluster = carried_out(cluster, made.moves, after_ms=70_000)
         truly = naive_objective(cluster, settings)
         assert truly < objective or not made.moves
         objective = truly
@@ -251,10 +252,3 @@ def test_by_number_alone_no_arrangement_is_evener_than_what_is_found(
 
     best = min((squares(choice) for choice in product(*sets)), default=0)
     assert squares([int(NodeId(each.leader or 0)) for each in rested.groups]) == best
-
-
-@given(cluster=any_cluster(), seed=SEEDS)
-def test_what_is_refused_is_explained(cluster: Snapshot, seed: int) -> None:
-    for refusal in plan(cluster, Settings(), Random(seed)).refusals:
-        assert refusal.sentence
-        assert refusal.groups >= (1 if refusal.partition else 0)

@@ -1,4 +1,4 @@
-"""One broker that hostile clients share; whoever harms a broker has one of its own."""
+"""One broker, and one cluster, that hostile clients share; whoever harms a broker has its own."""
 
 import uuid
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ import pytest
 
 from tests.system.attacks import Bystander, bystander
 from tidemark.testing.process import BrokerProcess, open_broker_process
+from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +20,14 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield process
         assert "Traceback" not in process.log
         assert process.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
+    """Three brokers that have joined each other; every test leaves them running."""
+    settings = {"offsets.topic.num.partitions": "1"}
+    with open_process_cluster(tmp_path_factory.mktemp("three"), settings=settings) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -78,17 +78,15 @@ class ClusterReplica:
         return self.replica.append_own(batches)
 
     async def give_up_below(self, offset: Offset) -> None:
-        """Move the log's start there, durably, and remove what lies below."""
-        driver, removals = self._services.driver, []
-        member = self.replica.member
+        """Move the log's start there, durably; what lies below is removed soon."""
+        driver, member = self._services.driver, self.replica.member
 
         def move() -> None:
-            removals.append(member.move_log_start(offset))
+            member.move_log_start(offset)
             driver.touch()
 
         self._services.turn.run(move)
         await driver.wait_durable()
-        await trio.to_thread.run_sync(removals[0].run)
 
     def follow(self) -> None:
         """Pull from the voters, while this broker is none of them. In a turn; again when they, or

@@ -39,7 +39,7 @@ async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Ho
             now_ms = services.clock.now_ms()
             replica.expire_producers(now_ms, idle_ms=settings.producer_id_expiration_ms)
             try:
-                await replica.apply_retention(now_ms)
+                replica.apply_retention(now_ms)
             except (OSError, StorageError, CorruptBatch) as error:
                 services.storage_failed(f"{replica.name}: retention: {error}")
             await trio.lowlevel.checkpoint()

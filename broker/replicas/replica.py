@@ -28,7 +28,6 @@ from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
@@ -117,7 +116,6 @@ class Replica:
         self._fetch_waiters = FetchWaiters()
         self._wake_is_due = False
         self._led = trio.Event()
-        self._starts = trio.Lock()  # one change of the log start at a time
         # The cluster's metadata are no topic of anybody's.
         is_topic = spec.topic != CLUSTER_TOPIC
         self._metrics = services.metrics.topic(spec.topic) if is_topic else TopicMetrics()
@@ -479,42 +477,31 @@ class Replica:
 
         Raises `RequestError` OFFSET_OUT_OF_RANGE above the high watermark.
         """
-        async with self._starts:
-            self.check_serving()
-            if offset == -1:
-                offset = self.high_watermark
-            if not 0 <= offset <= self.high_watermark:
-                raise RequestError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"{self.name} has committed up to {self.high_watermark}",
-                )
-            if offset > self.log_start:
-                await self._remove(self.member.move_log_start(offset))
-            return self.log_start
+        self.check_serving()
+        if offset == -1:
+            offset = self.high_watermark
+        if not 0 <= offset <= self.high_watermark:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.name} has committed up to {self.high_watermark}",
+            )
+        if offset > self.log_start:
+            driver = self._services.driver
+            self.member.move_log_start(offset)
+            driver.touch()
+            while self.log_start < offset:
+                await driver.wait_changed()
+                self.check_serving()
+            await driver.wait_durable()
+        return self.log_start
 
-    async def apply_retention(self, now_ms: int) -> int:
-        """Remove the segments that the config no longer keeps; how many."""
-        async with self._starts:
-            if self._member is None:
-                return 0
-            removal = self._member.apply_retention(now_ms)
+    def apply_retention(self, now_ms: int) -> None:
+        """Give up the segments that the config no longer keeps."""
+        if self._member is not None:
+            self._member.apply_retention(now_ms)
             if self._member.log.needs_sync:
                 self._services.checkpoints.save_later(self)
-            if removal:
-                await self._remove(removal)
-            return len(removal)
-
-    async def _remove(self, removal: Removal) -> None:
-        """Remove files, once it is durable that the log begins behind them.
-
-        Were it the other way round, a crash could bring a start back that has no records.
-        """
-        self._services.driver.touch()
-        try:
-            await self._services.driver.wait_durable()
-            await trio.to_thread.run_sync(removal.run)
-        except (OSError, StorageError) as error:
-            raise self._storage_error("remove segments", error) from error
+            self._services.driver.touch()
 
     def expire_producers(self, now_ms: int, *, idle_ms: int) -> None:
         if self._member is not None:

@@ -13,6 +13,14 @@ from tidemark.protocol.types import BytesLike, Offset, Position
 _READ_BYTES_MAX: Final = 1 << 20
 
 
+class Known(Protocol):
+    """Where a snapshot is to be had for a replica that begins where this one's log does."""
+
+    def snapshot_at(self, start: Offset) -> bytes:
+        """At the log's start; empty if there is nothing to be known."""
+        ...
+
+
 class Applier(Protocol):
     """What a state machine offers to the group that replicates it."""
 
@@ -46,11 +54,11 @@ def apply_committed(applier: Applier, log: Log, committed: Offset) -> None:
             applier.apply(header, data[at : at + header.size_bytes])
 
 
-def with_snapshot(message: Message, applier: Applier) -> Message:
-    """The core knows where a reset begins; the state machine knows its state there."""
+def with_snapshot(message: Message, known: Known) -> Message:
+    """The core knows where a reset begins, and `known` what follows from the batches below."""
     if isinstance(message, ResetRequest):
-        return replace(message, snapshot=applier.snapshot_at(message.start.offset))
+        return replace(message, snapshot=known.snapshot_at(message.start.offset))
     if isinstance(message, PullResponse) and message.reset is not None:
-        snapshot = applier.snapshot_at(message.reset.start.offset)
+        snapshot = known.snapshot_at(message.reset.start.offset)
         return replace(message, reset=replace(message.reset, snapshot=snapshot))
     return message

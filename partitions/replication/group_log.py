@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
-from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.raft.messages import HardState, ResetRequest
 from tidemark.partitions.raft.ready import Ready
 from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.host import Host
@@ -20,7 +20,6 @@ from tidemark.partitions.replication.recent import RecentRuns
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import Epoch, Offset, Position
@@ -38,7 +37,17 @@ class GroupLog:
     """One group's. What raises does so with the `OSError`, `StorageError` or `CorruptBatch` of
     its log."""
 
-    __slots__ = ("_host", "_recent", "_syncs", "key", "last_batch", "log", "name", "producers")
+    __slots__ = (
+        "_host",
+        "_recent",
+        "_syncs",
+        "has_state_machine",
+        "key",
+        "last_batch",
+        "log",
+        "name",
+        "producers",
+    )
 
     def __init__(
         self,
@@ -49,11 +58,14 @@ class GroupLog:
         log: Log,
         producers: ProducerState,
         syncs_before_ack: bool,
+        has_state_machine: bool,
     ) -> None:
         self.key = key
         self.name = name
         self.log = log
         self.producers = producers
+        self.has_state_machine = has_state_machine
+        """Then what is below the log's start is in its snapshot, and there are no producers."""
         self.last_batch = 0
         """The journal batch with the newest record of this group."""
         self._host = host
@@ -138,7 +150,7 @@ class GroupLog:
         key, records = self.key, []
         if ready.reset is not None:
             reset = ready.reset
-            records.append(journal.reset(key, reset.start, reset.table, reset.snapshot))
+            records += self._reset_records(reset)
         if ready.truncate_to is not None:
             records.append(journal.truncate(key, ready.truncate_to))
         for entry in ready.entries:
@@ -150,24 +162,31 @@ class GroupLog:
             records.append(journal.hard_state(key, ready.hard_state))
         return records
 
+    def _reset_records(self, reset: ResetRequest) -> list[JournalRecord]:
+        key, start = self.key, reset.start
+        if self.has_state_machine or not reset.snapshot:
+            return [journal.reset(key, start, reset.table, reset.snapshot)]
+        begin = journal.reset(key, start, reset.table)
+        return [begin, journal.log_start(key, start.offset, reset.snapshot)]
+
     def when_durable(self, then: Callable[[], None]) -> None:
         """Do `then` once all that was staged of this group is durable; at once if it is."""
         self._host.outbox.wait_for(self.last_batch, then)
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Append another replica's batches."""
-        table, now_ms = self.producers.table, self._host.now_ms()
+        producers, now_ms = self.producers, self._host.now_ms()
         for entry in entries:
             if isinstance(entry, Run):
                 data = bytes_of(entry)
                 self.log.append(data)
                 for _, header in iter_headers(data):
-                    table.append(header, header.base_offset, heard_ms=now_ms)
+                    producers.on_batch(header, now_ms)
 
     def cut(self, ready: Ready) -> None:
         """Reset or truncate, as it says."""
         if ready.reset is not None:
-            self.reset(ready.reset.start.offset)
+            self.reset(ready.reset)
         elif ready.truncate_to is not None:
             self.truncate(ready.truncate_to.offset)
 
@@ -177,34 +196,31 @@ class GroupLog:
         if offset < self.log.end_offset:
             self.log.truncate(offset)
             self.producers.rebuild(self.log)
+            self.producers.end_at(self.log.end_offset)
 
-    def reset(self, offset: Offset) -> None:
-        """Give up everything, to begin anew at `offset`. The journal has it."""
+    def reset(self, reset: ResetRequest) -> None:
+        """Give up everything, to begin anew where another's log begins. The journal has it."""
         self._recent.clear()
-        self.log.reset(offset)
+        snapshot = b"" if self.has_state_machine else reset.snapshot
+        self.log.reset(reset.start.offset, snapshot)
         self.producers.rebuild(self.log)
 
     def forget_recent(self) -> None:
         """There are no followers any more."""
         self._recent.clear()
 
-    def move_start(self, offset: Offset) -> Removal:
-        """Give up all below `offset`; the removal may run once the journal has it."""
-        removal = self.log.delete_before(offset)
-        self._stage_start()
-        return removal
+    def move_start(self, offset: Offset, snapshot: bytes) -> None:
+        """Give up all below `offset`, files and all once the journal has it, but for what is known
+        of producers."""
+        removal = self.log.delete_before(offset, snapshot)
+        record = journal.log_start(self.key, self.log.start_offset, snapshot)
+        outbox = self._host.outbox
+        self.last_batch = outbox.stage_record(record)
+        outbox.stage_removal(removal)
 
-    def apply_retention(self, now_ms: int, *, end_offset: Offset) -> Removal:
-        """Give up the segments that the settings no longer keep; else as `move_start`."""
-        before = self.log.start_offset
-        removal = self.log.apply_retention(now_ms, end_offset=end_offset)
-        if self.log.start_offset != before:
-            self._stage_start()
-        return removal
-
-    def _stage_start(self) -> None:
-        record = journal.log_start(self.key, self.log.start_offset)
-        self.last_batch = self._host.outbox.stage_record(record)
+    def snapshot_at(self, start: Offset) -> bytes:
+        """What is known of producers, for a replica that begins at this log's start."""
+        return self.log.snapshot_at_start() if start == self.log.start_offset else b""
 
     def read(
         self, rows: Sequence[EpochStart], after: Position, up_to: Position, bytes_max: int

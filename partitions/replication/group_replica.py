@@ -18,16 +18,16 @@ from typing import Final
 from tidemark.partitions.raft.entries import Entry, EpochStart
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import HardState, Message
+from tidemark.partitions.raft.messages import HardState, Message, PullResponse, ResetRequest
 from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.applier import Applier, apply_committed, with_snapshot
 from tidemark.partitions.replication.checking import RefusedMessage, checked
 from tidemark.partitions.replication.group_log import Appended, GroupLog
 from tidemark.partitions.replication.host import Host
+from tidemark.partitions.replication.log_start import StartMove, planned
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.state_machines.producers import Duplicate, ProducerTable
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import Condition, PartitionState
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.header import BatchHeader, iter_headers, place
@@ -56,6 +56,7 @@ class GroupReplica:
         "_host",
         "_is_alone",
         "_solo_epoch",
+        "_start_move",
         "_store",
         "durable_end",
         "failure",
@@ -103,10 +104,11 @@ class GroupReplica:
         self._applier = applier
         # What was appended since the core has heard of it.
         self._appended_end: Offset | None = None
-        self._held: Ready | None = None
-        self._deferred: list[tuple[NodeId, Message]] = []
         # While nothing but appends happens: see `_find_solo`.
         self._solo_epoch: Epoch | None = None
+        self._start_move: StartMove | None = None
+        self._held: Ready | None = None
+        self._deferred: list[tuple[NodeId, Message]] = []
         self._group = self._new_group(
             shape,
             is_clean=condition is Condition.CLEAN,
@@ -318,21 +320,23 @@ class GroupReplica:
 
     # The log's start
 
-    def move_log_start(self, offset: Offset) -> Removal:
-        """Give up all below a committed offset. The removal is to be run once the output batch
-        that says so is persisted."""
-        assert offset <= self.high_watermark
-        self._tell_appended()
-        removal = self._store.move_start(offset)
-        self._log_start_moved()
-        return removal
+    def move_log_start(self, offset: Offset) -> None:
+        """Give up all below a committed offset: now, or once all that was appended is committed.
 
-    def apply_retention(self, now_ms: int) -> Removal:
-        """Remove the segments that the settings no longer keep; else as `move_log_start`."""
-        self._tell_appended()
-        removal = self._store.apply_retention(now_ms, end_offset=self.high_watermark)
-        self._log_start_moved()
-        return removal
+        The output then has the record that says so, and the files to remove once it is durable.
+        """
+        assert offset <= self.high_watermark
+        if offset > self.log.start_offset:
+            self._tell_appended()
+            store = self._store
+            self._start_move = planned(store.log, store.producers, offset, self._start_move)
+            self._move_start_if_due()
+            self._host.dirty[self] = None
+
+    def apply_retention(self, now_ms: int) -> None:
+        """Give up the segments that the settings no longer keep, as `move_log_start`."""
+        end_offset = self.high_watermark
+        self.move_log_start(self.log.apply_retention(now_ms, end_offset=end_offset))
 
     def follow_log_start(self, offset: Offset) -> None:
         """The leader has given up all below; so does this replica, once that is committed here.
@@ -345,13 +349,22 @@ class GroupReplica:
             and self._held is None
             and self.failure is None
         ):
-            self._host.outbox.stage_removal(self.move_log_start(offset))
+            self.move_log_start(offset)
 
-    def _log_start_moved(self) -> None:
-        start = self.log.start_offset
-        if start > self._group.shape.start_offset:
-            self._group.trim(start)
-            self._host.committed(self)
+    def _move_start_if_due(self) -> None:
+        move = self._start_move
+        if move is not None and self.high_watermark >= move.once_committed and self._held is None:
+            self._start_move = None
+            if move.to > self.log.start_offset:
+                self._store.move_start(move.to, move.snapshot)
+                self._group.trim(move.to)
+                self._host.committed(self)
+
+    def _plan_start_anew(self) -> None:
+        """The log's end has been cut, and with it what the plan was made of."""
+        move, self._start_move = self._start_move, None
+        if move is not None:
+            self._start_move = planned(self.log, self._store.producers, move.to, None)
 
     # Events
 
@@ -401,6 +414,8 @@ class GroupReplica:
         self._tell_appended()
         while self._group.has_ready and self._held is None and self.failure is None:
             self._do(self._group.take_ready())
+        if self._start_move is not None and self.failure is None:
+            self._move_start_if_due()
         self._solo_epoch = None
         self._solo_epoch = self._find_solo()
 
@@ -454,6 +469,7 @@ class GroupReplica:
             self.fail(f"cannot be cut: {error}")
             return
         self.durable_end = min(self.durable_end, self.log.end_offset)
+        self._plan_start_anew()
         self._tell(ready)
         self._when_persisted(ready)()
         for source, message in deferred:
@@ -477,6 +493,8 @@ class GroupReplica:
             message = out.message
             if self._applier is not None:
                 message = with_snapshot(message, self._applier)
+            elif isinstance(message, ResetRequest | PullResponse):
+                message = with_snapshot(message, self._store)
             self._host.outbox.send(out.to, GroupMessage(self.key, message))
 
     def _tell(self, ready: Ready) -> None:
@@ -485,6 +503,7 @@ class GroupReplica:
             self._is_alone = self._group.config.members == (host.node_id,)
             if ready.leadership.leader == host.node_id:
                 self.led_epoch = ready.leadership.epoch
+                self._store.producers.end_at(self.log.end_offset)
             else:
                 self._store.forget_recent()
             host.leadership(self, ready.leadership)

@@ -141,6 +141,7 @@ def _open(
         log=log,
         producers=producers,
         syncs_before_ack=spec.syncs_before_ack,
+        has_state_machine=spec.applier is not None,
     )
     replica = GroupReplica(
         store,

@@ -1,31 +1,66 @@
-"""Which producers' batches are in a log: a function of the log, and of nothing else."""
+"""Which producers' batches are in a log: a function of the log, and of nothing else.
+
+A snapshot may be *ahead* of the place where it lies. When a log's start moves, what the batches
+below said of producers is kept beside it, and what is at hand is the state at the log's end: that
+is kept, once all of it is committed and can never be cut. It is taken up at the start, and the
+batches between the two, which it knows already, change nothing:
+
+| part  | layout, big-endian                                                   |
+|-------|----------------------------------------------------------------------|
+| ahead | int64: batches below this offset are in the table                    |
+| table | as in `state_machines.producers`                                     |
+"""
 
 from __future__ import annotations
 
+from struct import Struct
+from typing import Final
+
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.log import Log
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import Offset
+
+_AHEAD: Final = Struct(">q")
 
 
 class ProducerState:
     """Follows the batches of one log, from its opening on, through truncations."""
 
-    __slots__ = ("table",)
+    __slots__ = ("known_end", "table")
 
     def __init__(self) -> None:
         self.table = ProducerTable()
+        self.known_end = Offset(0)
+        """All batches below are in the table, those too that the log is yet to get."""
 
     def load(self, payload: bytes) -> None:
         """Go on from a snapshot. Raises `StorageError` if it is none."""
-        self.table = ProducerTable.decode(payload)
+        if len(payload) < _AHEAD.size:
+            raise StorageError("a producer snapshot that is cut off")
+        table = ProducerTable.decode(payload[_AHEAD.size :])
+        self.table, self.known_end = table, Offset(_AHEAD.unpack_from(payload)[0])
 
-    def on_batch(self, header: BatchHeader) -> None:
-        self.table.append(header, header.base_offset)
+    def on_batch(self, header: BatchHeader, heard_ms: int | None = None) -> None:
+        if header.base_offset >= self.known_end:
+            self.table.append(header, header.base_offset, heard_ms=heard_ms)
 
     def take(self) -> bytes:
-        return self.table.encode()
+        """A snapshot that lies where the log ends."""
+        return _AHEAD.pack(self.known_end) + self.table.encode()
+
+    def take_ahead(self, end_offset: Offset) -> bytes:
+        """A snapshot of the log up to its end, to lie further back."""
+        return _AHEAD.pack(max(self.known_end, end_offset)) + self.table.encode()
 
     def rebuild(self, log: Log) -> None:
-        """The table as of the end of a log that was cut."""
-        self.table = ProducerTable()
+        """The table as of the end of a log that was cut, or reset to what comes with that."""
+        self.table, self.known_end = ProducerTable(), Offset(0)
         log.observe(load_snapshot=self.load, on_batch=self.on_batch)
+
+    def end_at(self, end_offset: Offset) -> None:
+        """Know of no batch that the log does not have: none will come that is known already."""
+        if self.known_end > end_offset:
+            self.table.forget_from(end_offset)
+            self.known_end = end_offset

@@ -147,6 +147,19 @@ class ProducerTable:
             del self._producers[producer_id]
         return len(idle)
 
+    def forget_from(self, offset: Offset) -> None:
+        """Forget the batches from `offset` on: they are not in the log, and will not be.
+
+        A producer of which no other batch is remembered is unknown then.
+        """
+        for producer_id, producer in list(self._producers.items()):
+            while producer.batches and producer.batches[-1][2] >= offset:
+                first, last, *_ = producer.batches.pop()
+                producer.next_sequence = first
+                producer.appended -= ((last - first) & _SEQUENCE_MASK) + 1
+                if not producer.batches:
+                    del self._producers[producer_id]
+
     def newest_epoch(self, producer_id: ProducerId) -> int | None:
         """The producer's epoch as this partition last saw it, or None if it is unknown."""
         producer = self._producers.get(producer_id)

@@ -64,7 +64,6 @@ class Log:
         "_segment_bytes",
         "_segments",
         "_settings",
-        "_snapshots",
         "_state",
         "_take_snapshot",
         "_unsynced",
@@ -146,7 +145,6 @@ class Log:
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
         self._take_snapshot = take_snapshot
-        self._snapshots: list[PendingSnapshot] = []
         self._state = SyncState()
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
@@ -275,13 +273,14 @@ class Log:
         self._refuse_after_failure()
         if self._is_ragged:
             self._open_writer()
-        sealed, snapshots = self._active, self._snapshots
+        sealed, snapshot = self._active, None
         if self._take_snapshot is not None:
-            snapshots = [*snapshots, PendingSnapshot(self.end_offset, self._take_snapshot())]
+            snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
         # Last of what can fail: were the roll given up after it, the old segment would grow past
         # the offset where this one begins.
         active = self._home.create_segment(self.end_offset)
-        self._snapshots = snapshots
+        if snapshot is not None:
+            self._state.unsaved.append(snapshot)
         self._unsynced.append(sealed)
         self._sealed_bytes += sealed.size_bytes
         self._use_active(active)
@@ -307,11 +306,11 @@ class Log:
             generation=self._state.generation,
             files=tuple(files),
             sealed=tuple(self._unsynced),
-            snapshots=tuple(self._snapshots),
+            snapshots=tuple(self._state.unsaved),
+            start_offset=self.start_offset,
             end_offset=self._certain_end,
         )
         self._unsynced = []
-        self._snapshots = []
         self._begun_end = self.end_offset
         return capture
 
@@ -387,22 +386,36 @@ class Log:
 
     # Removing
 
-    def delete_before(self, offset: Offset) -> Removal:
+    def delete_before(self, offset: Offset, snapshot: bytes = b"") -> Removal:
         """Move the start to `offset`; the segments that are wholly below go.
 
-        The caller records `start_offset`, and runs the removal.
+        `snapshot` is of what the caller keeps of the batches below `offset`, and perhaps of some
+        from there on that will never be cut: what is to be observed from `offset` on. It is
+        written by the next sync. The caller makes both durable before, and runs the removal.
         """
         assert offset <= self.end_offset
-        self.start_offset = max(self.start_offset, offset)
+        if offset > self.start_offset:
+            self.start_offset = offset
+            self._keep_below_start(snapshot)
         # The active segment stays, even when all of it is below the start.
         count = bisect_right(self._segments, self.start_offset, key=_base_offset) - 1
         return self._detach(count)
 
-    def apply_retention(self, now_ms: int, *, end_offset: Offset) -> Removal:
-        """Roll a segment that is old, and remove what the settings no longer keep.
+    def _keep_below_start(self, snapshot: bytes) -> None:
+        if snapshot:
+            self._state.unsaved.append(PendingSnapshot(self.start_offset, snapshot))
 
-        Only whole segments below `end_offset` go. The caller records `start_offset` if anything
-        does, and runs the removal.
+    def snapshot_at_start(self) -> bytes:
+        """What the start was last moved with, or what there is to go on from there; or nothing."""
+        start_offset = self.start_offset
+        for pending in reversed(self._state.unsaved):
+            if pending.offset == start_offset:
+                return pending.payload
+        return self._home.snapshots.load(start_offset) or b""
+
+    def apply_retention(self, now_ms: int, *, end_offset: Offset) -> Offset:
+        """Roll a segment that is old; where the log would begin if what the settings no longer
+        keep were gone. Only whole segments below `end_offset` go.
         """
         files, settings = self._home.files, self._settings
         if retention.is_roll_due(files, self._active, settings, now_ms):
@@ -415,9 +428,7 @@ class Log:
             now_ms=now_ms,
             end_offset=end_offset,
         )
-        if count:
-            self.start_offset = max(self.start_offset, self._segments[count].base_offset)
-        return self._detach(count)
+        return max(self.start_offset, self._segments[count].base_offset)
 
     def _detach(self, count: int) -> Removal:
         """Take the oldest segments out of the log; a reader that holds a slice keeps it."""
@@ -450,9 +461,10 @@ class Log:
                 self._home.remove_segment(segment)
             del self._segments[kept:]
             self._home.cut_segment(self._segments[-1], offset)
-        self._use_cut(self._segments[-1])
+            self._use_cut(self._segments[-1])
+            state = self._state
+            state.unsaved = [s for s in state.unsaved if s.offset <= self.end_offset]
         self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
-        self._snapshots = []
 
     def observe(
         self, *, load_snapshot: Callable[[bytes], None], on_batch: Callable[[BatchHeader], None]
@@ -469,12 +481,17 @@ class Log:
 
     def _load_snapshot(self, load: Callable[[bytes], None]) -> Offset:
         snapshots = self._home.snapshots
-        for offset in reversed(snapshots.offsets()):
-            payload = snapshots.load(offset) if offset <= self.end_offset else None
-            if payload is not None:
-                with suppress(TidemarkError):
-                    load(payload)
-                    return offset
+        # The unsaved ones last: what moved the start goes before what a roll has left there.
+        pending = {snapshot.offset: snapshot.payload for snapshot in self._state.unsaved}
+        # Not below what the log's files hold: the batches in between are gone.
+        first, end_offset = self._segments[0].base_offset, self.end_offset
+        for offset in sorted({*snapshots.offsets(), *pending}, reverse=True):
+            if first <= offset <= end_offset:
+                payload = pending.get(offset) or snapshots.load(offset)
+                if payload is not None:
+                    with suppress(TidemarkError):
+                        load(payload)
+                        return offset
         return _ZERO
 
     def _use_cut(self, active: Segment) -> None:
@@ -485,11 +502,12 @@ class Log:
         # It was within the batch, all of which went.
         self.start_offset = min(self.start_offset, self.end_offset)
 
-    def reset(self, offset: Offset) -> None:
+    def reset(self, offset: Offset, snapshot: bytes = b"") -> None:
         """Give up all records and begin anew at `offset`. Blocking, and durable on return.
 
         For a replica whose log has nothing in common with its leader's. The caller has set the
-        recovery point to 0 before, and records the start offset after.
+        recovery point to 0 before, and records the start offset after. `snapshot` is as in
+        `delete_before`.
         """
         with self._state.lock:
             self._state.generation += 1
@@ -500,10 +518,12 @@ class Log:
             self._home.sync()
             active = self._home.create_segment(offset)
             self._home.sync()
+            self._state.unsaved = []
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
-        self._unsynced, self._snapshots = [], []
+        self._unsynced = []
         self.start_offset = self.end_offset = self._begun_end = offset
+        self._keep_below_start(snapshot)
 
     # Closing
 
@@ -514,7 +534,8 @@ class Log:
         """
         changed = self._active.unsaved_index is not None and self._active.size_bytes > 0
         if changed and self._take_snapshot is not None:
-            self._snapshots.append(PendingSnapshot(self.end_offset, self._take_snapshot()))
+            snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
+            self._state.unsaved.append(snapshot)
         if changed:
             self._unsynced.append(self._active)
         end_offset = self.sync()
@@ -528,6 +549,7 @@ class Log:
         """
         with self._state.lock:
             self._state.generation += 1
+            self._state.unsaved = []
         for segment in self._segments:
             segment.forget_files()
             segment.writer = None

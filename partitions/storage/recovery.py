@@ -102,12 +102,13 @@ class Recovery:
         Raises `StorageError` for damage below the recovery point, and changes nothing then.
         """
         segments = self._listed_segments()
+        self._clear_below_start(segments)
         if self._observer is not None:
-            self._load_snapshot(self._observer)
+            first = segments[0].base_offset if segments else self._start_offset
+            self._load_snapshot(self._observer, first)
         if not segments:
             self._refuse_if_synced(self._home.directory, self._start_offset)
             return self._start_anew()
-        self._clear_below_start(segments)
         if self._ends_at_recovery_point(segments):
             self.report.clean = True
             self._observe(segments)
@@ -301,13 +302,18 @@ class Recovery:
             file.sync()
         self._home.sync()
 
-    def _load_snapshot(self, observer: Observer) -> None:
-        """Give the observer the latest snapshot that nothing recovery does can contradict."""
+    def _load_snapshot(self, observer: Observer, first: Offset) -> None:
+        """Give the observer the latest snapshot that nothing recovery does can contradict.
+
+        Not one from below `first`, where the log's files begin: the batches in between are gone,
+        and what was true before them may be wrong behind them.
+        """
         if observer.load is None:
             return
         snapshots = self._home.snapshots
+        settled = max(self._recovery_point, self._start_offset)
         for offset in reversed(snapshots.offsets()):
-            if offset > self._recovery_point:
+            if not first <= offset <= settled:
                 continue
             payload = snapshots.load(offset)
             if payload is None:

@@ -1,7 +1,8 @@
 """Snapshots of state that follows from a log's batches (who produced what), beside its segments.
 
 What is in them is the caller's. They are written when a segment is rolled and when the log is
-closed, so that after a crash only the headers behind the last one have to be read again.
+closed, so that after a crash only the headers behind the last one have to be read again; and when
+the log's start moves, for what follows from the batches that go is nowhere else then.
 
 `<offset>.snapshot`: state after all batches below that offset:
 
@@ -21,7 +22,7 @@ from tidemark.partitions.storage.names import SNAPSHOT_SUFFIX, file_name, offset
 from tidemark.protocol.types import Offset
 
 KEPT: Final = 2
-"""The newest ones; an older one is of use only when these are damaged."""
+"""The newest ones; an older one is of use only when these are damaged, or speak of what is cut."""
 _CRC: Final = Struct(">I")
 
 
@@ -34,11 +35,16 @@ class Snapshots:
         self._files = files
         self._directory = directory
 
-    def save(self, offset: Offset, payload: bytes) -> None:
-        """Blocking. The name is durable once the directory is synced."""
+    def save(self, offset: Offset, payload: bytes, *, log_start: Offset) -> None:
+        """Blocking. The name is durable once the directory is synced.
+
+        Older ones go, but for the one at the log's start: a truncation may take all the others
+        with it, and what that one says of is nowhere else.
+        """
         replace_file(self._files, self._path(offset), _CRC.pack(crc32c(payload)) + payload)
         for old in self.offsets()[:-KEPT]:
-            remove_if_there(self._files, self._path(old))
+            if old != log_start:
+                remove_if_there(self._files, self._path(old))
 
     def load(self, offset: Offset) -> bytes | None:
         """The payload; `None` if the file is gone or damaged, which costs time and no data."""

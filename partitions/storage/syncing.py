@@ -7,7 +7,6 @@ are synced in the order in which they were made.
 
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
 
 from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
@@ -22,12 +21,15 @@ class SyncState:
     lock: Lock = field(default_factory=Lock)
     generation: int = 0
     """Changes when the log's files are cut or go away: what was captured before is not saved."""
+    unsaved: list["PendingSnapshot"] = field(default_factory=list)
+    """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
     failure: OSError | None = None
     """The sync that failed. Nothing is known about the disk after it, so none follows."""
 
 
-class PendingSnapshot(NamedTuple):
-    """A snapshot that was taken and not yet written."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingSnapshot:
+    """A snapshot that was taken and not yet written. Each is itself: two may say the same."""
 
     offset: Offset
     payload: bytes
@@ -46,6 +48,8 @@ class SyncCapture:
     """Rolled since the last capture: their indexes are complete now, and are written; and the
     names of the segments that followed them are not yet on the disk."""
     snapshots: tuple[PendingSnapshot, ...]
+    """Unsaved then, of batches that are in these files or were synced before."""
+    start_offset: Offset
     end_offset: Offset
 
     def sync(self) -> Offset:
@@ -57,24 +61,32 @@ class SyncCapture:
         try:
             for file in self.files:
                 file.sync()
-            if self.sealed:
-                self._finish_rolls()
+            if self.sealed or self.snapshots:
+                self._finish()
         except OSError as error:
             self.state.failure = error
             raise
         return self.end_offset
 
-    def _finish_rolls(self) -> None:
-        """Write what they left to be written, then make all names durable."""
+    def _finish(self) -> None:
+        """Write what rolls and moves of the start left to be written, then make all names durable.
+
+        What was cut since is not in the state any more, so what is left there holds.
+        """
         with self.state.lock:
-            if self.generation != self.state.generation:
-                return
-            for segment in self.sealed:
+            sealed = self.sealed if self.generation == self.state.generation else ()
+            for segment in sealed:
                 save_index(self.home, segment)
                 segment.writer = None
-            for snapshot in self.snapshots:
-                self.home.snapshots.save(snapshot.offset, snapshot.payload)
-            self.home.sync()
+            saved = [snapshot for snapshot in self.snapshots if snapshot in self.state.unsaved]
+            for snapshot in saved:
+                self.home.snapshots.save(
+                    snapshot.offset, snapshot.payload, log_start=self.start_offset
+                )
+            if sealed or saved:
+                self.home.sync()
+            for snapshot in saved:
+                self.state.unsaved.remove(snapshot)
 
 
 def save_index(home: LogHome, segment: Segment) -> None:

@@ -11,7 +11,8 @@ Payloads, big-endian, `position` being an int32 epoch and an int64 offset:
 | `RESET`       | position, count uint32, that many epoch starts; the rest is a snapshot of |
 |               | the state machine |
 | `HARD_STATE`  | epoch int32, voted for int32 (-1: nobody) |
-| `LOG_START`   | offset int64 |
+| `LOG_START`   | offset int64; the rest, if there is any, is a snapshot of what follows from the |
+|               | batches below, to be kept beside the log |
 | `FORGET`      | nothing: the partition was deleted |
 | `SYNCED`      | end offset int64: up to there the log's segments were synced before |
 """
@@ -63,6 +64,13 @@ class Reset(NamedTuple):
     snapshot: bytes
 
 
+class LogStart(NamedTuple):
+    """Where a log begins from now on, and what is to be remembered of what lay below."""
+
+    offset: Offset
+    snapshot: bytes
+
+
 def batches(key: PartitionKey, records: BytesLike) -> JournalRecord:
     """Batches of one epoch, with their offsets and epoch in place."""
     return JournalRecord(key, RecordKind.BATCHES, records)
@@ -91,9 +99,9 @@ def hard_state(key: PartitionKey, state: HardState) -> JournalRecord:
     return JournalRecord(key, RecordKind.HARD_STATE, _HARD_STATE.pack(state.epoch, voted_for))
 
 
-def log_start(key: PartitionKey, offset: Offset) -> JournalRecord:
+def log_start(key: PartitionKey, offset: Offset, snapshot: bytes = b"") -> JournalRecord:
     """To be durable before what is below is removed."""
-    return JournalRecord(key, RecordKind.LOG_START, _OFFSET.pack(offset))
+    return JournalRecord(key, RecordKind.LOG_START, _OFFSET.pack(offset) + snapshot)
 
 
 def forget(key: PartitionKey) -> JournalRecord:
@@ -133,13 +141,15 @@ def decode_hard_state(payload: BytesLike) -> HardState:
     return HardState(Epoch(epoch), None if voted_for == _NOBODY else NodeId(voted_for))
 
 
-def decode_log_start(payload: BytesLike) -> Offset:
-    _check_end(payload, _OFFSET.size)
-    return Offset(_OFFSET.unpack(payload)[0])
+def decode_log_start(payload: BytesLike) -> LogStart:
+    _check_end(payload[: _OFFSET.size], _OFFSET.size)
+    (offset,) = _OFFSET.unpack_from(payload)
+    return LogStart(Offset(offset), bytes(payload[_OFFSET.size :]))
 
 
 def decode_synced(payload: BytesLike) -> Offset:
-    return decode_log_start(payload)
+    _check_end(payload, _OFFSET.size)
+    return Offset(_OFFSET.unpack(payload)[0])
 
 
 def _encode_epoch_start(start: EpochStart) -> bytes:

@@ -4,7 +4,7 @@ All of the journal is read, what it says of each partition is taken together (`r
 
 1. Each log is checked from where the journal begins to speak of it. What is of another history
    there is cut, and so is what is not sound. The journal's batches that it does not hold are
-   written to it, and it is synced.
+   written to it, and it is synced. So is the snapshot with which its start has moved.
 2. Everything small, the recovery points, and where the journal goes on, are one transaction.
 
 Only that ends it. A crash before leaves the journal as it is and all of it is done again, to the
@@ -127,7 +127,7 @@ class _Redoing:
 
     def redo_logs(self) -> None:
         for replay in self._kept():
-            is_of_log = replay.pieces or replay.reset or replay.is_in_segments
+            is_of_log = replay.pieces or replay.reset or replay.below_start or replay.is_in_segments
             if is_of_log and not replay.is_broken:
                 self._redo_log(replay)
 

@@ -13,6 +13,7 @@ from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.journal.reader import Extent, StoredRecord
 from tidemark.partitions.storage.journal.records import (
+    LogStart,
     RecordKind,
     Reset,
     decode_epoch_start,
@@ -47,6 +48,8 @@ class PartitionReplay:
         """Ascending, without overlaps; with gaps only where something is missing."""
         self.reset: Reset | None = None
         """The last one: what is on the disk may be a log of before it."""
+        self.below_start: LogStart | None = None
+        """What the last move of the start has left of the batches that are gone."""
         self.is_in_segments = False
         """The journal has relied on the segments."""
         self.is_forgotten = is_forgotten
@@ -122,6 +125,7 @@ class PartitionReplay:
     def _reset(self, reset: Reset) -> None:
         self.pieces.clear()
         self.reset = reset
+        self.below_start = None
         self.state = replace(
             self.state,
             log_start=reset.start.offset,
@@ -135,9 +139,11 @@ class PartitionReplay:
         if state.epoch > stored.epoch or (state.epoch == stored.epoch and stored.voted_for is None):
             self.state = replace(self.state, hard_state=state)
 
-    def _move_start(self, offset: Offset) -> None:
+    def _move_start(self, start: LogStart) -> None:
+        offset = start.offset
         self.pieces = [piece for piece in self.pieces if piece.end > offset]
-        if offset > self.state.log_start:
+        if offset >= self.state.log_start:
+            self.below_start = start if start.snapshot else None
             self.state = replace(self.state, log_start=offset)
 
 

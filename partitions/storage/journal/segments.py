@@ -8,6 +8,7 @@ from tidemark.partitions.storage.journal.replay import PartitionReplay, Piece
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX, offset_in
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Offset
@@ -45,6 +46,11 @@ def redo_log(files: Files, path: str, replay: PartitionReplay) -> RedoneLog:
     end_offset = log.sync()
     start_offset = log.start_offset
     log.abandon()
+    if replay.below_start is not None:
+        # Last: the opening removes snapshots that are ahead of what it finds.
+        offset, snapshot = replay.below_start
+        Snapshots(files, path).save(offset, snapshot, log_start=offset)
+        files.sync_directory(path)
     return RedoneLog(start_offset, end_offset, appended_bytes)
 
 

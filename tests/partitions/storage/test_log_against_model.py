@@ -161,7 +161,7 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
             segment_bytes=600, retention_bytes=retention_bytes, retention_ms=-1
         )
         size_bytes = self.log.size_bytes
-        removal = self.log.apply_retention(0, end_offset=end_offset)
+        removal = self.log.delete_before(self.log.apply_retention(0, end_offset=end_offset))
         assert self.log.start_offset <= max(end_offset, self.start_offset)
         if removal:
             assert self.log.size_bytes >= retention_bytes

@@ -37,7 +37,7 @@ def append(log: Log, *timestamps_ms: int) -> None:
 def retain(log: Log, now_ms: int = NOW, end_offset: int | None = None) -> int:
     """The number of segments removed; their files as well."""
     end = log.end_offset if end_offset is None else Offset(end_offset)
-    removal = log.apply_retention(now_ms, end_offset=end)
+    removal = log.delete_before(log.apply_retention(now_ms, end_offset=end))
     removal.run()
     return len(removal)
 

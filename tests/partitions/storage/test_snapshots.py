@@ -99,7 +99,7 @@ def test_a_damaged_snapshot_costs_time_and_nothing_else(files: MemoryFiles) -> N
 
 
 def test_a_snapshot_that_its_owner_cannot_read_is_passed_over(files: MemoryFiles) -> None:
-    Snapshots(files, DIRECTORY).save(Offset(8), b"null")
+    Snapshots(files, DIRECTORY).save(Offset(8), b"null", log_start=Offset(0))
     keeper = Keeper(files, 9)
     assert keeper.told == list(range(4, 10))
 
@@ -115,6 +115,47 @@ def test_the_two_newest_are_kept(files: MemoryFiles) -> None:
     keeper.append(10)
     keeper.log.sync()
     assert offsets(files) == [12, 16]
+
+
+def test_and_the_one_with_which_the_start_has_moved(files: MemoryFiles) -> None:
+    keeper = Keeper(files, 9)
+    keeper.log.delete_before(Offset(9), keeper.take()).run()
+    keeper.log.sync()
+    keeper.append(10)
+    keeper.log.sync()
+    assert offsets(files) == [9, 12, 16]
+    keeper.log.truncate(Offset(10))
+    assert offsets(files) == [9]
+    assert keeper.log.snapshot_at_start() == json.dumps(list(range(10))).encode()
+
+
+def test_a_snapshot_of_before_what_is_gone_is_not_believed(files: MemoryFiles) -> None:
+    keeper = Keeper(files, 9)
+    keeper.log.delete_before(Offset(9)).run()
+    files.remove(f"{DIRECTORY}/{8:020d}.snapshot")
+    assert Keeper(files, 9).told == [8, 9]
+
+
+def test_what_moved_the_start_is_at_hand_before_it_is_written(files: MemoryFiles) -> None:
+    keeper = Keeper(files, 10)
+    keeper.log.delete_before(Offset(9), b"[0, 8]").run()
+    keeper.append(1)
+    keeper.log.truncate(Offset(10))
+    keeper.log.observe(load_snapshot=keeper.load, on_batch=keeper.on_batch)
+    assert keeper.state == [0, 8, 9]
+    assert offsets(files) == [4, 8]
+    keeper.log.sync()
+    assert offsets(files) == [8, 9]
+
+
+def test_a_reset_log_goes_on_from_what_came_with_it(files: MemoryFiles) -> None:
+    keeper = Keeper(files, 10)
+    keeper.log.reset(Offset(20), b"[19]")
+    keeper.append(1)
+    keeper.log.sync()
+    assert offsets(files) == [20]
+    again = Keeper(files, 21)
+    assert again.state == [19, 20]
 
 
 def test_a_truncation_removes_snapshots_of_what_is_gone(files: MemoryFiles) -> None:

@@ -169,10 +169,10 @@ class Node:
         replica.log.reset(start.offset)
         replica.epochs = list(table)
 
-    def move_start(self, key: PartitionKey, offset: Offset) -> None:
-        self.staged.append(records.log_start(key, offset))
+    def move_start(self, key: PartitionKey, offset: Offset, snapshot: bytes = b"") -> None:
+        self.staged.append(records.log_start(key, offset, snapshot))
         self.sync()
-        self.replicas[key].log.delete_before(offset).run()
+        self.replicas[key].log.delete_before(offset, snapshot).run()
 
     def delete(self, key: PartitionKey) -> None:
         self.staged.append(records.forget(key))

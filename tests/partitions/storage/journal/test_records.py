@@ -52,7 +52,9 @@ def test_a_vote_is_read_as_it_was_written(state: HardState) -> None:
 
 @given(offset=offsets)
 def test_an_offset_is_read_as_it_was_written(offset: Offset) -> None:
-    assert records.decode_log_start(records.log_start(KEY, offset).payload) == offset
+    assert records.decode_log_start(records.log_start(KEY, offset).payload) == (offset, b"")
+    moved = records.log_start(KEY, offset, b"of what was below")
+    assert records.decode_log_start(moved.payload) == (offset, b"of what was below")
     assert records.decode_synced(records.synced(KEY, offset).payload) == offset
 
 

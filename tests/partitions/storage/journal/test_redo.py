@@ -197,6 +197,20 @@ def test_a_log_start_is_not_forgotten() -> None:
     check(node)
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_what_moved_the_start_is_beside_the_log_after_a_redo(is_saved: bool) -> None:
+    node = new_node()
+    for _ in range(30):
+        node.append(KEY, size=90)
+    node.sync()
+    node.move_start(KEY, Offset(20), b"of what was below 20")
+    node.move_start(KEY, Offset(25), b"of what was below 25")
+    if is_saved:
+        node.checkpoint()
+    for after in crashed_in_every_way(node):
+        assert after.replicas[KEY].log.snapshot_at_start() == b"of what was below 25"
+
+
 def test_a_log_start_within_a_batch_whose_segment_was_lost() -> None:
     node = new_node()
     node.append(KEY, 5)

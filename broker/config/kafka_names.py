@@ -70,7 +70,6 @@ _WITHOUT_MEANING: Final = (
     "offsets.commit.",
     "offsets.load.buffer.size",
     "offsets.topic.compression.codec",
-    "offsets.topic.replication.factor",
     "password.encoder.",
     "process.roles",
     "producer.purgatory.",

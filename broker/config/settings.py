@@ -41,6 +41,9 @@ PRODUCERS: Final = "Producers"
 OBSERVING: Final = "Metrics, health and logs"
 SECURITY: Final = "Security"
 
+FAILURE_TIMEOUT_MS_MIN: Final = 300
+"""Three heartbeats."""
+
 
 @attrs.frozen(kw_only=True)
 class BrokerSettings:
@@ -135,6 +138,17 @@ class BrokerSettings:
         "Brokers of the cluster to belong to, by their `peer.listen`, with commas between; one "
         "that can be reached is enough. Without it a new data directory begins a cluster of its "
         "own.",
+        section=CLUSTER,
+    )
+
+    peer_failure_timeout_ms: int = setting(
+        "peer.failure.timeout.ms",
+        whole_int(FAILURE_TIMEOUT_MS_MIN),
+        2000,
+        "After this long without a word from another broker it is taken for dead, and others are "
+        "elected for what it led; a leader that hears of no majority stops at the same time. A "
+        "process that ends is noticed at once, without it. It has to be longer than any pause of a "
+        "broker that is well, and the same on all brokers.",
         section=CLUSTER,
     )
 
@@ -254,6 +268,14 @@ class BrokerSettings:
         whole_int(1),
         8,
         "Partitions of `__consumer_offsets`. It cannot be changed once the topic is there.",
+        section=GROUPS,
+    )
+    offsets_topic_replication_factor: int = setting(
+        "offsets.topic.replication.factor",
+        whole_int(1, 32767),
+        3,
+        "Replicas of `__consumer_offsets`, or one on each broker while there are fewer. It counts "
+        "when the topic is made, which is when a client first looks for a group.",
         section=GROUPS,
     )
     offsets_topic_segment_bytes: int = setting(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
@@ -22,8 +21,6 @@ from tidemark.partitions.state_machines.topic_names import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
-
-OFFSETS_REPLICAS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +126,12 @@ def _candidates(brokers: Mapping[NodeId, BrokerMetadata], placing: Placing) -> l
 def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings, *, brokers: int) -> NewTopic:
     """The broker's own topic is as the broker's settings say, whoever asks for it first.
 
-    Without it no group goes on, so it has three replicas as soon as there are three brokers.
+    A cluster that has fewer brokers than it is to have replicas must be usable all the same.
     """
-    wished = max(OFFSETS_REPLICAS, settings.default_replication_factor)
     return replace(
         wanted,
         partitions=settings.offsets_topic_num_partitions,
-        replication_factor=min(wished, brokers),
+        replication_factor=min(settings.offsets_topic_replication_factor, brokers),
         assignments=None,
         configs={
             "cleanup.policy": "compact",

@@ -26,6 +26,7 @@ from tidemark.broker.replicas.disk import open_disk_writer
 from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
 from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
@@ -78,7 +79,11 @@ async def open_services(
             observe=partial(_count_flush, metrics),
         ) as disk:
             node = ReplicationNode(
-                node_id, run.incarnation, rng=SystemRandom(), now_ms=clock.now_ms
+                node_id,
+                run.incarnation,
+                rng=SystemRandom(),
+                timing=Timing(failure_timeout_s=settings.peer_failure_timeout_ms / 1000),
+                now_ms=clock.now_ms,
             )
             checkpoints = Checkpoints(
                 journal=journal,

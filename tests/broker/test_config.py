@@ -151,6 +151,7 @@ def test_kafkas_own_server_properties_starts_a_broker(tmp_path: Path) -> None:
     assert settings.client_listeners()[0].advertised == Address("localhost", 9092)
     assert settings.data_dir == Path("/tmp/kraft-combined-logs")
     assert settings.topic_defaults == {"retention.ms": "604800000", "segment.bytes": "1073741824"}
+    assert settings.offsets_topic_replication_factor == 1
     assert any(notice.startswith("num.io.threads") for notice in loaded.notices)
 
 

@@ -180,3 +180,33 @@ async def test_a_client_of_a_broker_that_is_cut_off_finds_the_others() -> None:
                 await cluster.wait_leader("waves", other_than=leader)
                 await send(deceived, b"second")
                 assert await values(deceived) == [b"first", b"second"]
+
+
+async def test_how_long_a_silent_broker_counts_as_alive_is_a_setting() -> None:
+    settings = {"peer.failure.timeout.ms": "500"}
+    with trio.fail_after(SECONDS_MAX):
+        async with (
+            open_cluster(brokers=3, settings=settings) as cluster,
+            open_client(cluster.bootstrap) as client,
+        ):
+            await client.admin.create_topic("waves", partitions=1)
+            leader = await cluster.wait_leader("waves")
+            cluster.isolate(leader)
+            # It would be two seconds.
+            await cluster.wait_leader("waves", other_than=leader, timeout_seconds=1.8)
+
+
+@pytest.mark.parametrize(("wanted", "replicas"), [("3", 3), ("5", 3), ("2", 2)])
+async def test_groups_are_kept_by_as_many_brokers_as_the_setting_says_or_there_are(
+    wanted: str, replicas: int
+) -> None:
+    settings = {"offsets.topic.replication.factor": wanted}
+    with trio.fail_after(SECONDS_MAX):
+        async with (
+            open_cluster(brokers=3, settings=settings) as cluster,
+            open_client(cluster.bootstrap) as client,
+        ):
+            # Whoever asks for a group first has the topic made.
+            assert await client.admin.list_group_offsets(GROUP) == {}
+            described = await client.admin.describe_topic(CONSUMER_OFFSETS)
+            assert {len(each.replicas) for each in described.partitions} == {replicas}

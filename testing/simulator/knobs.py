@@ -7,7 +7,7 @@ because they bring rare paths to the front.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from random import Random
 from typing import Any, Final
 
@@ -111,6 +111,8 @@ class Knobs:
     triggers: tuple[str, ...] = ()
     trigger_chance: float = 0.0
     trigger_delay: float = 0.02
+    answers: tuple[str, ...] = ()
+    """What may follow a moment; empty for anything that may."""
     fault_seconds: float = 3.0
     """The mean time that a fault lasts."""
 
@@ -120,7 +122,7 @@ class Knobs:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Knobs:  # Any: JSON
         known = {field.name for field in fields(cls)}
-        lists = {"fault_kinds", "triggers"}
+        lists = {"fault_kinds", "triggers", "answers"}
         given: dict[str, Any] = {  # Any: JSON
             k: tuple(v) if k in lists else v for k, v in values.items() if k in known
         }
@@ -130,6 +132,58 @@ class Knobs:
 def draw_knobs(seed: int, *, seconds: float) -> Knobs:
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
+    knobs = _draw(rng, seconds)
+    profile = rng.choices(PROFILES, weights=(5, 4))[0]
+    return profile(rng, knobs)
+
+
+def _anything(_rng: Random, knobs: Knobs) -> Knobs:
+    """Any faults, at any time."""
+    return knobs
+
+
+def _coups(rng: Random, knobs: Knobs) -> Knobs:
+    """Leaders fall as soon as they lead, with what they had begun; and come back soon.
+
+    Most of what Raft forbids does harm only after two or three such leaders in a row.
+    """
+    nodes = rng.choice((3, 3, 5))
+    timeout = rng.choice((0.3, 0.4, 0.8))
+    return replace(
+        knobs,
+        nodes=nodes,
+        voters=nodes,
+        groups=rng.choice((1, 1, 2)),
+        producers=rng.choice((1, 2)),
+        consumers=1,
+        send_interval=rng.choice((0.03, 0.1)),
+        append_bytes_max=rng.choice((1, 1, 200)),
+        window_bytes=rng.choice((1, 1, 400, 8 << 20)),
+        failure_timeout=timeout,
+        heartbeat=timeout / 4,
+        election_jitter=rng.choice((0.01, 0.05)),
+        election_rank=0.0,
+        campaign_timeout=0.2,
+        drift=0.0,
+        loss=rng.choice((0.0, 0.02)),
+        resets_seen=rng.choice((0.0, 0.5, 1.0)),
+        fault_interval=rng.choice((2.0, 5.0)),
+        triggers=("leader", *_some(rng, TRIGGERS)),
+        trigger_chance=rng.choice((0.3, 0.8)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1)),
+        answers=(
+            "strand",
+            "isolate",
+            *_some(rng, ("strand", "hold", "kill", "power", "power all")),
+        ),
+        fault_seconds=rng.choice((0.3, 0.7, 1.5)),
+    )
+
+
+PROFILES: Final = (_anything, _coups)
+
+
+def _draw(rng: Random, seconds: float) -> Knobs:
     nodes = rng.choice((1, 3, 3, 3, 3, 5, 5, 5))
     voters = min(nodes, rng.choice((3, 5, 5)))
     failure_timeout = rng.choice((0.4, 0.8, 0.8, 1.5))

@@ -7,8 +7,8 @@ the core has a bounded time to do all that is due.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
-from random import Random
 from typing import Final
 
 from tidemark.protocol.types import Epoch, NodeId, Position
@@ -28,15 +28,18 @@ _LOOK_SECONDS: Final = 0.25
 def finish(world: World) -> None:
     """Heal a core and hold it to its promises. Raises `Violation`."""
     world.nemesis.stop()
-    core = _choose_core(world)
+    core, half_cut = _choose_core(world)
     _heal(world, core)
     world.queue.run_until(world.queue.now + _RESUME_SECONDS)
     for producer in world.producers:
         producer.stop()
     _wait_converged(world, core)
+    peaceful = _peaceful(world, core)
+    for node in half_cut:
+        _mend_half(world, node)
     _stay_quiet(world, core)
     if core != world.nodes:
-        _rejoin(world, core)
+        _rejoin(world, core, peaceful)
     _read_everything(world)
     for producer in world.producers:
         producer.abandon()
@@ -45,39 +48,63 @@ def finish(world: World) -> None:
         raise Violation(anomaly.kind, str(anomaly.partition), anomaly.what)
 
 
-def _choose_core(world: World) -> list[NodeId]:
+def _choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
+    """Who is to work, and who of the others will come half back before the rest does."""
     rng = stream(world.seed, "core")
     spared = 0
     # Where voters change, nobody knows beforehand which brokers a majority needs.
-    if "reconfigure" not in world.knobs.fault_kinds and rng.random() < 0.5:
+    if "reconfigure" not in world.knobs.fault_kinds and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
-    rest = set(rng.sample(list(world.nodes), spared))
-    for node in sorted(rest):
-        _freeze(world, node, rng)
-    return [node for node in world.nodes if node not in rest]
+    rest = {
+        node: rng.choice(("dead", "deaf", "mute", "hanging", "half cut", "half cut"))
+        for node in sorted(rng.sample(list(world.nodes), spared))
+    }
+    for node, how in rest.items():
+        _freeze(world, node, how)
+    return (
+        [node for node in world.nodes if node not in rest],
+        [node for node, how in rest.items() if how == "half cut"],
+    )
 
 
-def _freeze(world: World, node: NodeId, rng: Random) -> None:
-    how = rng.choice(("dead", "deaf", "mute", "hanging", "half cut"))
+def _freeze(world: World, node: NodeId, how: str) -> None:
     world.trace.note(world.queue.now, node, "fault", f"{how} from now on")
     broker = world.brokers[node]
     match how:
         case "dead":
             broker.stop(power=False)
-        case "deaf":
-            for other in world.nodes:
-                world.network.cut(other, node)
-        case "mute":
-            for other in world.nodes:
-                world.network.cut(node, other)
-        case "half cut":
-            # It hears enough of the others to campaign, and perhaps none that leads.
-            others = [other for other in world.nodes if other != node]
-            for other in rng.sample(others, len(others) - len(world.nodes) // 2):
-                world.network.cut(other, node)
-                world.network.cut(node, other)
-        case _:
+        case "hanging":
             broker.pause(1e6)
+        case _:
+            for other in world.nodes:
+                if how != "deaf":
+                    world.network.cut(node, other)
+                if how != "mute":
+                    world.network.cut(other, node)
+
+
+def _mend_half(world: World, node: NodeId) -> None:
+    """It hears enough of the others to campaign again, and perhaps nobody who leads."""
+    others = [other for other in world.nodes if other != node]
+    heard = stream(world.seed, f"half {node}").sample(others, len(world.nodes) // 2)
+    world.trace.note(world.queue.now, node, "fault", f"hears {heard} again")
+    for other in heard:
+        world.network.mend(other, node)
+        world.network.mend(node, other)
+
+
+def _peaceful(world: World, core: list[NodeId]) -> list[SimulatedGroup]:
+    """The groups in which nobody outside of the core has an epoch that is still to come."""
+    return [
+        group
+        for group in world.groups
+        if all(
+            world.watch.groups[group.key].epoch_of(node)
+            <= world.watch.groups[group.key].elections.epoch_max
+            for node in world.nodes
+            if node not in core
+        )
+    ]
 
 
 def _heal(world: World, core: list[NodeId]) -> None:
@@ -147,28 +174,28 @@ def _committed(world: World, node: NodeId, group: SimulatedGroup) -> Position | 
 
 def _stay_quiet(world: World, core: list[NodeId]) -> None:
     """With nothing wrong, nobody campaigns."""
-    before = _epochs(world)
+    before = _epochs(world, world.groups)
     world.queue.run_until(world.queue.now + _QUIET_SECONDS)
-    after = _epochs(world)
+    after = _epochs(world, world.groups)
     if before != after:
         what = f"epochs were {before} and are {after}, in the core {core}"
         raise Violation("no election while all is well", "all groups", what)
 
 
-def _epochs(world: World) -> list[Epoch]:
-    return [world.watch.groups[group.key].elections.epoch_max for group in world.groups]
+def _epochs(world: World, groups: Sequence[SimulatedGroup]) -> list[Epoch]:
+    return [world.watch.groups[group.key].elections.epoch_max for group in groups]
 
 
-def _rejoin(world: World, core: list[NodeId]) -> None:
+def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) -> None:
     """The others come back, and disturb nobody: no election, and all catch up."""
-    before = _epochs(world)
-    for node in world.nodes:
-        world.brokers[node].dig_out()
+    before = _epochs(world, peaceful)
     everyone = list(world.nodes)
+    for node in everyone:
+        world.brokers[node].dig_out()
     _heal(world, everyone)
     _wait_converged(world, everyone)
     world.queue.run_until(world.queue.now + _QUIET_SECONDS)
-    after = _epochs(world)
+    after = _epochs(world, peaceful)
     if before != after:
         what = f"epochs were {before} and are {after}, when others came to {core}"
         raise Violation("who comes back disturbs nobody", "all groups", what)

@@ -126,7 +126,9 @@ class Nemesis:
         if rng.random() >= _AT_ONCE_SHARE:
             at += rng.random() * knobs.trigger_delay
         victim = node if rng.random() < 0.7 else None
-        fault = draw_fault(rng, rng.choice(_ANSWERS), at, knobs, node=victim, why=name)
+        fault = draw_fault(
+            rng, rng.choice(knobs.answers or _ANSWERS), at, knobs, node=victim, why=name
+        )
         self.tape.append(fault)
         self._schedule(fault)
 
@@ -152,8 +154,13 @@ class Nemesis:
         return self._field.groups[fault.group % len(self._field.groups)]
 
     def _then(self, fault: Fault, action: Callable[[], None]) -> None:
-        """Once the fault has lasted its time."""
-        self._field.queue.after(fault.seconds, action)
+        """Once the fault has lasted its time, if faults are still this one's to end."""
+
+        def end() -> None:
+            if not self._is_over:
+                action()
+
+        self._field.queue.after(fault.seconds, end)
 
     # Processes
 

@@ -66,6 +66,11 @@ class GroupWatch:
         self._first_config: Configuration | None = None
         self._has_changed_config = False
 
+    def epoch_of(self, node: NodeId) -> Epoch:
+        """The newest that it has, or its disk."""
+        replica, durable = self._replicas.get(node), self.elections.durable_epoch(node)
+        return durable if replica is None else max(replica.epoch, durable)
+
     def starts(self, node: NodeId, replica: GroupReplica, hard_state: HardState) -> None:
         """A process has opened its replica."""
         self._replicas[node] = replica

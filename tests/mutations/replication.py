@@ -237,15 +237,15 @@ MUTATIONS = (
     _rule(
         "a leader without a majority steps down",
         "node.py",
-        old="            replica.tell(Group.check_quorum)\n        for key, _ in",
-        new="            pass\n        for key, _ in",
+        old="lost(node)\n        for replica in self._leaders.led_with(node):\n",
+        new="lost(node)\n        for replica in []:\n",
         killed_by="test_cluster.py::test_a_leader_that_is_cut_off_resigns_and_appends_no_more",
     ),
     _rule(
         "a dead broker's groups have no leader",
-        "node.py",
-        old="            replica.tell(Group.leader_lost)\n        for replica",
-        new="            pass\n        for replica",
+        "leaders.py",
+        old="            replica.tell(Group.leader_lost)\n        for key, _ in",
+        new="            pass\n        for key, _ in",
         killed_by="test_cluster.py::test_the_leader_dies_and_another_one_goes_on",
     ),
     _rule(
@@ -285,7 +285,7 @@ MUTATIONS = (
     ),
     _rule(
         "who is there late says so to its leader",
-        "node.py",
+        "leaders.py",
         old="                self._say_opened(replica, leader)\n",
         new="                pass\n",
         killed_by="test_node.py::"
@@ -293,7 +293,7 @@ MUTATIONS = (
     ),
     _rule(
         "who is there late says so to who had better lead",
-        "node.py",
+        "leaders.py",
         old="                self._say_opened(replica, node)\n",
         new="                pass\n",
         killed_by="test_node.py::"
@@ -302,8 +302,8 @@ MUTATIONS = (
     _rule(
         "who has heard its leader need not say so",
         "node.py",
-        old="                self._unmet.pop(replica, None)\n            if isinstance(",
-        new="                pass\n            if isinstance(",
+        old="                self._leaders.met(replica)\n",
+        new="                pass\n",
         killed_by="test_node.py::test_who_has_heard_its_leader_does_not_say_that_it_is_there",
     ),
     _rule(
@@ -358,6 +358,51 @@ MUTATIONS = (
         old="        if self.up is None or self._broken is not None:\n",
         new="        self._broken = None\n        if self.up is None:\n",
         killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+    ),
+    # Producers, where a log's start moves
+    _rule(
+        "the record that moves the start has what is known of producers",
+        "group_log.py",
+        old="journal.log_start(self.key, self.log.start_offset, snapshot)",
+        new="journal.log_start(self.key, self.log.start_offset)",
+        killed_by="test_log_start.py::test_a_lone_broker_knows_its_producers_after_a_crash",
+    ),
+    _rule(
+        "what moves the start is in the log's next sync",
+        "group_log.py",
+        old="self.log.delete_before(offset, snapshot)",
+        new="self.log.delete_before(offset)",
+        killed_by="test_log_start.py::test_and_when_the_journal_has_forgotten_it",
+    ),
+    _rule(
+        "the start moves once what is known of producers is committed",
+        "log_start.py",
+        old="    return StartMove(to, log.end_offset, producers",
+        new="    return StartMove(to, to, producers",
+        killed_by="test_log_start.py::"
+        "test_the_start_moves_once_what_is_known_of_producers_is_committed",
+    ),
+    _rule(
+        "a plan to move the start is made anew when the end was cut",
+        "group_replica.py",
+        old="planned(self.log, self._store.producers, move.to, None)",
+        new="move",
+        killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
+    ),
+    _rule(
+        "a reset carries what is known of producers",
+        "group_replica.py",
+        old="                message = with_snapshot(message, self._store)\n",
+        new="                pass\n",
+        killed_by="test_log_start.py::"
+        "test_a_follower_that_is_reset_knows_the_producers_of_what_it_never_had",
+    ),
+    _rule(
+        "what a snapshot knows already is not taken in again",
+        "producer_state.py",
+        old="        if header.base_offset >= self.known_end:\n",
+        new="        if True:\n",
+        killed_by="test_log_start.py::test_batches_that_are_known_already_change_nothing",
     ),
     # State machines
     _rule(

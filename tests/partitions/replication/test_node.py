@@ -207,7 +207,7 @@ def test_a_dead_peer_is_not_told_everything_again_and_again() -> None:
 
 
 def heartbeat_of(cluster: Cluster, number: int) -> Heartbeat:
-    return cluster[number].node._heartbeats.make(NodeId(1), cluster.now)
+    return cluster[number].node._news._heartbeats.make(NodeId(1), cluster.now)
 
 
 LINKS = [(1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2)]

@@ -1,0 +1,105 @@
+"""When heartbeats go out, and to whom: at their interval, and sooner where something presses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from tidemark.partitions.replication.heartbeats import Heartbeats
+from tidemark.partitions.replication.outbox import Outbox
+from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
+from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+_NEVER: Final = float("inf")
+
+
+class News:
+    """What this broker has to tell the others of itself and of the groups that it leads.
+
+    News that press go out at the end of a turn, but no more often than every `news_gap_s`: what
+    a thousand elections bring in ten milliseconds is a few frames.
+    """
+
+    def __init__(
+        self,
+        incarnation: int,
+        timing: Timing,
+        peers: PeerTable,
+        outbox: Outbox,
+        beat_of: Callable[[PartitionKey], GroupBeat | None],
+    ) -> None:
+        self._heartbeats = Heartbeats(incarnation, beat_of)
+        self._timing = timing
+        self._peers = peers
+        self._outbox = outbox
+        self._next = 0.0
+        self._next_to_dead = 0.0
+        self._sent = 0.0
+        self._is_pressing = False
+
+    def add(self, key: PartitionKey, nodes: Iterable[NodeId], *, is_pressing: bool = False) -> None:
+        """There is something new about a group that these have to know."""
+        self._heartbeats.add_news(key, nodes)
+        self._is_pressing |= is_pressing
+
+    def take_in(self, source: NodeId, heartbeat: Heartbeat) -> float | None:
+        """See `Heartbeats.take_in`."""
+        return self._heartbeats.take_in(source, heartbeat)
+
+    def confirm_soon(self, node: NodeId) -> None:
+        """It waits to hear that its last heartbeat was read."""
+        self._heartbeats.hurry(node)
+        self._is_pressing = True
+
+    def restarted(self, node: NodeId) -> None:
+        self._heartbeats.restarted(node)
+
+    def forget(self, node: NodeId) -> None:
+        """It is no broker of the cluster any more."""
+        self._heartbeats.remove(node)
+
+    def begin(self) -> None:
+        """There are other brokers from now on."""
+        self._next = 0.0
+
+    def late_s(self, now: float) -> float:
+        """By how much the next heartbeat is overdue, if there has been any."""
+        return now - self._next if self._next else 0.0
+
+    def tick(self, now: float) -> None:
+        """Send what is due at its interval."""
+        if now < self._next:
+            return
+        self._next = now + self._timing.heartbeat_s
+        # A peer that is taken for dead must hear something, or two that both think so of each
+        # other will never speak again; but all the news again and again would be too much.
+        to_all = now >= self._next_to_dead
+        if to_all:
+            self._next_to_dead = now + self._timing.failure_timeout_s
+        for node in self._peers.nodes:
+            if to_all or self._peers.is_alive(node):
+                self._send(node, now)
+        self._is_pressing = False
+
+    def send_pressing(self, now: float) -> None:
+        """Send what should not wait for the interval."""
+        if not self._is_pressing or now < self._sent + self._timing.news_gap_s:
+            return
+        self._is_pressing, self._sent = False, now
+        for node in self._peers.nodes:
+            if self._heartbeats.is_hurried(node) or (
+                self._peers.is_alive(node) and self._heartbeats.has_unsent_news(node)
+            ):
+                self._send(node, now)
+
+    def next_deadline(self) -> float:
+        first = self._next if self._peers.has_any else _NEVER
+        if self._is_pressing:
+            first = min(first, self._sent + self._timing.news_gap_s)
+        return first
+
+    def _send(self, node: NodeId, now: float) -> None:
+        self._outbox.send(node, self._heartbeats.make(node, now))

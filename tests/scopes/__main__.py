@@ -1,4 +1,4 @@
-"""`python -m tests.scopes [--states N] [--mutations [WORD ...]]`: scopes, and what they notice."""
+"""`python -m tests.scopes [--mutations [PHRASE ...]]`: the scopes, and what they notice."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ _WALL_SECONDS_MAX = 1800
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scopes", description=__doc__)
     parser.add_argument("--states", type=int, default=300_000, help="of each scope, at most")
-    parser.add_argument("--mutations", nargs="*", metavar="WORD", help="break rules of the core")
+    parser.add_argument("--mutations", nargs="*", metavar="PHRASE", help="break the core's rules")
     parser.add_argument("--json", action="store_true", help="only the first scope that breaks")
     options = parser.parse_args(arguments)
     if options.mutations is not None:
@@ -62,13 +62,13 @@ def _first_broken(states_max: int) -> tuple[str, str, int, float]:
     return "", "", 0, seconds
 
 
-def _hunt(words: Sequence[str], states_max: int) -> int:
+def _hunt(phrases: Sequence[str], states_max: int) -> int:
     print("| rule of the core | scope that notices | what breaks | steps | CPU seconds |")
     print("|---|---|---|---|---|")
     mutations = [m for m in all_mutations() if m.file.startswith(_ROOM)]
     with copy_of_the_tree() as copy:
         for mutation in mutations:
-            if not all(word in mutation.name for word in words):
+            if phrases and not any(phrase in mutation.name for phrase in phrases):
                 continue
             path = copy / mutation.file
             whole = path.read_text()

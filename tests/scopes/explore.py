@@ -37,6 +37,8 @@ class Scope:
     """Whole ones: a candidate, and voters enough, who hear of nothing else meanwhile."""
     campaigns: int = 0
     """Elections message by message."""
+    pre_votes: bool = True
+    """Whether a campaign begins with a vote before the vote; whole elections never do."""
     appends: int = 0
     duplicates: int = 0
     crashes: int = 0
@@ -183,8 +185,9 @@ class _Exploration:
     def _events(self, state: State) -> Iterator[tuple[Event, str]]:
         """Single replicas' own, and from which budget they are taken."""
         left = {name: state.budget[place] for name, place in _PLACE.items()}
+        pre_votes = self._scope.pre_votes
         for node in self._candidates(state) if left["campaigns"] else ():
-            yield Event("campaign", node), "campaigns"
+            yield Event("campaign", node, None if pre_votes else "at once"), "campaigns"
         for node, replica in zip(self._nodes, state.replicas):
             local = self._locals[replica]
             others = tuple(other for other in self._nodes if other != node)

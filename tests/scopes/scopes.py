@@ -17,6 +17,7 @@ SMALL: Final = (
 
 LARGE: Final = (
     Scope(name="two campaigns, message by message", campaigns=2),
+    Scope(name="three campaigns without pre-votes", campaigns=3, pre_votes=False),
     Scope(name="two campaigns and a crash", campaigns=2, crashes=1, syncs_at_once=False),
     Scope(name="four leaders", elections=4),
     Scope(name="three leaders and a record", elections=3, appends=1),

@@ -93,7 +93,7 @@ def test_an_even_cluster_is_let_be() -> None:
 
 
 def test_one_leader_more_than_another_broker_is_even() -> None:
-    made = planned(brokers(2), [group(f"t-{at}", (1, 2)) for at in range(1)])
+    made = planned(brokers(2), [group("t-0", (1, 2))], Settings())
     assert not made.moves
 
 
@@ -140,6 +140,21 @@ def test_traffic_is_spread_by_changing_places_and_leaves_numbers_even() -> None:
     assert [after.leaders_after for after in made.brokers] == [2, 2]
     assert max(after.share_after for after in made.brokers) < 0.6
     assert "of the traffic" in made.moves[0].reason
+
+
+def test_two_that_change_places_must_pay_together() -> None:
+    """Their traffic differs by more than that of their brokers, which would be the wrong way."""
+    made = planned(
+        brokers(2),
+        [
+            group("t-0", (1, 2), rate=10e6),
+            group("t-1", (1, 2), rate=10e6),
+            group("t-2", (2, 1), rate=1e3),
+            group("t-3", (2, 1), rate=13e6),
+        ],
+        Settings(weights=Weights(preferred=0.0)),
+    )
+    assert not made.moves
 
 
 def test_traffic_is_spread_within_a_topic() -> None:
@@ -333,6 +348,28 @@ def test_no_more_may_begin_than_are_left_of_the_bound() -> None:
     assert refusal.groups == 28
 
 
+def test_only_so_many_are_on_the_move() -> None:
+    groups = [group(f"t-{at:02}", (1 + at // 20, 3 + at // 20)) for at in range(40)]
+    settings = Settings(moves_in_flight_max=8, broker_moves_in_flight_max=100)
+    assert len(planned(brokers(4), groups, settings).moves) == 8
+    moving = [group(f"u-{at}", (1, 3), moving_to=3) for at in range(3)]
+    assert len(planned(brokers(4), [*groups, *moving], settings).moves) == 5
+
+
+def test_only_so_many_come_to_a_broker() -> None:
+    groups = [group(f"t-{at:02}", (1 + at // 20, 3)) for at in range(40)]
+    settings = Settings(moves_in_flight_max=100, broker_moves_in_flight_max=7)
+    assert len(planned(brokers(3), groups, settings).moves) == 7
+
+
+def test_only_so_many_leave_a_broker() -> None:
+    groups = [group(f"t-{at:02}", (1, 2 + at // 20)) for at in range(40)]
+    settings = Settings(moves_in_flight_max=100, broker_moves_in_flight_max=7)
+    assert len(planned(brokers(3), groups, settings).moves) == 7
+    moving = [group(f"u-{at}", (1, 2 + at), moving_to=2 + at) for at in range(2)]
+    assert len(planned(brokers(3), [*groups, *moving], settings).moves) == 5
+
+
 def test_two_of_a_step_begin_together_or_not_at_all() -> None:
     groups = [group(f"a-{at}", (1, 2)) for at in (0, 1)]
     groups += [group(f"b-{at}", (2, 1)) for at in (0, 1)]
@@ -498,6 +535,17 @@ def test_weights_that_are_all_0_are_refused() -> None:
 
 def test_a_counter_that_went_backwards_is_no_traffic() -> None:
     assert group("t-0", (1,), rate=-5.0).bytes_per_s == 0
+
+
+def test_the_order_of_groups_and_brokers_means_nothing() -> None:
+    cluster = three_hundred_on_one()
+    made = plan(cluster, Settings(), Random(1))
+    for other in (
+        replace(cluster, groups=cluster.groups[::-1]),
+        replace(cluster, brokers=cluster.brokers[::-1]),
+    ):
+        assert plan(other, Settings(), Random(1)) == made
+    assert plan(cluster, Settings(), Random(2)) != made, "the lot decides between equals"
 
 
 def test_a_plan_is_of_its_moment() -> None:

@@ -160,6 +160,15 @@ def test_a_group_without_a_majority_in_sync_is_not_spread() -> None:
     assert [r.reason for r in made.refusals] == [Reason.QUORUM]
 
 
+def test_what_spreads_topics_must_not_make_brokers_uneven() -> None:
+    sizes = (4, 5, 6, 6, 6, 7)
+    groups = [
+        group(f"t{topic}-{at}", (1,)) for topic, size in enumerate(sizes) for at in range(size)
+    ]
+    made = plan_spread(snapshot(brokers(2), groups), SETTINGS, Random(0))
+    assert held(made) == {1: 17, 2: 17}
+
+
 def test_no_rack_is_given_up_for_evenness() -> None:
     members = in_racks("a", "b", "b")
     made = spread(members, [group(f"t-{at}", (1, 2)) for at in range(8)])

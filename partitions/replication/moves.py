@@ -15,6 +15,7 @@ from typing import Final
 
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.progress import NodeProgress
+from tidemark.partitions.replication.ended_move import EndedMove, Ending
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -42,30 +43,6 @@ class Phase(StrEnum):
     CATCH_UP = "catch up"
     PAUSE = "pause"
     HAND_OVER = "hand over"
-
-
-class Ending(StrEnum):
-    """What became of a move, as the leader that was to go knows it."""
-
-    DONE = "done"
-    FAILED = "failed"
-    LEFT = "left"
-    """The lead went elsewhere meanwhile: whoever has it sees to the wish."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedMove:
-    """One move, when it is over."""
-
-    key: PartitionKey
-    target: NodeId
-    ending: Ending
-    why: str
-    """A sentence, empty if all went well."""
-    attempts: int
-    """How often writes were held."""
-    paused_s: float
-    """For how long in all."""
 
 
 @dataclass(slots=True)
@@ -101,6 +78,9 @@ class Moves:
         self._timing = timing or MoveTiming()
         self._moves: dict[PartitionKey, _Move] = {}
         self._ended: list[EndedMove] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._moves)
 
     def __contains__(self, key: PartitionKey) -> bool:
         return key in self._moves

@@ -8,6 +8,7 @@ changed in it. The broker drives this with its reactor, the simulator with its e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Final
@@ -25,6 +26,7 @@ from tidemark.partitions.replication.campaigns import Campaigns
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.leaders import Leaders
+from tidemark.partitions.replication.moves import Moves
 from tidemark.partitions.replication.news import News
 from tidemark.partitions.replication.observing import Pulls
 from tidemark.partitions.replication.outbox import Outbox, Output
@@ -40,6 +42,7 @@ from tidemark.partitions.replication.retries import Retries, needs_watch, reset_
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Epoch, NodeId
 
 _WARNINGS_MAX: Final = 100
@@ -77,6 +80,8 @@ class ReplicationNode:
         self.known = self._leaders.known
         self._news = News(incarnation, self.timing, self.peers, self.outbox, self._leaders.beat_of)
         self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
+        self.moves = Moves(node_id)
+        """Leaders that are to go to other brokers; see `move_leader`."""
         self._paused: dict[GroupReplica, float] = {}
         self._retries = Retries(self.timing, self.peers)
         self._pulls = Pulls(self.timing, self.peers, rng)
@@ -123,6 +128,7 @@ class ReplicationNode:
         replica = self._replicas.pop(key, None)
         if replica is None:
             return
+        self.moves.abort(key, "the replica was given up", self._now)
         if self._leaders.leave(replica, is_deleted=is_deleted):
             self._news.add(key, self.peers.nodes)
         self._paused.pop(replica, None)
@@ -138,6 +144,14 @@ class ReplicationNode:
         from one of these. To be called again when they change."""
         self._replicas[key].tell(Group.observe)
         self._pulls.observe(key, parents)
+
+    def move_leader(self, key: PartitionKey, target: NodeId, deadline: float) -> None:
+        """Have a group that is led here led by `target` by then; what has become of it is in a
+        turn's output. Raises `RequestError` if that cannot be."""
+        replica = self._replicas.get(key)
+        if replica is None:
+            raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker has no replica of it")
+        self.moves.begin(replica, target, now=self._now, deadline=deadline)
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         """Who leads the group, as far as this broker knows, and in which epoch."""
@@ -220,6 +234,7 @@ class ReplicationNode:
             replica.tell(Group.campaign)
         self._pull(now)
         self._retries.tick(now)
+        self.moves.tick(now)
         self._resume(now)
         self._news.tick(now)
 
@@ -233,6 +248,8 @@ class ReplicationNode:
             self._pulls.next_deadline(),
             self._news.next_deadline(),
         )
+        if self.moves:
+            deadline = min(deadline, self.moves.next_deadline())
         if self._paused:
             deadline = min(deadline, *self._paused.values())
         return deadline
@@ -245,10 +262,13 @@ class ReplicationNode:
                 replica.work()
                 if needs_watch(replica):
                     self._retries.watch(replica, self._now)
+                if replica.key in self.moves:
+                    self.moves.changed(replica, self._now)
         self._news.send_pressing(self._now)
         output = self.outbox.take()
-        if self._warnings:
-            output = output.with_warnings(self._warnings)
+        ended_moves = self.moves.take_ended()
+        if self._warnings or ended_moves:
+            output = replace(output, warnings=self._warnings, ended_moves=ended_moves)
             self._warnings = []
         return output
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from tidemark.partitions.replication.ended_move import EndedMove
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.retention import Removal
@@ -48,9 +49,8 @@ class Output:
     """Segments to remove, on a thread, once the batch is persisted."""
     warnings: Sequence[str] = ()
     """What should not happen, for people to read."""
-
-    def with_warnings(self, warnings: Sequence[str]) -> Output:
-        return replace(self, warnings=warnings)
+    ended_moves: Sequence[EndedMove] = ()
+    """Leaders that were to go, and have gone, or stay."""
 
 
 NOTHING: Final = Output(batch=0, records=(), sends={}, changes=())

@@ -107,8 +107,8 @@ MUTATIONS = (
     _rule(
         "a candidate's own vote is durable before it asks",
         "candidate.py",
-        old="                group.send_after(voter, request)",
-        new="                group.send(voter, request)",
+        old="            group.send_after(voter, self._request(group))",
+        new="            group.send(voter, self._request(group))",
         killed_by="test_elections.py::test_a_candidate_asks_only_once_its_own_vote_is_durable",
     ),
     _rule(

@@ -327,6 +327,21 @@ MUTATIONS = (
         new="",
         killed_by="test_elections.py::test_who_was_not_elected_tries_again",
     ),
+    # Leaders that are moved
+    _rule(
+        "a move goes on when something happens to its group",
+        "node.py",
+        old="                    self.moves.changed(replica, self._now)\n",
+        new="                    pass\n",
+        killed_by="test_moves.py::test_the_target_leads_and_nothing_of_what_was_written_is_lost",
+    ),
+    _rule(
+        "a group that is given up is not moved any more",
+        "node.py",
+        old='        self.moves.abort(key, "the replica was given up", self._now)\n',
+        new="",
+        killed_by="test_moves.py::test_a_group_that_is_given_up_is_not_moved_any_more",
+    ),
     # Between brokers
     _link_rule(
         "a broker that has lost a connection is not down",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.elections import Priority
+from tidemark.partitions.replication.ended_move import EndedMove
 from tidemark.partitions.replication.group_replica import Appended, GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.opening import GroupSpec, open_group
@@ -68,6 +69,7 @@ class Broker:
         """Nothing becomes durable by itself."""
         self.changes: list[GroupChange] = []
         self.warnings: list[str] = []
+        self.ended_moves: list[EndedMove] = []
         self.unwritten: list[Output] = []
 
     def open(
@@ -130,6 +132,7 @@ class Broker:
         output = self.node.take_output()
         self.changes += output.changes
         self.warnings += output.warnings
+        self.ended_moves += output.ended_moves
         if output.batch:
             self.unwritten.append(output)
         return output

@@ -1,50 +1,37 @@
 """A leader that is moved: quietly when all is well, not at all when something stands in the way."""
 
+from uuid import UUID
+
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tests.partitions.replication.cluster import KEY, Cluster
 from tidemark.partitions.raft.messages import HandOver, VoteRequest
-from tidemark.partitions.replication.moves import EndedMove, Ending, Moves, MoveTiming, Phase
+from tidemark.partitions.replication.ended_move import EndedMove, Ending
+from tidemark.partitions.replication.moves import Moves, MoveTiming, Phase
 from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
 
 class MovingCluster(Cluster):
-    """Three brokers, each with its moves, and a group that broker 1 leads."""
+    """Three brokers, and a group that broker 1 leads."""
 
     def __init__(self, count: int = 3) -> None:
-        self.moves = {NodeId(number): Moves(NodeId(number)) for number in range(1, count + 1)}
         super().__init__(count)
         self.open(tuple(range(1, count + 1)), preference=tuple(range(1, count + 1)))
         self.run(1.0)
         assert self.leader().node_id == 1
-        self.ended: list[EndedMove] = []
 
-    def turn(self, broker: Broker) -> None:
-        super().turn(broker)
-        moves = self.moves[broker.node_id]
-        for _ in range(2):  # what a move does is done in the same turn
-            moves.changed(broker.replica(), self.now)
-            super().turn(broker)
-
-    def run(self, seconds: float) -> None:
-        """In steps, for moves have their own times."""
-        end = self.now + seconds
-        while self.now < end:
-            super().run(0.01)
-            for node_id, broker in self.brokers.items():
-                self.moves[node_id].tick(self.now)
-                self.turn(broker)
+    def moves(self, node: int = 1) -> Moves:
+        return self[node].node.moves
 
     def begin(self, target: int, *, seconds: float = 5.0) -> None:
-        leader = self.leader()
-        self.moves[leader.node_id].begin(
-            leader.replica(), NodeId(target), now=self.now, deadline=self.now + seconds
-        )
+        self.leader().node.move_leader(KEY, NodeId(target), self.now + seconds)
 
     def outcome(self, node: int = 1) -> EndedMove:
-        (ended,) = self.moves[NodeId(node)].take_ended()
+        (ended,) = self[node].ended_moves
+        self[node].ended_moves.clear()
         return ended
 
     def drop(self, kind: type) -> None:
@@ -94,7 +81,7 @@ def test_the_target_leads_and_nothing_of_what_was_written_is_lost() -> None:
 
 def test_what_was_appended_before_the_pause_is_committed_before_the_lead_is_given_away() -> None:
     cluster = paused(MovingCluster(), 2, 3)
-    assert cluster.moves[NodeId(1)].phase(KEY) is Phase.PAUSE
+    assert cluster.moves().phase(KEY) is Phase.PAUSE
     assert cluster[1].replica().group.successor is None
     assert cluster[1].replica().high_watermark == 1
     for node in (2, 3):
@@ -127,7 +114,7 @@ def test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails() -
 def test_writes_flow_between_two_attempts() -> None:
     cluster = paused(MovingCluster(), 3)
     cluster.run(0.5)
-    assert cluster.moves[NodeId(1)].phase(KEY) is Phase.CATCH_UP
+    assert cluster.moves().phase(KEY) is Phase.CATCH_UP
     assert cluster[1].append("c")
     cluster[3].is_disk_slow = False
     cluster.run(0.5)
@@ -163,7 +150,7 @@ def test_a_target_that_dies_in_each_phase_leaves_the_leader_leading() -> None:
         assert leader.append("b"), f"after {steps} steps"
         cluster.run(1)
         assert leader.committed_values() == ["a", "b"]
-        assert KEY not in cluster.moves[NodeId(1)]
+        assert KEY not in cluster.moves()
         if leader.node_id == 1 and leader.replica().epoch == 0:
             assert cluster.outcome().why == "broker 3 cannot be reached"
 
@@ -196,8 +183,9 @@ def test_a_leader_that_is_deposed_meanwhile_leaves_the_wish_to_the_next() -> Non
 
 def test_an_aborted_move_takes_writes_again() -> None:
     cluster = paused(MovingCluster(), 3)
-    cluster.moves[NodeId(1)].abort(KEY, "it was called off", cluster.now)
+    cluster.moves().abort(KEY, "it was called off", cluster.now)
     assert cluster[1].append("c")
+    cluster.settle()
     assert cluster.outcome().why == "it was called off"
 
 
@@ -223,7 +211,7 @@ def test_a_move_that_cannot_be_is_refused() -> None:
     assert "is being moved already" in str(refusal(cluster, 2))
     follower = cluster[2].replica()
     with pytest.raises(RequestError) as caught:
-        cluster.moves[NodeId(2)].begin(follower, NodeId(3), now=cluster.now, deadline=cluster.now)
+        cluster.moves(2).begin(follower, NodeId(3), now=cluster.now, deadline=cluster.now)
     assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     cluster.kill(3)
     cluster.run(1)
@@ -248,7 +236,22 @@ def test_a_hundred_moves_end_with_the_lead_where_it_was_wanted() -> None:
 
 def test_the_timing_of_attempts_is_what_it_is_given() -> None:
     cluster = MovingCluster()
-    cluster.moves[NodeId(1)] = Moves(NodeId(1), MoveTiming(pause_s=0.1, attempts=1))
+    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_s=0.1, attempts=1))
     paused(cluster, 3)
     cluster.run(0.1)
     assert cluster.outcome().why == "tried 1 times: broker 3 does not hold all yet"
+
+
+def test_a_group_that_is_given_up_is_not_moved_any_more() -> None:
+    cluster = paused(MovingCluster(), 3)
+    cluster[1].node.remove(KEY, is_deleted=False)
+    cluster[1].take()
+    assert cluster.outcome().why == "the replica was given up"
+    assert KEY not in cluster.moves()
+
+
+def test_who_has_no_replica_cannot_move_its_leader() -> None:
+    cluster = MovingCluster()
+    with pytest.raises(RequestError) as caught:
+        cluster[1].node.move_leader(PartitionKey(UUID(int=99), 0), NodeId(2), 10.0)
+    assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER

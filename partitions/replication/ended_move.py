@@ -1,0 +1,33 @@
+"""What became of the wish to have a group led by another broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+
+class Ending(StrEnum):
+    """What became of a move, as the leader that was to go knows it."""
+
+    DONE = "done"
+    FAILED = "failed"
+    LEFT = "left"
+    """The lead went elsewhere meanwhile: whoever has it sees to the wish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedMove:
+    """One move, when it is over."""
+
+    key: PartitionKey
+    target: NodeId
+    ending: Ending
+    why: str
+    """A sentence, empty if all went well."""
+    attempts: int
+    """How often writes were held."""
+    paused_s: float
+    """For how long in all."""

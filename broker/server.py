@@ -107,7 +107,7 @@ async def open_broker(
                 tasks=tasks,
                 turn=turn,
                 reactor=Reactor(turn),
-                timers=Timers(turn.run),
+                timers=Timers(turn),
                 metrics=Metrics(topics_max=settings.metrics_topics_max),
                 odd_events=OddEvents(logger),
                 clock=clock or SystemClock(),

@@ -67,6 +67,14 @@ class BlockingCluster:
         """As `Cluster.kill`."""
         self._run(self._cluster.kill, *nodes)
 
+    def pause(self, *nodes: int) -> None:
+        """As `Cluster.pause`."""
+        self._run_sync(self._cluster.pause, *nodes)
+
+    def resume(self, *nodes: int) -> None:
+        """As `Cluster.resume`."""
+        self._run_sync(self._cluster.resume, *nodes)
+
     def cut(self, one: int, other: int) -> None:
         """As `Cluster.cut`."""
         self._run_sync(self._cluster.cut, one, other)

@@ -7,8 +7,7 @@ async with open_cluster() as cluster:
 ```
 
 `open_cluster(brokers=3)` is three that have joined each other. They can be killed, stopped, started
-again, cut off from each other and given a slow disk. To pause one is not possible: all share one
-trio loop, and one that is paused would have to be deaf to clients and brokers alike.
+again, paused, cut off from each other and given a slow disk; `docs/testing.md` shows it.
 
 `testing.blocking` has the twin for code without trio, and pytest gets the fixture `tidemark`. For
 `kill -9` and the like there is a broker in a process of its own, in `testing.process`.
@@ -126,6 +125,20 @@ class Cluster:
         """`stop`, then `start`."""
         await self.stop(*nodes)
         await self.start(*nodes)
+
+    def pause(self, *nodes: int) -> None:
+        """Have these stand still until `resume`, as a machine that hangs does.
+
+        Their sockets stay open, and take what the kernel takes; nobody is answered, and no time
+        passes for them. The other brokers notice after `peer.failure.timeout.ms`.
+        """
+        for node in nodes:
+            self._hosted[node].pause()
+
+    def resume(self, *nodes: int) -> None:
+        """Have these go on where they were, late; without any, all that are paused."""
+        for node in nodes or self.nodes:
+            self._hosted[node].resume()
 
     def cut(self, one: int, other: int) -> None:
         """Let nothing pass between two brokers, as behind a cut cable: nobody is told, they have to
@@ -263,6 +276,7 @@ class Cluster:
 
     async def _end(self) -> None:
         self.heal()
+        self.resume()
         for each in self._hosted.values():
             each.files.delay(0)
         await self.stop()

@@ -60,8 +60,9 @@ class HostedBroker:
             await self._stop.wait()
 
     async def stop(self) -> None:
-        """As SIGTERM does; nothing if it does not run."""
+        """As SIGTERM does, and SIGCONT before it; nothing if it does not run."""
         if self.running is not None:
+            self.running.connections.turn.release()
             self._stop.set()
             await self._stopped.wait()
 
@@ -77,7 +78,18 @@ class HostedBroker:
             self._is_killed = True
             self.files.delay(0)
             broker.connections.turn.run(partial(_die, broker))
+            broker.connections.turn.release()
             await self._stopped.wait()
+
+    def pause(self) -> None:
+        """As SIGSTOP does, but for what a thread of it is doing, and for its `/metrics`."""
+        assert self.running is not None, "it does not run"
+        self.running.connections.turn.hold()
+
+    def resume(self) -> None:
+        """Nothing if it is not paused."""
+        if self.running is not None:
+            self.running.connections.turn.release()
 
     def _options(self, join: str | None) -> dict[str, str]:
         options = {

@@ -53,6 +53,8 @@ class Reactor:
         """Serve for ever."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
+            if self._turn.is_held:
+                await self._turn.wait_released()
             for _ in range(_TURNS_MAX):
                 self._turn.run(self._serve_ready)
                 if not self._served:

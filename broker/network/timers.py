@@ -12,8 +12,9 @@ from heapq import heapify, heappop, heappush
 
 import trio
 
+from tidemark.broker.network.turn import Turn
+
 Callback = Callable[[], None]
-RunInTurn = Callable[[Callback], None]
 
 # Below this many cancelled timers the heap is not worth rebuilding.
 _CANCELLED_MAX = 1_000
@@ -41,11 +42,11 @@ class Timer:
 class Timers:
     """Calls functions at their time, on trio's clock. `run` is the task that does it.
 
-    Callbacks run one after another inside `run_in_turn`, must not block, and must not raise.
+    Callbacks run one after another inside a turn, must not block, and must not raise.
     """
 
-    def __init__(self, run_in_turn: RunInTurn = lambda callback: callback()) -> None:
-        self._run_in_turn = run_in_turn
+    def __init__(self, turn: Turn | None = None) -> None:
+        self._turn = turn or Turn()
         self._heap: list[Timer] = []
         self._cancelled_count = 0
         self._sleep: trio.CancelScope | None = None
@@ -83,7 +84,9 @@ class Timers:
                 self._sleep.deadline = self._next_deadline()
                 await trio.sleep_forever()
             self._sleep = None
-            self._run_in_turn(self._call_due)
+            if self._turn.is_held:
+                await self._turn.wait_released()
+            self._turn.run(self._call_due)
 
     def _next_deadline(self) -> float:
         while self._heap and self._heap[0].callback is None:

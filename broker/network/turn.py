@@ -7,17 +7,20 @@ ten requests caused is then done once.
 
 from collections.abc import Callable
 
+import trio
+
 Callback = Callable[[], None]
 
 
 class Turn:
     """Runs callbacks in turns. Everything is on the loop's thread; callbacks must not raise."""
 
-    __slots__ = ("_after", "_open")
+    __slots__ = ("_after", "_open", "_released")
 
     def __init__(self) -> None:
         self._open = False
         self._after: list[Callback] = []
+        self._released: trio.Event | None = None
 
     @property
     def is_open(self) -> bool:
@@ -36,12 +39,39 @@ class Turn:
 
     def after(self, callback: Callback) -> None:
         """Run `callback` at the end of this turn; at once where there is none."""
-        if self._open:
+        if self._open or self._released is not None:
             self._after.append(callback)
         else:
             self.run(callback)
 
+    # Standing still, for tests
+
+    @property
+    def is_held(self) -> bool:
+        return self._released is not None
+
+    def hold(self) -> None:
+        """Stand still, as a process that is stopped: no socket is served and no timer fires, and
+        what is put off to the end of a turn, all that is said and sent, waits."""
+        if self._released is None:
+            self._released = trio.Event()
+
+    def release(self) -> None:
+        """Go on, late; first with what was put off."""
+        released, self._released = self._released, None
+        if released is not None:
+            released.set()
+            self.run(_do_nothing)
+
+    async def wait_released(self) -> None:
+        """Until it is not held."""
+        while self._released is not None:
+            await self._released.wait()
+
     def _finish(self) -> None:
+        if self._released is not None:
+            self._open = False
+            return
         try:
             # What is put off while finishing is done in the next round, until nothing is left.
             while self._after:
@@ -50,3 +80,7 @@ class Turn:
                     callback()
         finally:
             self._open = False
+
+
+def _do_nothing() -> None:
+    """A turn that only ends."""

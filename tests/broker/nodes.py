@@ -41,7 +41,7 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
     """A node on `data_dir`, with its topics; opening the same again is a restart."""
     given = attrs.evolve(BrokerSettings(data_dir=data_dir), **settings)
     turn = Turn()
-    timers = Timers(turn.run)
+    timers = Timers(turn)
     failures: list[OSError] = []
     async with _alone(), open_background() as tasks:
         tasks.start_soon(timers.run)

@@ -1,3 +1,7 @@
+import trio
+from trio.testing import MockClock
+
+from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 
 
@@ -38,3 +42,35 @@ def test_what_is_put_off_while_finishing_is_still_done_in_this_turn() -> None:
     turn.run(lambda: turn.after(lambda: turn.after(lambda: seen.append("second round"))))
     assert seen == ["second round"]
     assert not turn.is_open
+
+
+def test_a_held_turn_does_what_it_is_told_and_keeps_back_what_was_put_off() -> None:
+    turn, done = Turn(), list[str]()
+
+    def both() -> None:
+        done.append("now")
+        turn.after(lambda: done.append("at the end"))
+
+    turn.hold()
+    turn.run(both)
+    turn.after(lambda: done.append("outside of turns"))
+    assert done == ["now"]
+    turn.release()
+    assert done == ["now", "at the end", "outside of turns"]
+    turn.run(both)
+    assert done[3:] == ["now", "at the end"]
+
+
+async def test_timers_of_a_held_turn_fire_when_it_is_released(autojump_clock: MockClock) -> None:
+    turn, fired = Turn(), list[float]()
+    timers = Timers(turn)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(timers.run)
+        timers.after(1, lambda: fired.append(trio.current_time()))
+        turn.hold()
+        await trio.sleep(5)
+        assert not fired
+        turn.release()
+        await trio.sleep(1)
+        assert fired == [5]
+        nursery.cancel_scope.cancel()

@@ -225,6 +225,8 @@ class MemoryFiles:
         self.failing_syncs = 0
         """So many syncs from now on fail with EIO. What they were to sync of a file is then never
         written, but later syncs succeed, as on Linux."""
+        self.spared_syncs = 0
+        """So many syncs before these still succeed."""
         self.now_ms = 0
         """The time that changes to files get."""
         self.synced_paths: list[str] = []
@@ -254,7 +256,9 @@ class MemoryFiles:
 
     def before_sync(self, path: str, node: _Node) -> None:
         """Fail if failures are due: the changes count as written from then on, and are lost."""
-        if self.failing_syncs:
+        if self.failing_syncs and self.spared_syncs:
+            self.spared_syncs -= 1
+        elif self.failing_syncs:
             self.failing_syncs -= 1
             if isinstance(node, _Inode):  # names are in a journal, which is not dropped in parts
                 node.unsynced.clear()

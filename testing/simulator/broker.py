@@ -66,6 +66,8 @@ class Broker:
         self.boots = 1
         self.starts = 0
         self.process: Process | None = None
+        self.is_disk_bad = False
+        """Whether this start has a right to fail."""
         self._is_buried = False
         self.disk_factor = 1.0
         self.step_seconds = 0.0
@@ -83,11 +85,13 @@ class Broker:
         self.starts += 1
         self.files.now_ms = self.clock.wall_ms(self.world.queue.now)
         self._note("starts")
-        is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
+        if self.rng.random() < self.world.knobs.start_errors:
+            self.files.failing_syncs, self.files.spared_syncs = 1, self.rng.randrange(8)
+        self.is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
         try:
             self.process = Process(self)
         except (OSError, StorageError) as error:
-            if not is_disk_bad:
+            if not self.is_disk_bad:
                 raise
             self._note(f"cannot start: {error}")
             self._lose_memory(power=self.rng.random() < 0.5)
@@ -110,6 +114,7 @@ class Broker:
     def _lose_memory(self, *, power: bool) -> None:
         if power:
             self.boots += 1
+            self.world.watch.loses_power(self.node_id)
             self.files = self.files.after_crash(self.rng)
         else:
             self.files = self.files.after_kill()

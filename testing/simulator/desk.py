@@ -128,8 +128,7 @@ class Desk:
             ).read()
         except RequestError as error:
             return Fetched(request.request, error.code, log_start=replica.log_start)
-        committed = self._watch.groups[request.key].committed
-        committed.is_read(header for _, header in iter_headers(found))
+        self._watch.reads(request.key, (header for _, header in iter_headers(found)))
         return Fetched(
             request.request, ErrorCode.NONE, found, end, replica.epoch, replica.log_start
         )

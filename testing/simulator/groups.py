@@ -23,13 +23,14 @@ class SimulatedGroup(NamedTuple):
 
 def draw_groups(seed: int, knobs: Knobs) -> list[SimulatedGroup]:
     """All groups of one topic, on brokers drawn for each."""
-    rng = stream(seed, "groups")
+    rng, flushes = stream(seed, "groups"), stream(seed, "flushes")
     nodes = [NodeId(number) for number in range(1, knobs.nodes + 1)]
     return [
         SimulatedGroup(
             PartitionKey(UUID(int=1000), number),
             TopicPartition("words", number),
             tuple(rng.sample(nodes, knobs.voters)),
+            is_journaled=flushes.random() >= knobs.unsynced,
         )
         for number in range(knobs.groups)
     ]

@@ -77,6 +77,8 @@ class Knobs:
     early_bytes_max: int = 8 << 20
     segment_bytes: int = 1 << 16
     journal_file_bytes: int = 1 << 16
+    journaled_bytes_max: int = 1 << 30
+    """Larger runs are synced where they lie, and are not in the journal."""
     fetch_bytes_max: int = 1 << 16
     checkpoint_interval: float = 5.0
 
@@ -102,6 +104,10 @@ class Knobs:
     """Whether each message of a turn travels alone."""
     resets_seen: float = 0.5
     """How often a peer's death is noticed by its connection, rather than by silence."""
+    start_errors: float = 0.0
+    """How often a disk fails while a broker starts: the journal's redo is begun again then."""
+    unsynced: float = 0.0
+    """Of groups with `flush=os`: their batches are in no journal."""
     drift: float = 0.0
     """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
 
@@ -134,7 +140,8 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
     rng = stream(seed, "knobs")
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4))[0]
-    return profile(rng, knobs)
+    journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
+    return replace(profile(rng, knobs), journaled_bytes_max=journaled)
 
 
 def _anything(_rng: Random, knobs: Knobs) -> Knobs:
@@ -224,6 +231,8 @@ def _draw(rng: Random, seconds: float) -> Knobs:
         in_order=rng.random() < 0.3,
         splits_frames=rng.random() < 0.5,
         resets_seen=rng.choice((0.0, 0.5, 1.0)),
+        start_errors=rng.choice((0.0, 0.0, 0.05, 0.3)),
+        unsynced=rng.choice((0.0, 0.0, 0.5)),
         drift=drift,
         fault_interval=rng.choice((0.8, 2.0, 5.0)),
         fault_kinds=_some(rng, TIMED_KINDS),

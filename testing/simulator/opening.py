@@ -15,6 +15,7 @@ from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.redo import redo
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.protocol.errors import StorageError
 from tidemark.testing.checkers.violation import require
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
@@ -116,6 +117,7 @@ def _open_replicas(
             directory=directory.partition_path(group.partition),
             settings=LogSettings(segment_bytes=broker.world.knobs.segment_bytes),
             syncs_before_ack=group.is_journaled,
+            journaled_bytes_max=broker.world.knobs.journaled_bytes_max,
             voters=group.voters,
         )
         for group in groups
@@ -128,6 +130,8 @@ def _open_replicas(
     for group, found in zip(groups, opened):
         what = f"{broker.node_id}: {found.failure}"
         name = str(group.partition)
+        if found.replica is None and broker.is_disk_bad:
+            raise StorageError(what)
         require(found.replica is not None, "a log opens after any crash", name, what)
         assert found.replica is not None
         replicas[group.key] = found.replica

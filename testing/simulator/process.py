@@ -57,6 +57,7 @@ class Process:
         self.node, self.journal, self.replicas = opened
         self.writer = Writer(self, self.journal)
         self.desk = Desk(self, self.world.watch, self._reply)
+        self._later_checkpoint()
 
     # Time
 
@@ -267,6 +268,13 @@ class Process:
         if replica.log_start < offset <= replica.high_watermark:
             replica.move_log_start(offset)
             self.turn()
+
+    def _later_checkpoint(self) -> None:
+        self.later(self.world.knobs.checkpoint_interval, self._checkpoint_now_and_then)
+
+    def _checkpoint_now_and_then(self) -> None:
+        self.begin_checkpoint()
+        self._later_checkpoint()
 
     def begin_checkpoint(self) -> None:
         if self._checkpoint is not None:

@@ -7,7 +7,7 @@ its outcome is unknown, and the producer goes on under a new producer epoch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -84,10 +84,9 @@ class Producer:
         self._values = count(producer_id * 1_000_000)
         self._is_stopped = False
 
-    @property
-    def unanswered(self) -> int:
-        """Batches whose outcome is not known yet."""
-        return sum(len(lane.batches) for lane in self._lanes)
+    def unanswered(self, keys: Container[PartitionKey]) -> int:
+        """Batches for these whose outcome is not known yet."""
+        return sum(len(lane.batches) for lane in self._lanes if lane.key in keys)
 
     def start(self) -> None:
         self._session.after(self._session.rng.random() * self._interval_seconds, self._next)

@@ -35,11 +35,20 @@ _FIELDS: Final = {"about", "seed", "invariant", "what", "knobs", "tape"}
 _MAY_BE_ZERO: Final = {
     *("producers", "write_seconds", "sync_seconds", "latency", "jitter", "loss", "duplication"),
     "lateness",
-    *("drift", "resets_seen", "election_jitter", "election_rank", "fault_interval"),
+    *(
+        "drift",
+        "start_errors",
+        "unsynced",
+        "resets_seen",
+        "election_jitter",
+        "election_rank",
+        "fault_interval",
+    ),
     *("trigger_chance", "trigger_delay"),
 }
 _SHARES: Final = {
-    *("loss", "duplication", "lateness", "resets_seen", "drift", "trigger_chance"),
+    *("loss", "duplication", "lateness", "start_errors", "unsynced"),
+    *("resets_seen", "drift", "trigger_chance"),
 }
 
 

@@ -32,6 +32,7 @@ from tidemark.testing.checkers.committed import CommittedLog
 from tidemark.testing.checkers.durable import DurableLogs
 from tidemark.testing.checkers.elections import Elections
 from tidemark.testing.checkers.lineage import Lineage
+from tidemark.testing.simulator.groups import SimulatedGroup
 
 _READ_BYTES: Final = 1 << 20
 _CUTS: Final = (RecordKind.TRUNCATE, RecordKind.RESET)
@@ -50,15 +51,26 @@ def apply(log: Lineage, record: JournalRecord) -> None:
         case RecordKind.RESET:
             reset = journal_records.decode_reset(record.payload)
             log.reset(positions(reset.table), reset.start)
+        case RecordKind.SYNCED:
+            log.extend(Position(log.last.epoch, journal_records.decode_synced(record.payload)))
         case RecordKind.HARD_STATE | RecordKind.LOG_START | RecordKind.FORGET:
             pass
 
 
 class GroupWatch:
-    """The judges of one group."""
+    """The judges of one group.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    With `flush=os` it may lose what it has acknowledged, but only by a loss of power of as many
+    replicas as leave no majority that has not lost its page cache. Until then it is judged like
+    the others, but for what is on the disks; after it, by its elections alone.
+    """
+
+    def __init__(self, group: SimulatedGroup) -> None:
+        self.name = name = str(group.partition)
+        self.is_journaled = group.is_journaled
+        self.may_have_lost = False
+        self._voters = Configuration(tuple(sorted(group.voters)))
+        self._unclean: set[NodeId] = set()
         self.elections = Elections(name)
         self.committed = CommittedLog(name)
         self.durable_logs = DurableLogs(name)
@@ -76,11 +88,22 @@ class GroupWatch:
         self._replicas[node] = replica
         self.committed.restarts(node)
         self.elections.restarts(node, hard_state)
-        self.durable_logs.restarts(node, lineage_of(replica))
+        if self.is_journaled:
+            self.durable_logs.restarts(node, lineage_of(replica))
+
+    @property
+    def has_unclean(self) -> bool:
+        return bool(self._unclean)
+
+    def loses_power(self, node: NodeId) -> None:
+        """What its page cache had may be gone."""
+        if not self.is_journaled:
+            self._unclean.add(node)
+            self.may_have_lost |= not self._voters.agreed(lambda n: n not in self._unclean)
 
     def written(self, node: NodeId, records: Sequence[JournalRecord]) -> None:
         """Records were written to the node's disk, and are not synced: a crash may keep them."""
-        if any(record.kind in _CUTS for record in records):
+        if self.is_journaled and any(record.kind in _CUTS for record in records):
             log = self.durable_logs.of(node).copy()
             for record in records:
                 apply(log, record)
@@ -89,14 +112,15 @@ class GroupWatch:
 
     def durable(self, node: NodeId, record: JournalRecord) -> None:
         """A record has reached the node's disk."""
-        self.durable_logs.synced(node)
-        apply(self.durable_logs.of(node), record)
+        if self.is_journaled:
+            self.durable_logs.synced(node)
+            apply(self.durable_logs.of(node), record)
         if record.kind is RecordKind.HARD_STATE:
             self.elections.durable(node, journal_records.decode_hard_state(record.payload))
 
     def staged(self, node: NodeId, replica: GroupReplica, record: JournalRecord) -> None:
         """A record is about to be written."""
-        if record.kind is RecordKind.TRUNCATE:
+        if record.kind is RecordKind.TRUNCATE and self.is_journaled:
             # The core's own table is cut already; the disk's is what will be.
             to = journal_records.decode_truncate(record.payload)
             self.committed.is_kept(node, self.durable_logs.of(node), to)
@@ -106,11 +130,12 @@ class GroupWatch:
         match message:
             case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
                 self.elections.says_vote(node, epoch, to)
-                self._votes_for(node, to, epoch)
+                if not self.may_have_lost:
+                    self._votes_for(node, to, epoch)
             case AppendResponse(epoch=epoch, match=Position() as match):
                 self.elections.says_epoch(node, epoch)
                 # One of an older epoch was true once: it is as if it had been under way since.
-                if self.elections.durable_epoch(node) == epoch:
+                if self.is_journaled and self.elections.durable_epoch(node) == epoch:
                     self.durable_logs.says_match(node, match)
             case AppendRequest(epoch=epoch):
                 self.elections.leads(node, epoch)
@@ -121,7 +146,7 @@ class GroupWatch:
         """At the end of a turn in which something about a replica has changed."""
         self.elections.is_at(node, replica.epoch)
         serving.watermark_is_in_log(self.name, node, replica.high_watermark, replica.log_end)
-        if replica.committed > self.committed.told(node):
+        if replica.committed > self.committed.told(node) and not self.may_have_lost:
             self._commits(node, replica)
         if replica.is_leader:
             self.elections.leads(node, replica.epoch)
@@ -131,11 +156,17 @@ class GroupWatch:
     def leads(self, node: NodeId, replica: GroupReplica) -> None:
         """A replica has become its group's leader."""
         self.elections.leads(node, replica.epoch)
+        if self.may_have_lost:
+            return
         self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
 
     def believes(self, node: NodeId, replica: GroupReplica) -> None:
         """Something has happened to a replica: does it still take things for what they are?"""
-        if replica.failure is not None or not replica.syncs_before_ack:
+        if replica.failure is not None:
+            return
+        if not self.is_journaled:
+            if replica.group.is_clean:
+                self._unclean.discard(node)
             return
         group, logs = replica.group, self.durable_logs
         beliefs.is_durable(self.name, node, group.durable, logs.of(node))
@@ -160,8 +191,9 @@ class GroupWatch:
             config = replica.group.config
             self._first_config = self._first_config or config
             self._has_changed_config |= config != self._first_config
-            self.durable_logs.is_committed(node, config, committed)
-            if replica.syncs_before_ack and not self._has_changed_config:
+            if self.is_journaled:
+                self.durable_logs.is_committed(node, config, committed)
+            if self.is_journaled and not self._has_changed_config:
                 self.durable_logs.is_safe(node, config, committed)
         self.committed.advances(
             node,
@@ -175,8 +207,26 @@ class GroupWatch:
 class Watch:
     """The judges of all groups of a cluster."""
 
-    def __init__(self, names: dict[PartitionKey, str]) -> None:
-        self.groups = {key: GroupWatch(name) for key, name in names.items()}
+    def __init__(self, groups: Iterable[SimulatedGroup]) -> None:
+        self.groups = {group.key: GroupWatch(group) for group in groups}
+
+    def loses_power(self, node: NodeId) -> None:
+        for group in self.groups.values():
+            group.loses_power(node)
+
+    @property
+    def has_unclean(self) -> bool:
+        """Whether some replica has lost its page cache, and has not caught up since."""
+        return any(group.has_unclean for group in self.groups.values())
+
+    def may_have_lost(self, key: PartitionKey) -> bool:
+        """Whether a group may have lost, and not by mistake, what it has acknowledged."""
+        return self.groups[key].may_have_lost
+
+    def reads(self, key: PartitionKey, headers: Iterable[BatchHeader]) -> None:
+        """Someone was given these batches."""
+        if not self.may_have_lost(key):
+            self.groups[key].committed.is_read(headers)
 
     def written(self, node: NodeId, records: Iterable[JournalRecord]) -> None:
         of_groups: defaultdict[PartitionKey, list[JournalRecord]] = defaultdict(list)

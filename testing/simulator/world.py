@@ -59,7 +59,7 @@ class World:
         self.coverage = Coverage()
         self.history = History()
         self.groups: Sequence[SimulatedGroup] = draw_groups(seed, knobs)
-        self.watch = Watch({group.key: str(group.partition) for group in self.groups})
+        self.watch = Watch(self.groups)
         self.network = self._make_network()
         self.nodes: Sequence[NodeId] = [NodeId(number) for number in range(1, knobs.nodes + 1)]
         self.brokers = {node: Broker(node, self) for node in self.nodes}

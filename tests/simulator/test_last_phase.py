@@ -1,0 +1,65 @@
+"""What a run is held to at its end: a good run meets each demand, and a planted bug misses it."""
+
+import pytest
+
+from tidemark.protocol.types import NodeId
+from tidemark.testing.simulator import liveness
+from tidemark.testing.simulator.consumer import Consumer
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.network import Network
+from tidemark.testing.simulator.run import simulate
+from tidemark.testing.simulator.world import World
+
+KNOBS = Knobs(seconds=1.5, groups=1, producers=1, fault_interval=0)
+wait_converged = liveness._wait_converged
+
+
+def broken(seed: int = 3) -> str | None:
+    return simulate(seed, knobs=KNOBS).invariant
+
+
+def test_a_run_without_faults_breaks_nothing() -> None:
+    assert broken() is None
+
+
+def test_a_core_that_never_gets_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Healing the network cuts it for good."""
+
+    def cut_all(self: Network) -> None:
+        for source in (1, 2, 3):
+            for target in (1, 2, 3):
+                self.cut(source, target)
+
+    monkeypatch.setattr(Network, "calm", cut_all)
+    assert broken() == "a healed core does its work"
+
+
+def test_an_election_while_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once everything is as it should be, the leader dies."""
+
+    def kill_leader(world: World, core: list[NodeId]) -> None:
+        wait_converged(world, core)
+        leader = world.leader(world.groups[0])
+        assert leader is not None
+        leader.stop(power=False)
+
+    monkeypatch.setattr(liveness, "_wait_converged", kill_leader)
+    # Where all three are in the core, two are left to elect one of them.
+    assert "no election while all is well" in {broken(seed) for seed in range(4)}
+
+
+def test_a_reader_that_does_not_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Consumer, "is_at_the_end", False)
+    assert broken() == "everything can be read"
+
+
+def test_what_clients_saw_is_judged_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer forgets what it got."""
+    take = Consumer._take
+
+    def forget(self: Consumer, *args: object) -> None:
+        take(self, *args)  # type: ignore[arg-type]  # handed through
+        self._history.polls.clear()
+
+    monkeypatch.setattr(Consumer, "_take", forget)
+    assert broken() in ("unseen", "lost-write")

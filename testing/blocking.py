@@ -51,6 +51,10 @@ class BlockingCluster:
         """`host:port` of one broker."""
         return self._cluster.bootstrap_of(node)
 
+    def data_dir_of(self, node: int) -> Path:
+        """As `Cluster.data_dir_of`."""
+        return self._cluster.data_dir_of(node)
+
     def start(self, *nodes: int) -> None:
         """As `Cluster.start`."""
         self._run(self._cluster.start, *nodes)

@@ -257,6 +257,10 @@ class Group(Replica):
         """The highest position that so many voters hold durably, as the leader knows it."""
         return self.role.held_by(self, count) if isinstance(self.role, Leader) else NOWHERE
 
+    def waits_for(self) -> frozenset[NodeId]:
+        """The nodes that a leader has sent something, or has to, and that have not answered."""
+        return self.role.waits_for(self) if isinstance(self.role, Leader) else frozenset()
+
     def progress(self) -> tuple[NodeProgress, ...]:
         """How far the others are, as the leader knows it; empty in any other role."""
         return self.role.progress(self) if isinstance(self.role, Leader) else ()

@@ -130,10 +130,18 @@ class Leader:
         group.has_ready = True
 
     def has_in_flight(self, group: Group) -> bool:
+        last, is_alive = group.shape.last, group.peers.is_alive
         return any(
-            (progress.has_in_flight or progress.wants(group.shape.last))
-            and group.peers.is_alive(node)
+            (progress.has_in_flight or progress.wants(last)) and is_alive(node)
             for node, progress in self._progress.items()
+        )
+
+    def waits_for(self, group: Group) -> frozenset[NodeId]:
+        last = group.shape.last
+        return frozenset(
+            node
+            for node, progress in self._progress.items()
+            if progress.has_in_flight or progress.wants(last)
         )
 
     def progress(self, group: Group) -> tuple[NodeProgress, ...]:

@@ -56,9 +56,9 @@ class Campaigns:
         else:
             self._parked[replica.key] = None
 
-    def remove(self, key: PartitionKey) -> None:
+    def remove(self, key: PartitionKey, now: float) -> None:
         """It has a leader, or is no concern of this broker any more."""
-        self._queue.remove(key)
+        self._queue.remove(key, now)
         self._parked.pop(key, None)
         self._alone.pop(key, None)
 
@@ -84,7 +84,7 @@ class Campaigns:
                     again = (now + self._timing.ask_again_s, replica, _ASKED_AGAIN_MAX)
                     self._unanswered.append(again)
             else:
-                self._queue.remove(key)
+                self._queue.remove(key, now)
                 self._parked[key] = None
 
     def _take_unanswered(

@@ -57,6 +57,8 @@ class ElectionQueue:
         self._heap: list[tuple[float, int, PartitionKey]] = []
         self._due: list[tuple[Priority, float, int, PartitionKey]] = []
         self._campaigning: dict[PartitionKey, _Waiting] = {}
+        # How often it was in vain until there was a leader, and when that was, the oldest first.
+        self._calmed: dict[PartitionKey, tuple[int, float]] = {}
         self._numbers = 0
 
     def __len__(self) -> int:
@@ -74,14 +76,30 @@ class ElectionQueue:
         rank: int,
         is_first: bool = False,
     ) -> None:
-        """The group has no leader, or never had one. One that is here already keeps its turn."""
-        if key not in self:
-            self._wait(key, _Waiting(now, priority, rank, 0, is_first))
+        """The group has no leader, or never had one. One that is here already keeps its turn.
 
-    def remove(self, key: PartitionKey) -> None:
+        Where the last leader did not last, candidates stay as far apart as they were: else two
+        that depose each other would go on for ever.
+        """
+        if key in self:
+            return
+        attempts, since = self._calmed.pop(key, (0, now))
+        if now - since > self._timing.failure_timeout_s:
+            attempts = 0
+        self._wait(key, _Waiting(now, priority, rank, 0, is_first, attempts))
+
+    def remove(self, key: PartitionKey, now: float) -> None:
         """The group has a leader, or is no concern of this broker any more."""
-        self._waiting.pop(key, None)
-        self._campaigning.pop(key, None)
+        waiting = self._waiting.pop(key, None) or self._campaigning.pop(key, None)
+        if waiting is not None and waiting.attempts:
+            self._calmed[key] = waiting.attempts, now
+            self._forget_calmed(now - self._timing.failure_timeout_s)
+
+    def _forget_calmed(self, before: float) -> None:
+        for key, (_, since) in list(self._calmed.items()):
+            if since >= before:
+                break
+            del self._calmed[key]
 
     def hurry(self, now: float) -> None:
         """Another voter lives: what was in vain may not be any more."""

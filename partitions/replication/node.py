@@ -134,7 +134,7 @@ class ReplicationNode:
         self._paused.pop(replica, None)
         replica.close()
         self.dirty.pop(replica, None)
-        self._campaigns.remove(key)
+        self._campaigns.remove(key, self._now)
         self._pulls.remove(key)
         if is_deleted:
             self.outbox.stage_record(journal.forget(key))
@@ -299,7 +299,7 @@ class ReplicationNode:
         if leader is None:
             self._campaigns.seek(replica, self._now)
             return
-        self._campaigns.remove(key)
+        self._campaigns.remove(key, self._now)
         if leader != self.node_id and (
             not self.peers.is_alive(leader) or self.known.has_resigned(leader, key, epoch)
         ):

@@ -59,8 +59,10 @@ class Retries:
 
     def _look(self, replica: GroupReplica, watch: _Watch) -> None:
         progress, is_stuck = progress_of(replica.group), False
+        waits_for = replica.group.waits_for()
         for node, made in progress.items():
-            if watch.progress.get(node) == made and self._peers.is_alive(node):
+            is_still = node in waits_for and watch.progress.get(node) == made
+            if is_still and self._peers.is_alive(node):
                 is_stuck = True
                 replica.tell(partial(reset_peer, node=node))
         successor = replica.group.successor

@@ -327,6 +327,22 @@ MUTATIONS = (
         new="",
         killed_by="test_elections.py::test_who_was_not_elected_tries_again",
     ),
+    _rule(
+        "only who has not answered is asked again",
+        "retries.py",
+        old="            is_still = node in waits_for and watch",
+        new="            is_still = watch",
+        killed_by="test_node.py::"
+        "test_a_follower_that_has_everything_is_not_asked_again_because_another_is_silent",
+    ),
+    _rule(
+        "a leader that does not last does not bring candidates together again",
+        "elections.py",
+        old="        attempts, since = self._calmed.pop(key, (0, now))\n",
+        new="        attempts, since = 0, now\n",
+        killed_by="test_elections.py::"
+        "test_a_leader_that_does_not_last_does_not_bring_candidates_together_again",
+    ),
     # Leaders that are moved
     _rule(
         "a move goes on when something happens to its group",

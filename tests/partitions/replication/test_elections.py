@@ -55,7 +55,7 @@ def test_only_so_many_campaign_at_once() -> None:
     first = elections.take_due(11.0)
     assert len(first) == 2
     assert elections.take_due(11.0) == []
-    elections.remove(first[0])
+    elections.remove(first[0], 11.0)
     assert elections.next_deadline() <= 11.0
     assert len(elections.take_due(11.0)) == 1
 
@@ -97,7 +97,7 @@ def test_a_voter_that_comes_to_life_is_asked_soon() -> None:
 def test_a_group_with_a_leader_does_not_campaign() -> None:
     elections = queue()
     add(elections, 0)
-    elections.remove(KEYS[0])
+    elections.remove(KEYS[0], 11.0)
     assert elections.take_due(20.0) == []
     assert elections.next_deadline() == float("inf")
 
@@ -115,6 +115,39 @@ def test_groups_that_come_and_go_leave_nothing_behind() -> None:
     elections = queue()
     for _ in range(1000):
         add(elections, 0)
-        elections.remove(KEYS[0])
+        elections.remove(KEYS[0], 11.0)
     add(elections, 1)
     assert elections.take_due(10.1) == [KEYS[1]]
+
+
+def in_vain(elections: ElectionQueue, until: float) -> float:
+    """Campaign in vain for a while; when the next campaign is."""
+    while elections.next_deadline() < until:
+        elections.take_due(elections.next_deadline())
+    return elections.next_deadline()
+
+
+def test_a_leader_that_does_not_last_does_not_bring_candidates_together_again() -> None:
+    """What kept them apart is kept: else two that depose each other would go on for ever."""
+    waits = []
+    for calm_s in (1.0, 10.0):
+        elections = queue()
+        add(elections, 0, rank=1)
+        now = in_vain(elections, 200.0)
+        elections.remove(KEYS[0], now)
+        now += calm_s
+        elections.add(KEYS[0], now, priority=Priority.REST, rank=1)
+        waited = 0.0
+        while not elections.take_due(now + waited):
+            waited += 0.1
+        waits.append(waited)
+    assert waits[0] > 8.0
+    assert waits[1] < 1.2
+
+
+def test_what_was_in_vain_long_ago_is_forgotten() -> None:
+    elections = queue()
+    for number in range(6):
+        add(elections, number)
+        elections.remove(KEYS[number], in_vain(elections, 100.0 * (number + 1)))
+    assert len(elections._calmed) == 1

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Cluster, heartbeats
-from tidemark.partitions.raft.messages import Opened
+from tidemark.partitions.raft.messages import AppendRequest, Opened
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat, PeerMessage
 from tidemark.partitions.replication.timing import Timing
@@ -360,3 +360,23 @@ def test_a_connection_that_is_replaced_costs_messages_and_no_leader() -> None:
     assert cluster[2].committed_values() == ["a"]
     assert cluster.leader() is cluster[2]
     assert not [each for b in cluster.brokers.values() for each in b.changes if each.leadership]
+
+
+def test_a_follower_that_has_everything_is_not_asked_again_because_another_is_silent() -> None:
+    cluster = three()
+    cluster[3].replica().fail("cannot be read")
+    cluster[2].append("a")
+    cluster.settle()
+    said = []
+    for _ in range(60):
+        cluster.now += 0.1
+        for broker in cluster.brokers.values():
+            broker.node.tick(cluster.now)
+            cluster.turn(broker)
+        said += [to for source, to, each in cluster.pool if source == 2 and is_append(each)]
+        cluster.settle()
+    assert set(said) == {3}
+
+
+def is_append(message: PeerMessage) -> bool:
+    return isinstance(message, GroupMessage) and isinstance(message.message, AppendRequest)

@@ -193,7 +193,7 @@ MUTATIONS = (
         "search.py",
         old="        if self.bounds.left < 1 or free[",
         new="        if free[",
-        killed_by=f"{_LEADERS}::test_only_so_many_are_on_the_move",
+        killed_by=f"{_LEADERS}::test_only_so_many_leave_a_broker_that_is_emptied",
     ),
     _rule(
         "only so many come to a broker",

@@ -356,6 +356,18 @@ def test_only_so_many_are_on_the_move() -> None:
     assert len(planned(brokers(4), [*groups, *moving], settings).moves) == 5
 
 
+def test_only_so_many_leave_a_broker_that_is_emptied() -> None:
+    groups = [group(f"t-{at}", EVERYWHERE) for at in range(9)]
+    members = [broker(1, state=BrokerState.DRAINING), broker(2), broker(3)]
+    made = planned(members, groups, Settings(moves_in_flight_max=3))
+    assert len(made.moves) == 3
+    (refusal,) = refused(made, Reason.IN_FLIGHT)
+    assert refusal.groups == 6
+    assert refusal.sentence == (
+        "stays on broker 1, draining: as many leaders as may be are on the move"
+    )
+
+
 def test_only_so_many_come_to_a_broker() -> None:
     groups = [group(f"t-{at:02}", (1 + at // 20, 3)) for at in range(40)]
     settings = Settings(moves_in_flight_max=100, broker_moves_in_flight_max=7)

@@ -17,7 +17,7 @@ from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
 
-SECONDS: Final = 15.0
+SECONDS: Final = 30.0
 """How long anything may take on a busy machine before a test gives up."""
 
 

@@ -4,6 +4,9 @@ What a turn has made durable-to-be is one batch of journal records. Batches are 
 thread is free it gets all that is queued, writes it, syncs once, and reports back to the loop; what
 came meanwhile is the next group. So a busy disk makes the groups larger and not the queue longer.
 
+A large run of batches is not written twice: its log's files are synced first, and the journal has
+only a record that says so.
+
 A write for which there is no room on the disk is tried again until there is: nothing has happened
 to what was written before, and whoever waits goes on waiting.
 
@@ -40,6 +43,12 @@ class WriteAheadJournal(Protocol):
     def sync(self) -> None: ...
 
 
+class Synced(Protocol):
+    """Files that are to be on the disk before the journal says so. Blocks, and raises `OSError`."""
+
+    def run(self) -> None: ...
+
+
 Persisted = Callable[[int], None]
 """Told of a batch that is durable, as all before it are. Must not raise."""
 
@@ -53,13 +62,21 @@ class _Group:
     batch: int = 0
     """The newest of its batches; they are durable in their order."""
     batches: int = 0
+    syncs: list[Synced] = field(default_factory=list)
     records: list[JournalRecord] = field(default_factory=list)
     persisted: Persisted = lambda batch: None
 
-    def add(self, batch: int, records: Sequence[JournalRecord], persisted: Persisted) -> None:
+    def add(
+        self,
+        batch: int,
+        records: Sequence[JournalRecord],
+        persisted: Persisted,
+        syncs: Sequence[Synced],
+    ) -> None:
         self.batch, self.persisted = batch, persisted
         self.batches += 1
         self.records += records
+        self.syncs += syncs
 
 
 class DiskWriter:
@@ -98,8 +115,16 @@ class DiskWriter:
         """The newest batch that is durable, as all before it are."""
         self.error: OSError | None = None
 
-    def write(self, batch: int, records: Sequence[JournalRecord], persisted: Persisted) -> None:
-        """Have a batch written soon. Batches come in order.
+    def write(
+        self,
+        batch: int,
+        records: Sequence[JournalRecord],
+        persisted: Persisted,
+        *,
+        syncs: Sequence[Synced] = (),
+    ) -> None:
+        """Have a batch written soon, once what the records rely on is synced. Batches come in
+        order.
 
         `persisted` is told of it, or of a later one that was written with it.
         """
@@ -107,7 +132,7 @@ class DiskWriter:
             return
         assert batch > self.newest, "batches come in order"
         self.newest = batch
-        self._queued.add(batch, records, persisted)
+        self._queued.add(batch, records, persisted, syncs)
         if not self._busy:
             self._submit()
 
@@ -161,6 +186,8 @@ class DiskWriter:
         while (group := self._groups.get()) is not None:
             started = time.perf_counter()
             try:
+                for sync in group.syncs:
+                    sync.run()
                 self._write_when_there_is_room(group.records)
                 self._journal.sync()
             except OSError as error:

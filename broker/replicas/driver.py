@@ -4,7 +4,7 @@
 a turn:    requests, messages of peers, "durable up to batch n", the clock
 its end:   take_output, once for all groups that the turn touched
              messages to peers       at once
-             journal records         to the disk writer, as one batch
+             journal records         to the disk writer, as one batch, once the messages have left
              changes                 to the replicas: who waited is answered
 ```
 
@@ -75,6 +75,8 @@ class ReplicationDriver:
         self._curious: dict[Watcher, None] = {}
         self._is_due = False
         self._has_stopped = False
+        # What is for the disk, until what is to be sent has left.
+        self._unwritten: list[Output] = []
         self._changed: trio.Event | None = None
         """Set, and taken away, when something has become of a group. Made by whoever waits."""
 
@@ -170,7 +172,13 @@ class ReplicationDriver:
         for to, messages in output.sends.items():
             self.send(to, messages)
         if output.batch:
-            self._write(output)
+            self._unwritten.append(output)
+            # The disk writer is another thread, and takes the interpreter from the system calls
+            # that send: so the followers would wait for this broker's own disk.
+            if output.sends:
+                self._turn.after(self._write_all)
+            else:
+                self._write_all()
         for change in output.changes:
             watcher = self._watchers.get(change.key)
             if watcher is not None:
@@ -184,8 +192,13 @@ class ReplicationDriver:
             self._odd_events.warn("replication", "%s", warning)
         self._set_timer()
 
+    def _write_all(self) -> None:
+        outputs, self._unwritten = self._unwritten, []
+        for output in outputs:
+            self._write(output)
+
     def _write(self, output: Output) -> None:
-        self._disk.write(output.batch, output.records, self._persisted)
+        self._disk.write(output.batch, output.records, self._persisted, syncs=output.syncs)
         for record in output.records:
             watcher = self._watchers.get(record.key)
             if watcher is not None:

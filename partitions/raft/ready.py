@@ -73,3 +73,8 @@ class Ready(NamedTuple):
     """If it changed: a leader serves clients once its own `EpochStart` is committed."""
     failure: Failure | None = None
     """If the group has stopped for good."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of the log, or all of it, goes before the entries are written."""
+        return self.reset is not None or self.truncate_to is not None

@@ -39,6 +39,7 @@ class GroupLog:
 
     __slots__ = (
         "_host",
+        "_journaled_bytes_max",
         "_recent",
         "_syncs",
         "has_state_machine",
@@ -58,6 +59,7 @@ class GroupLog:
         log: Log,
         producers: ProducerState,
         syncs_before_ack: bool,
+        journaled_bytes_max: int,
         has_state_machine: bool,
     ) -> None:
         self.key = key
@@ -70,6 +72,7 @@ class GroupLog:
         """The journal batch with the newest record of this group."""
         self._host = host
         self._syncs = syncs_before_ack
+        self._journaled_bytes_max = journaled_bytes_max
         self._recent: RecentRuns = {}
 
     @property
@@ -111,7 +114,7 @@ class GroupLog:
         end_offset = self.log.append(records)
         if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
-            self._keep(span, bytes(records), has_followers=has_followers)
+            self._keep(span, records, has_followers=has_followers)
         return end_offset
 
     def append_batch(
@@ -127,18 +130,34 @@ class GroupLog:
         end_offset = self.log.append_batch(records, header, epoch)
         if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
-            self._keep(span, bytes(records), has_followers=has_followers)
+            self._keep(span, records, has_followers=has_followers)
         return end_offset
 
     def _keep(
-        self, span: tuple[Epoch, Offset, Offset], kept: bytes, *, has_followers: bool
+        self,
+        span: tuple[Epoch, Offset, Offset],
+        records: bytearray | memoryview,
+        *,
+        has_followers: bool,
     ) -> None:
         """One copy for all who need it later: the journal, and the frames to the followers."""
-        if self._syncs:
+        is_journaled = self._syncs and len(records) < self._journaled_bytes_max
+        kept = bytes(records) if is_journaled or has_followers else b""
+        if is_journaled:
             record = journal.batches(self.key, kept)
             self.last_batch = self._host.outbox.stage_record(record)
+        elif self._syncs:
+            self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
         if has_followers:
             self._host.recent.keep(self._recent, Run(*span, kept))
+
+    def _synced_to(self, end_offset: Offset) -> JournalRecord:
+        """The journal's record of a large run: the log's files have it, and are synced before.
+
+        So its bytes are written once, and not a second time to the journal.
+        """
+        self._host.outbox.stage_sync(self.key, self.log.begin_tail_sync())
+        return journal.synced(self.key, end_offset)
 
     def stage(self, ready: Ready, then: Callable[[], None] | None = None) -> None:
         """Have the journal say what is in a `Ready`; do `then` once it is durable."""
@@ -157,10 +176,16 @@ class GroupLog:
             if isinstance(entry, EpochStart):
                 records.append(journal.epoch_start(key, entry))
             elif self._syncs:
-                records.append(journal.batches(key, bytes_of(entry)))
+                records.append(self._record_of(entry, is_written=not ready.is_cut))
         if ready.hard_state is not None:
             records.append(journal.hard_state(key, ready.hard_state))
         return records
+
+    def _record_of(self, run: Run, *, is_written: bool) -> JournalRecord:
+        data = bytes_of(run)
+        if is_written and len(data) >= self._journaled_bytes_max:
+            return self._synced_to(run.end_offset)
+        return journal.batches(self.key, data)
 
     def _reset_records(self, reset: ResetRequest) -> list[JournalRecord]:
         key, start = self.key, reset.start

@@ -422,7 +422,7 @@ class GroupReplica:
     def _do(self, ready: Ready) -> None:
         if self.failure is not None:  # its log could not be read for what is in the Ready
             return
-        if ready.reset is not None or ready.truncate_to is not None:
+        if ready.is_cut:
             self._hold(ready)
             return
         end_offset = self.log.end_offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
@@ -25,6 +26,9 @@ from tidemark.partitions.storage.state_db import Condition, PartitionKey, Partit
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
 
+JOURNALED_BYTES_MAX: Final = 128 * 1024
+"""Syncing another file costs about as much as writing this twice."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSpec:
@@ -36,6 +40,8 @@ class GroupSpec:
     settings: LogSettings
     syncs_before_ack: bool
     """`flush=commit`."""
+    journaled_bytes_max: int = JOURNALED_BYTES_MAX
+    """Then: a run of batches this large is synced where it lies, and not written to the journal."""
     voters: tuple[NodeId, ...]
     """The group's first, in any order; what the log says of them since goes before it."""
     applier: Applier | None = None
@@ -141,6 +147,7 @@ def _open(
         log=log,
         producers=producers,
         syncs_before_ack=spec.syncs_before_ack,
+        journaled_bytes_max=spec.journaled_bytes_max,
         has_state_machine=spec.applier is not None,
     )
     replica = GroupReplica(

@@ -18,6 +18,7 @@ from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.partitions.storage.syncing import TailSync
 from tidemark.protocol.types import NodeId
 
 Sends: TypeAlias = dict[NodeId, list[PeerMessage]]
@@ -45,6 +46,8 @@ class Output:
     sends: Sends
     """May go at once."""
     changes: Sequence[GroupChange]
+    syncs: Sequence[TailSync] = ()
+    """To be run before the records are written, some of which say that it was done."""
     removals: Sequence[Removal] = ()
     """Segments to remove, on a thread, once the batch is persisted."""
     warnings: Sequence[str] = ()
@@ -64,6 +67,7 @@ _FAILED: Final = 8
 class _Batch:
     number: int
     records: list[JournalRecord] = field(default_factory=list)
+    syncs: dict[PartitionKey, TailSync] = field(default_factory=dict)
     removals: list[Removal] = field(default_factory=list)
     then: list[Callable[[], None]] = field(default_factory=list)
 
@@ -114,6 +118,10 @@ class Outbox:
         """Like `stage`, for one record that nothing but later ones waits for."""
         self._open.records.append(record)
         return self._open.number
+
+    def stage_sync(self, key: PartitionKey, sync: TailSync) -> None:
+        """Have the end of a group's log synced before what is staged now is written."""
+        self._open.syncs[key] = sync
 
     def stage_removal(self, removal: Removal) -> None:
         """Have segments removed once the batch is persisted."""
@@ -169,6 +177,7 @@ class Outbox:
         return Output(
             batch=0 if batch.is_empty else batch.number,
             records=batch.records,
+            syncs=tuple(batch.syncs.values()),
             sends=sends,
             changes=[_change(key, what) for key, what in changes.items()],
             removals=batch.removals,

@@ -38,6 +38,7 @@ class LogHome:
         segment = self.segment(base_offset, end_offset=base_offset, size_bytes=0)
         self.remove_index(segment)
         segment.writer = self.files.create(segment.path)
+        segment.is_new = True
         return segment
 
     def remove_index(self, segment: Segment) -> None:

@@ -29,6 +29,7 @@ from tidemark.partitions.storage.syncing import (
     PendingSnapshot,
     SyncCapture,
     SyncState,
+    TailSync,
 )
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError, TidemarkError
@@ -313,6 +314,24 @@ class Log:
         self._unsynced = []
         self._begun_end = self.end_offset
         return capture
+
+    def begin_tail_sync(self) -> TailSync:
+        """What has to be synced for every batch to be on the disk."""
+        files, unnamed = [], []
+        for segment in reversed(self._segments):
+            writer = segment.writer
+            if writer is not None:
+                files.append(writer)
+            elif segment is not self._active and not segment.is_new:
+                break
+            if segment.is_new:
+                unnamed.append(segment)
+        return TailSync(
+            home=self._home,
+            state=self._state,
+            files=tuple(reversed(files)),
+            unnamed=tuple(unnamed),
+        )
 
     def doubt(self, from_offset: Offset | None) -> None:
         """From there on the log may be another than its owner takes it for; `None`: it is not.

@@ -52,6 +52,7 @@ class Segment:
         "detached",
         "end_offset",
         "first_seen_ms",
+        "is_new",
         "size_bytes",
         "writer",
     )
@@ -73,6 +74,8 @@ class Segment:
         """Open while there are bytes that are not synced, and while the segment is appended to."""
         self.first_seen_ms: int | None = None
         """When retention first saw it with records in it, by the broker's clock."""
+        self.is_new = False
+        """Its name may not be on the disk yet; a sync of the directory need not clear it."""
         self.detached = False
         """No longer of its log: its files are going away. Set under the log's sync lock."""
         self._stem = f"{directory}/{file_name(base_offset, '')}"

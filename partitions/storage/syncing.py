@@ -3,6 +3,9 @@
 The loop's thread captures what is dirty, the writer thread syncs the capture, and the loop is told
 up to where the log is durable then. Appends go on meanwhile, and are in the next capture. Captures
 are synced in the order in which they were made.
+
+A `TailSync` is smaller: it is for batches that are to be durable now, is independent of captures,
+and leaves everything but the batches to them.
 """
 
 from dataclasses import dataclass, field
@@ -77,7 +80,6 @@ class SyncCapture:
             sealed = self.sealed if self.generation == self.state.generation else ()
             for segment in sealed:
                 save_index(self.home, segment)
-                segment.writer = None
             saved = [snapshot for snapshot in self.snapshots if snapshot in self.state.unsaved]
             for snapshot in saved:
                 self.home.snapshots.save(
@@ -85,8 +87,41 @@ class SyncCapture:
                 )
             if sealed or saved:
                 self.home.sync()
+            # Only now: a segment without a writer counts as one that is on the disk, name and all.
+            for segment in sealed:
+                segment.writer = None
             for snapshot in saved:
                 self.state.unsaved.remove(snapshot)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailSync:
+    """The end of a log, where not all of it is known to be on the disk."""
+
+    home: LogHome
+    state: SyncState
+    files: tuple[File, ...]
+    """Of which something may not be."""
+    unnamed: tuple[Segment, ...]
+    """Of which even the name may not be."""
+
+    def run(self) -> None:
+        """Block until every batch is on the disk that was in the log when this was made.
+
+        Raises `OSError`, which is final as that of a capture, and is raised again after one.
+        """
+        if self.state.failure is not None:
+            raise self.state.failure
+        try:
+            for file in self.files:
+                file.sync()
+            if self.unnamed:
+                self.home.sync()
+        except OSError as error:
+            self.state.failure = error
+            raise
+        for segment in self.unnamed:
+            segment.is_new = False
 
 
 def save_index(home: LogHome, segment: Segment) -> None:

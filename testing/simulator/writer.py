@@ -68,6 +68,13 @@ class Writer:
         # Before: of a write that fails, a part may be there.
         self._owner.written(records)
         try:
+            for output in outputs:
+                for sync in output.syncs:
+                    sync.run()
+        except OSError as error:
+            self._owner.disk_failed(error)
+            return
+        try:
             self._journal.write(records)
         except OSError as error:
             if error.errno == errno.ENOSPC:

@@ -1,3 +1,4 @@
+import errno
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -60,6 +61,35 @@ async def test_what_comes_during_a_sync_is_one_group() -> None:
         await disk.wait_idle()
     assert journal.groups == [[b"1"], [b"%d" % number for number in range(2, 50)]]
     assert persisted == [1, 49]
+
+
+class FakeSync:
+    """A log's files, which the journal relies on."""
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self.run = done
+
+
+async def test_what_the_records_rely_on_is_synced_before_they_are_written() -> None:
+    journal, written_before = FakeJournal(), list[int]()
+    async with opened(journal) as disk:
+        sync = FakeSync(lambda: written_before.append(len(journal.groups)))
+        disk.write(1, [record(1)], lambda batch: None, syncs=[sync])
+        await disk.wait_idle()
+    assert written_before == [0]
+    assert journal.groups == [[b"1"]]
+
+
+async def test_a_log_that_cannot_be_synced_is_the_end() -> None:
+    def fail() -> None:
+        raise OSError(errno.EIO, "gone")
+
+    journal, persisted, failures = FakeJournal(), list[int](), list[OSError]()
+    async with open_disk_writer(journal, turn=Turn(), failed=failures.append) as disk:
+        disk.write(1, [record(1)], persisted.append, syncs=[FakeSync(fail)])
+        await disk.wait_failed()
+    assert [error.errno for error in failures] == [errno.EIO]
+    assert (journal.groups, persisted) == ([], [])
 
 
 async def test_a_group_is_reported_in_a_turn_and_once() -> None:

@@ -426,6 +426,23 @@ MUTATIONS = (
         killed_by="test_state_db.py"
         "::test_what_was_in_the_page_cache_only_is_unclean_after_it_was_lost",
     ),
+    # Large runs, which are not in the journal
+    _rule(
+        "a large run's segments are synced, all that are not",
+        "log.py",
+        old="                unnamed.append(segment)\n",
+        new="                unnamed.append(segment)\n            break\n",
+        killed_by="../replication/test_large_runs.py"
+        "::test_a_checkpoint_that_has_captured_a_roll_does_not_count_as_its_sync",
+    ),
+    _rule(
+        "and so is the name of one that is new",
+        "syncing.py",
+        old="            if self.unnamed:\n",
+        new="            if False:\n",
+        killed_by="../replication/test_large_runs.py"
+        "::test_a_segment_that_a_start_begins_with_keeps_its_name",
+    ),
     # What follows from batches that are gone
     _rule(
         "a redo writes the snapshot that the start was moved with",

@@ -84,6 +84,7 @@ class Broker:
         is_eager: bool = False,
         applier: Applier | None = None,
         settings: LogSettings | None = None,
+        journaled_bytes_max: int = 1 << 20,
     ) -> GroupReplica:
         if partition not in self.directory.partitions():
             self.directory.create_partition(partition)
@@ -94,6 +95,7 @@ class Broker:
                 directory=self.directory.partition_path(partition),
                 settings=settings or LogSettings(),
                 syncs_before_ack=flush_commit,
+                journaled_bytes_max=journaled_bytes_max,
                 voters=tuple(map(NodeId, voters)),
                 applier=applier,
             ),
@@ -141,6 +143,8 @@ class Broker:
         """Write and sync everything that waits, and report it."""
         outputs, self.unwritten = self.unwritten, []
         for output in outputs:
+            for each in output.syncs:
+                each.run()
             self.journal.write(output.records)
         if outputs:
             self.journal.sync()

@@ -117,6 +117,7 @@ def _open_replicas(
             directory=directory.partition_path(group.partition),
             settings=LogSettings(segment_bytes=broker.world.knobs.segment_bytes),
             syncs_before_ack=group.is_journaled,
+            journaled_bytes_max=broker.world.knobs.journaled_bytes_max,
             voters=group.voters,
         )
         for group in groups

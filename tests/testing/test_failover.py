@@ -6,7 +6,9 @@ from typing import Final
 
 import pytest
 import trio
+from confluent_kafka import Consumer as RdConsumer
 from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as RdTopicPartition
 
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.client import Client, Consumer, RequestError, open_client
@@ -147,6 +149,55 @@ def test_another_client_of_the_blocking_twin_survives_its_leaders_death() -> Non
         assert producer.flush(20) == 0
         assert not refused
         assert cluster.wait_leader("waves") != leader
+
+
+def test_what_waits_while_its_leader_loses_the_majority_is_stored_once_and_fails_nowhere() -> None:
+    refused: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is not None:
+            refused.append(error)
+
+    with open_blocking_cluster(brokers=3) as cluster:
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True})
+        for number in range(20):
+            producer.produce("waves", b"%d" % number, partition=0, on_delivery=delivered)
+        assert producer.flush(10) == 0
+        leader = cluster.wait_leader("waves")
+        followers = [node for node in cluster.nodes if node != leader]
+        for node in followers:
+            cluster.delay_disk(node, 60)
+        for number in range(20, 60):
+            producer.produce("waves", b"%d" % number, partition=0, on_delivery=delivered)
+        # They are in the leader's log, and cannot be committed.
+        assert producer.flush(0.5) == 40
+        cluster.kill(*followers)
+        assert producer.flush(0.5) == 40
+        cluster.start(followers[0])
+        assert producer.flush(20) == 0
+        assert not refused
+        assert read(cluster.bootstrap, 60) == [b"%d" % number for number in range(60)]
+
+
+def read(bootstrap: str, count: int) -> list[bytes | None]:
+    """So many values of partition 0, and any that come within a moment after them."""
+    consumer = RdConsumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    consumer.assign([RdTopicPartition("waves", 0, 0)])
+    found = consumer.consume(count, 15)
+    found += consumer.consume(1, 0.3)
+    consumer.close()
+    return [message.value() for message in found]
+
+
+async def test_the_leaders_of_a_new_topic_are_the_preferred_ones() -> None:
+    with trio.fail_after(SECONDS_MAX):
+        async with open_cluster(brokers=3) as cluster, open_client(cluster.bootstrap) as client:
+            for name in ("waves", "tides", "puddles"):
+                await client.admin.create_topic(name, partitions=6)
+                described = await client.admin.describe_topic(name)
+                for partition in described.partitions:
+                    assert partition.leader == partition.replicas[0]
 
 
 async def test_a_topic_that_can_elect_nobody_holds_up_neither_another_nor_the_stop() -> None:

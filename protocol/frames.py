@@ -120,7 +120,7 @@ def encode_response(
 class ApiCodec:
     """One version of one API, its codecs looked up once for all of its requests."""
 
-    __slots__ = ("_is_flexible", "_requests", "_response_tags", "_responses", "api", "version")
+    __slots__ = ("_requests", "_response_tags", "_responses", "api", "is_flexible", "version")
 
     def __init__(self, api: Api, version: int) -> None:
         """Compiles both codecs, if nothing has used them before."""
@@ -128,7 +128,7 @@ class ApiCodec:
         self.version = version
         self._requests: Codec[Message] = codec_of(api.request, version)
         self._responses: Codec[Message] = codec_of(api.response, version)
-        self._is_flexible = api.is_flexible(version)
+        self.is_flexible = api.is_flexible(version)
         self._response_tags = _NO_TAGS if api.response_header_is_flexible(version) else b""
 
     def decode_request(
@@ -140,9 +140,13 @@ class ApiCodec:
         except StructError:
             raise MalformedMessage(f"a request of {len(frame)} bytes") from None
         client_id, at = _decode_client_id(frame, client_id_bytes)
-        if self._is_flexible:
+        if self.is_flexible:
             at = _skip_tags(frame, at)
         return correlation_id, client_id, self._requests.decode(frame, at, elements_max)
+
+    def encode_request_body(self, message: Message) -> bytes:
+        """What follows the header; the records have to be in memory."""
+        return b"".join(self._requests.encode(message))  # type: ignore[arg-type]  # the line above
 
     def encode_response(self, message: Message, correlation_id: int) -> list[bytes | SizedRecords]:
         """As the function of this name does."""

@@ -11,10 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.metrics import BadInput
-from tidemark.broker.network.requests import Pending, RequestContext, Unanswerable
+from tidemark.broker.network.requests import (
+    FrameHandler,
+    Pending,
+    RequestContext,
+    Session,
+    Unanswerable,
+    new_context,
+)
 from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -26,12 +34,15 @@ from tidemark.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from tidemark.protocol.one_batch import OneBatches
 from tidemark.protocol.schema import maker_of
 from tidemark.protocol.types import NO_OFFSET, Offset
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.send_queue import Part
     from tidemark.broker.network.timers import Timer
     from tidemark.broker.node import Node
+    from tidemark.protocol.frames import ApiCodec
 
 # Made at every request.
 _response: Final = maker_of(ProduceResponse)
@@ -51,20 +62,73 @@ _COUNTED_AS: Final = {
 }
 
 
-def handle(
-    node: Node, request: ProduceRequest, context: RequestContext
-) -> ProduceResponse | Pending[ProduceResponse] | None:
-    work = _Work(node, request, context.api_version)
-    response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
-    if request.acks == ACKS_NONE:
+class ProduceHandler(FrameHandler):
+    """The handler. A request with one batch is decoded only if it is not like an earlier one."""
+
+    def __call__(
+        self, node: Node, request: ProduceRequest, context: RequestContext
+    ) -> ProduceResponse | Pending[ProduceResponse] | None:
+        work = _Work(node, request, context.api_version)
+        response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
+        if request.acks == ACKS_NONE:
+            if work.failure is not None:
+                raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
+            return None
+        if work.uncommitted:
+            wait = _CommitWait(node, request.timeout_ms, context, response, work.uncommitted)
+            return wait.pending
         if work.failure is not None:
-            raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
-        return None
-    if work.uncommitted:
-        return _CommitWait(node, request, context, response, work.uncommitted).pending
-    if work.failure is not None:
-        return _with_leaders(node, response, context)
-    return response
+            return _with_leaders(node, response, context)
+        return response
+
+    def answer(
+        self, node: Node, frame: memoryview, session: Session, codec: ApiCodec
+    ) -> list[Part] | Pending[ProduceResponse] | None:
+        batches = session.one_batches
+        found = batches.find(frame) if batches is not None and batches.codec is codec else None
+        if found is None:
+            return None
+        known, records = found
+        replica = node.topics.replica(known.topic, known.partition)
+        if replica is None:
+            return None
+        try:
+            if known.acks == ACKS_ALL:
+                replica.check_in_sync()
+            base_offset, end_offset, append_time_ms = replica.produce(
+                records, api_version=codec.version
+            )
+        except RequestError:
+            return None  # Nothing was appended. Decoded, it will be refused with what is wrong.
+        log_start = replica.log_start
+        if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
+            return [known.answer(frame, base_offset, append_time_ms, log_start)]
+        answers = [
+            _partition_response(
+                index=known.partition,
+                base_offset=base_offset,
+                log_append_time_ms=append_time_ms,
+                log_start_offset=log_start,
+            )
+        ]
+        response = _response(
+            responses=[_topic_response(name=known.topic, partition_responses=answers)]
+        )
+        context = new_context((codec.version, None, session))
+        uncommitted = [_Uncommitted(replica, end_offset, answers, 0)]
+        return _CommitWait(node, known.timeout_ms, context, response, uncommitted).pending
+
+    def decoded(
+        self, frame: memoryview, request: ProduceRequest, session: Session, codec: ApiCodec
+    ) -> None:
+        batches = session.one_batches
+        if batches is None or batches.codec is not codec:
+            batches = session.one_batches = OneBatches(codec)
+        if all(topic.name != CONSUMER_OFFSETS for topic in request.topic_data):
+            batches.remember(frame, request)
+
+
+handle: Final = ProduceHandler()
 
 
 @dataclass(slots=True)
@@ -156,7 +220,7 @@ class _CommitWait:
     def __init__(
         self,
         node: Node,
-        request: ProduceRequest,
+        timeout_ms: int,
         context: RequestContext,
         response: ProduceResponse,
         uncommitted: list[_Uncommitted],
@@ -168,7 +232,7 @@ class _CommitWait:
         self._uncommitted = uncommitted
         self._left = len(uncommitted)
         self._has_refused = False
-        self._timer: Timer = node.timers.after(max(request.timeout_ms, 0) / 1000, self._time_out)
+        self._timer: Timer = node.timers.after(max(timeout_ms, 0) / 1000, self._time_out)
         self.pending.on_abandon(self._timer.cancel)
         for batch in uncommitted:
             batch.replica.when_acknowledged(batch.end_offset, partial(self._settled, batch))

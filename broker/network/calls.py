@@ -10,7 +10,7 @@ from typing import Any, Final
 from tidemark.broker.metrics import ApiMetrics
 from tidemark.broker.network.error_responses import error_response
 from tidemark.broker.network.odd_events import OddEvents
-from tidemark.broker.network.requests import Handler, Pending, Unanswerable
+from tidemark.broker.network.requests import FrameHandler, Handler, Pending, Unanswerable
 from tidemark.broker.network.send_queue import Part
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import ApiCodec
@@ -25,6 +25,8 @@ class Route:
     codec: ApiCodec
     handle: Handler
     is_async: bool
+    knows_frames: FrameHandler | None
+    """The handler, if it may do without the request's being decoded."""
     metrics: ApiMetrics
     odd_events: OddEvents
 

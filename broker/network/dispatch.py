@@ -19,6 +19,7 @@ from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.calls import Call, Route
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import (
+    FrameHandler,
     Handler,
     Pending,
     RequestContext,
@@ -39,6 +40,8 @@ _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
 
 # A request begins with them, two bytes each: read as one number.
 _KEY_AND_VERSION: Final = Struct(">I")
+_CORRELATION: Final = Struct(">i")
+_CORRELATION_AT: Final = 4
 
 # However few partitions the broker is made for.
 _ELEMENTS_MIN: Final = 50_000
@@ -79,11 +82,44 @@ class Dispatcher:
                 route = self._new_route(frame)
             except UnsupportedVersion as error:
                 return self._refuse_version(error, came_at)
-        metrics, codec = route.metrics, route.codec
-        metrics.requests.value += 1
-        if session.requires_sasl and not session.is_admitted and codec.api.key not in _BEFORE_SASL:
+        route.metrics.requests.value += 1
+        if session.requires_sasl and not session.is_admitted and route.api.key not in _BEFORE_SASL:
             self._not_authenticated.inc()
-            raise Unanswerable(f"{codec.api.name} came before authentication")
+            raise Unanswerable(f"{route.api.name} came before authentication")
+        if route.knows_frames is not None:
+            answer = self._answer_known(route, route.knows_frames, frame, session, came_at)
+            if answer is not None:
+                return answer
+        return self._decode(route, frame, session, came_at)
+
+    def _answer_known(
+        self,
+        route: Route,
+        handler: FrameHandler,
+        frame: memoryview,
+        session: Session,
+        came_at: float,
+    ) -> Call | list[Part] | None:
+        """As `dispatch` does, of a frame that need not be decoded; `None` if it has to be."""
+        try:
+            answer = handler.answer(self._node, frame, session, route.codec)
+        except Exception as error:
+            call = Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)
+            call.fail(error)
+            return call
+        if isinstance(answer, Pending):
+            call = Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)
+            call.wait_for(answer)
+            return call
+        if answer is not None:
+            route.metrics.latency.observe(perf_counter() - came_at)
+        return answer
+
+    def _decode(
+        self, route: Route, frame: memoryview, session: Session, came_at: float
+    ) -> Call | list[Part] | None:
+        """As `dispatch` does."""
+        codec = route.codec
         correlation_id, client_id, request = codec.decode_request(frame, self._elements_max)
         context = new_context((codec.version, client_id, session))
         if route.is_async:
@@ -91,6 +127,8 @@ class Dispatcher:
             self._spawn(partial(self._run, call, request, context))
             return call
         try:
+            if route.knows_frames is not None:
+                route.knows_frames.decoded(frame, request, session, codec)
             answer = route.handle(self._node, request, context)
         except Exception as error:
             call = Call(route, correlation_id, came_at)
@@ -108,7 +146,7 @@ class Dispatcher:
                 call = Call(route, correlation_id, came_at)
                 call.answer(answer)  # type: ignore[arg-type]  # as above; it says what is wrong
                 return call
-        metrics.latency.observe(perf_counter() - came_at)
+        route.metrics.latency.observe(perf_counter() - came_at)
         return parts  # type: ignore[return-value]  # records not in memory are log slices
 
     def _new_route(self, frame: memoryview) -> Route:
@@ -128,6 +166,7 @@ class Dispatcher:
                 ApiCodec(APIS[api_key], version),
                 handle,
                 inspect.iscoroutinefunction(handle),
+                handle if isinstance(handle, FrameHandler) else None,
                 self._node.metrics.api(api_key),
                 self._odd_events,
             )

@@ -5,6 +5,7 @@ Nothing here knows sockets: a connection drives these, and a test can stand in f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,10 @@ from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
     from tidemark.broker.network.sasl import Exchange
+    from tidemark.broker.network.send_queue import Part
     from tidemark.broker.node import Node
+    from tidemark.protocol.frames import ApiCodec
+    from tidemark.protocol.one_batch import OneBatches
 
 R = TypeVar("R")
 
@@ -35,6 +39,8 @@ class Session:
     """How many there were; each begins with another of its partitions."""
     user: str | None = None
     """Who the client has proven to be; set by SaslAuthenticate."""
+    one_batches: OneBatches | None = None
+    """What its Produce requests are like; only their handler looks into it."""
     exchange: Exchange | None = None
     """An authentication that has begun; only the SASL handlers look into it."""
 
@@ -129,6 +135,29 @@ Answer: TypeAlias = R | Pending[R] | Awaitable[R] | None
 # One table holds the handlers of all APIs, so the message types are erased here; each
 # handler module states its own.
 Handler: TypeAlias = "Callable[[Node, Any, RequestContext], Answer[Any]]"
+
+
+class FrameHandler(ABC):
+    """A handler that may answer a request as it came, without having it decoded."""
+
+    @abstractmethod
+    def __call__(self, node: Node, request: Any, context: RequestContext) -> Answer[Any]:
+        # Any: of whichever API it is; each handler states its own
+        ...
+
+    @abstractmethod
+    def answer(
+        self, node: Node, frame: memoryview, session: Session, codec: ApiCodec
+    ) -> list[Part] | Pending[Any] | None:  # Any: as above
+        """The answer, or its parts; `None`: the request is to be decoded, and nothing is done.
+
+        Does not raise for what the client did."""
+
+    @abstractmethod
+    def decoded(
+        self, frame: memoryview, request: Any, session: Session, codec: ApiCodec
+    ) -> None:  # Any: as above
+        """`request` is what was decoded from `frame`: to know its like again."""
 
 
 class Unanswerable(Exception):

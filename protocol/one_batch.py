@@ -1,0 +1,175 @@
+"""Produce requests with one batch, read by comparing them with earlier ones.
+
+librdkafka, and with it most clients, sends one batch of one partition in a request. Such requests
+of one connection differ in the correlation id, the batch and its length, and nowhere else:
+
+```
+00 00 00 07 | 00 00 00 2a | 00 03 'r' 'a' 'w' ff ff ff ff 00 00 75 30 ... | 00 00 40 00 | ...
+key, version  correlation   client id ... acks, timeout ... topic, partition length        batch
+```
+
+So what decoding one has given is remembered by the bytes that were the same, and the next one is
+not decoded. Its answer is that of the first one with other numbers in it.
+
+A request is remembered only if it is, byte by byte, what encoding it gives: then there is nothing
+in it that comparing could miss.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from tidemark.protocol.frames import ApiCodec
+from tidemark.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from tidemark.protocol.primitives import encode_uvarint
+from tidemark.protocol.types import Offset
+
+_AFTER_ID: Final = 8  # key, version, correlation id
+_ID: Final = slice(4, 8)
+_CLIENT_ID_LENGTH: Final = Struct(">h")
+_LENGTH: Final = Struct(">i")
+# What follows the batch in a flexible version: no tags in the partition, the topic, the request.
+_NO_TAGS: Final = b"\x00\x00\x00"
+# Of a connection: one that sends nothing twice is not to pay for it for ever.
+_TRIES_MAX: Final = 64
+_STARTS_MAX: Final = 4
+# A larger one is not worth the copy that remembering takes: decoding it is nothing beside it.
+_FRAME_BYTES_MAX: Final = 256 * 1024
+
+# Since this version an answer has three numbers in a row: where the batch begins, its time, and
+# where the log begins.
+_VERSION_MIN: Final = 5
+_NUMBERS: Final = Struct(">qqq")
+# No topic has a name with these bytes in it: they are not UTF-8.
+_MARK: Final = 0x0123_4567_89AB_CDEF
+
+
+class OneBatch:
+    """What such requests have in common, and the answer to them."""
+
+    __slots__ = ("_answer", "_numbers_at", "acks", "partition", "timeout_ms", "topic")
+
+    def __init__(self, request: ProduceRequest, codec: ApiCodec) -> None:
+        topic = request.topic_data[0]
+        self.acks = request.acks
+        self.timeout_ms = request.timeout_ms
+        self.topic = topic.name
+        self.partition = topic.partition_data[0].index
+        self._answer = _marked_answer(self.topic, self.partition, codec)
+        self._numbers_at = self._answer.index(_NUMBERS.pack(_MARK, _MARK, _MARK))
+
+    def answer(
+        self, frame: memoryview, base_offset: Offset, append_time_ms: int, log_start: Offset
+    ) -> bytes:
+        """What answers the request in `frame`, as one frame with its length."""
+        answer = self._answer
+        answer[_ID] = frame[_ID]
+        _NUMBERS.pack_into(answer, self._numbers_at, base_offset, append_time_ms, log_start)
+        return bytes(answer)
+
+
+class OneBatches:
+    """Of one connection, in one version: what its requests have been."""
+
+    __slots__ = ("_known", "_starts", "_tries_left", "codec")
+
+    def __init__(self, codec: ApiCodec) -> None:
+        self.codec = codec
+        self._known: dict[bytes, OneBatch] = {}
+        # Where the batch's length has been: at one place, unless topics' names differ in length.
+        self._starts: list[int] = []
+        self._tries_left = _TRIES_MAX
+
+    def find(self, frame: memoryview) -> tuple[OneBatch, memoryview] | None:
+        """What the request in `frame` is, and its batch; `None` if it has to be decoded."""
+        for start in self._starts:
+            known = self._known.get(frame[_AFTER_ID:start].tobytes())
+            if known is not None:
+                records = self._batch_at(start, frame)
+                return None if records is None else (known, records)
+        return None
+
+    def _batch_at(self, start: int, frame: memoryview) -> memoryview | None:
+        """The batch whose length is at `start`; nothing else may follow."""
+        if self.codec.is_flexible:
+            length, at = _read_length(frame, start)
+            end = at + length
+            is_all = length > 0 and len(frame) == end + len(_NO_TAGS)
+            return frame[at:end] if is_all and frame[end:].tobytes() == _NO_TAGS else None
+        at = start + _LENGTH.size
+        if len(frame) <= at or _LENGTH.unpack_from(frame, start)[0] != len(frame) - at:
+            return None
+        return frame[at:]
+
+    def remember(self, frame: memoryview, request: ProduceRequest) -> None:
+        """`request` is what was decoded from `frame`. Does nothing unless it has one batch, is
+        answered, and has its like in what is to come."""
+        records = _only_batch(request)
+        if (
+            not records
+            or not request.acks
+            or request.transactional_id is not None
+            or self.codec.version < _VERSION_MIN
+            or len(frame) > _FRAME_BYTES_MAX
+            or not self._tries_left
+        ):
+            return
+        self._tries_left -= 1
+        start = len(frame) - len(records) - _LENGTH.size
+        if self.codec.is_flexible:
+            length_bytes = len(encode_uvarint(len(records) + 1))
+            start = len(frame) - len(_NO_TAGS) - len(records) - length_bytes
+        if self._is_plain(frame, request) and self._has_place_for(start):
+            self._known[frame[_AFTER_ID:start].tobytes()] = OneBatch(request, self.codec)
+
+    def _has_place_for(self, start: int) -> bool:
+        if start not in self._starts and len(self._starts) < _STARTS_MAX:
+            self._starts.append(start)
+        return start in self._starts
+
+    def _is_plain(self, frame: memoryview, request: ProduceRequest) -> bool:
+        """Whether encoding the request gives these bytes: no tags, nothing behind it."""
+        (client_id_bytes,) = _CLIENT_ID_LENGTH.unpack_from(frame, _AFTER_ID)
+        body_at = _AFTER_ID + _CLIENT_ID_LENGTH.size + max(client_id_bytes, 0)
+        if self.codec.is_flexible:
+            if frame[body_at]:
+                return False
+            body_at += 1
+        return frame[body_at:] == self.codec.encode_request_body(request)
+
+
+def _only_batch(request: ProduceRequest) -> bytes | memoryview | None:
+    """The batch, if there is one, for one partition."""
+    if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
+        return None
+    return request.topic_data[0].partition_data[0].records
+
+
+def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
+    """A compact length and where it ends; 0 for one that is cut off, or longer than any is."""
+    value = shift = 0
+    for byte in frame[at : at + 5]:
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value - 1, at
+        shift += 7
+    return 0, at
+
+
+def _marked_answer(topic: str, partition: int, codec: ApiCodec) -> bytearray:
+    answer = PartitionProduceResponse(
+        index=partition, base_offset=_MARK, log_append_time_ms=_MARK, log_start_offset=_MARK
+    )
+    response = ProduceResponse(
+        responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
+    )
+    (encoded,) = codec.encode_response(response, 0)
+    assert isinstance(encoded, bytes)
+    return bytearray(encoded)

@@ -1,0 +1,211 @@
+"""Produce requests that are like an earlier one of their connection: they are not decoded."""
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.broker.handlers.producing import batch, new_topic, request
+from tests.broker.held_disk import HeldDisk
+from tests.broker.nodes import context, open_node
+from tidemark.broker.handlers import produce
+from tidemark.broker.metrics import BadInput
+from tidemark.broker.network.calls import Call
+from tidemark.broker.network.dispatch import Dispatcher
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.requests import Session
+from tidemark.broker.network.send_queue import Part
+from tidemark.broker.node import Node
+from tidemark.broker.replicas.replica import Replica
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.frames import ApiCodec, decode_response, encode_request
+from tidemark.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from tidemark.protocol.records.records import decode_records
+from tidemark.protocol.registry import APIS
+
+VERSION = 9
+
+
+def never(run: Callable[[], Coroutine[Any, Any, None]]) -> None:  # Any: what it yields to trio
+    raise AssertionError("no handler here is async")
+
+
+@dataclass
+class Connection:
+    """Asks as one connection does, and counts what had to be decoded."""
+
+    node: Node
+    session: Session
+    dispatcher: Dispatcher
+    decoded: list[int]
+    number: int = 0
+
+    def ask(self, asked: ProduceRequest, version: int = VERSION) -> Call | list[Part] | None:
+        self.number += 1
+        frame = memoryview(bytearray(encode_request(asked, version, self.number, "c")))[4:]
+        return self.dispatcher.dispatch(frame, self.session, 0.0)
+
+    def answer(self, asked: ProduceRequest, version: int = VERSION) -> PartitionProduceResponse:
+        given = self.ask(asked, version)
+        return self.read(given.parts if isinstance(given, Call) else given, version)
+
+    def read(self, parts: list[Part] | None, version: int = VERSION) -> PartitionProduceResponse:
+        assert parts is not None
+        frame = b"".join(part for part in parts if isinstance(part, bytes))
+        number, response = decode_response(APIS[0], version, frame[4:])
+        assert number == self.number
+        assert isinstance(response, ProduceResponse)
+        return response.responses[0].partition_responses[0]
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[Node], Connection]:
+    decoded: list[int] = []
+    decode = ApiCodec.decode_request
+
+    def counted(codec: ApiCodec, frame: memoryview, elements_max: int) -> Any:  # Any: as it does
+        decoded.append(codec.api.key)
+        return decode(codec, frame, elements_max)
+
+    monkeypatch.setattr(ApiCodec, "decode_request", counted)
+
+    def of(node: Node) -> Connection:
+        odd_events = OddEvents(logging.getLogger("test"))
+        dispatcher = Dispatcher(node, {0: produce.handle}, spawn=never, odd_events=odd_events)
+        return Connection(node, context(VERSION).session, dispatcher, decoded)
+
+    return of
+
+
+def values(replica: Replica) -> list[bytes | None]:
+    found = replica.read(replica.log_start, bytes_max=1_000_000, at_least_one=True).read()
+    return [record.value for record in decode_records(found)]
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+@pytest.mark.parametrize("version", [3, 7, 9, 12])
+async def test_it_is_answered_as_the_first_one_was(
+    tmp_path: Path, connect: Callable[[Node], Connection], version: int, acks: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        client = connect(node)
+        for number in range(4):
+            answer = client.answer(request(batch(b"%d" % number), acks=acks), version)
+            assert answer == PartitionProduceResponse(
+                index=0, base_offset=number, log_start_offset=0 if version >= 5 else -1
+            )
+        assert values(replica) == [b"0", b"1", b"2", b"3"]
+        assert len(client.decoded) == (4 if version == 3 else 1)
+        assert node.metrics.api(0).requests.value == 4
+
+
+async def test_it_waits_for_its_commit(
+    tmp_path: Path, connect: Callable[[Node], Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        client = connect(node)
+        client.ask(request(batch(b"a")))
+        disk.hold()
+        call = client.ask(request(batch(b"b")))
+        assert isinstance(call, Call)
+        assert not call.is_settled
+        assert len(client.decoded) == 1
+        disk.release()
+        assert client.read(call.parts).base_offset == 1
+
+
+async def test_its_own_time_out_is_kept(
+    tmp_path: Path, connect: Callable[[Node], Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        client = connect(node)
+        client.ask(request(batch(), timeout_ms=1))
+        await trio.sleep(0.05)
+        disk.hold()
+        call = client.ask(request(batch(), timeout_ms=1))
+        assert isinstance(call, Call)
+        settled = trio.Event()
+        call.when_settled = settled.set
+        with trio.fail_after(5):
+            await settled.wait()
+        assert client.read(call.parts).error_code == ErrorCode.REQUEST_TIMED_OUT
+        disk.release()
+
+
+async def test_a_batch_that_is_refused_is_refused_with_the_same_words(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    broken = bytearray(batch(b"a"))
+    broken[-1] ^= 1
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        refused = connect(node).answer(request(bytes(broken)))
+        client = connect(node)
+        client.answer(request(batch(b"a")))
+        assert client.answer(request(bytes(broken))) == refused
+        assert refused.error_code == ErrorCode.CORRUPT_MESSAGE
+        assert node.metrics.bad_input[BadInput.CORRUPT_BATCH].value == 2
+        assert values(replica) == [b"a"]
+
+
+async def test_a_topic_that_has_gone_is_unknown(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        await new_topic(node, flush="os")
+        client = connect(node)
+        client.answer(request(batch()))
+        topic = node.topics.get("t")
+        assert topic is not None
+        await node.topics.delete(topic)
+        assert client.answer(request(batch())).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        again = await new_topic(node, flush="os")
+        assert client.answer(request(batch(b"new"))).base_offset == 0
+        assert values(again) == [b"new"]
+
+
+async def test_what_is_sent_twice_is_stored_once(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        client = connect(node)
+        sent = [batch(b"%d" % n, producer_id=1, producer_epoch=0, base_sequence=n) for n in (0, 1)]
+        assert [client.answer(request(each)).base_offset for each in [*sent, *sent]] == [0, 1, 0, 1]
+        gap = batch(b"5", producer_id=1, producer_epoch=0, base_sequence=5)
+        refusal = client.answer(request(gap))
+        assert refusal.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert values(replica) == [b"0", b"1"]
+
+
+async def test_the_brokers_own_topic_is_refused_each_time(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        client = connect(node)
+        for _ in range(3):
+            answer = client.answer(request(batch(), topic="__consumer_offsets"))
+            assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+async def test_each_version_of_a_connection_is_known_for_itself(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        await new_topic(node, flush="os")
+        client = connect(node)
+        offsets = [client.answer(request(batch()), v).base_offset for v in (7, 8, 9, 9, 7)]
+        assert offsets == [0, 1, 2, 3, 4]

@@ -68,14 +68,15 @@ def test_brokers_without_a_rack_count_as_one_rack() -> None:
     assert set(made.moves[0].after) == {2, 4}
 
 
-def test_bytes_decide_between_brokers_that_hold_equally_many() -> None:
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_bytes_decide_between_brokers_that_hold_equally_many(seed: int) -> None:
     groups = [
         group("big-0", (1,), size=1000),
         group("small-0", (1,), size=10),
         group("there-0", (2,), size=500),
         group("here-0", (3,), size=1),
     ]
-    made = left(brokers(3), groups, 1)
+    made = left(brokers(3), groups, 1, seed)
     assert {str(m.partition): m.target for m in made.moves} == {"big-0": 3, "small-0": 2}
     assert {int(b.node_id): b.bytes_after for b in made.brokers} == {1: 0, 2: 510, 3: 1001}
 
@@ -152,6 +153,9 @@ def test_a_broker_that_takes_nothing_says_so() -> None:
 def test_an_even_cluster_copies_nothing() -> None:
     groups = [group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3), size=at * 1000) for at in range(24)]
     assert not spread(brokers(3), groups).moves, "whatever the sizes"
+    sizes = {"a-0": 1000, "b-0": 500, "c-0": 1}
+    groups = [group(name, (2,) if name == "c-0" else (1,), size=sizes[name]) for name in sizes]
+    assert not spread(brokers(2), groups).moves, "even with one more, and larger ones"
 
 
 def test_a_group_without_a_majority_in_sync_is_not_spread() -> None:
@@ -171,7 +175,7 @@ def test_what_spreads_topics_must_not_make_brokers_uneven() -> None:
 
 def test_no_rack_is_given_up_for_evenness() -> None:
     members = in_racks("a", "b", "b")
-    made = spread(members, [group(f"t-{at}", (1, 2)) for at in range(8)])
+    made = spread(members, [group(f"t-{at}", (1, 2)) for at in range(60)])
     assert {(move.source, move.target) for move in made.moves} == {(2, 3)}
 
 

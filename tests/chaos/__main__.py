@@ -143,6 +143,7 @@ class _Run:
         report.recovered([each.kind for each in plan.faults], said, seconds)
         again = "NOT SERVED AGAIN" if seconds is None else f"serves again after {seconds:.1f} s"
         self._say(again)
+        self.workload.renew()
 
     def _say(self, what: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)

@@ -43,7 +43,7 @@ class Stream:
         self._threads: list[threading.Thread] = []
 
     def create(self, replicas: int) -> None:
-        """Raises `KafkaException` if the cluster does not make the topic."""
+        """Raises `KafkaException` or `TimeoutError` if the cluster does not make the topic."""
         admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
         configs = dict(self.promise.configs)
         if replicas == 1:
@@ -53,8 +53,8 @@ class Stream:
             topic = NewTopic(self.topic, PARTITIONS, replicas, config=configs)
             try:
                 admin.create_topics([topic])[self.topic].result(15)
-            except KafkaException as error:
-                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            except (KafkaException, TimeoutError) as error:
+                if _says_that_it_is_there(error):
                     return  # An attempt that was not answered.
                 if time.monotonic() > deadline:
                     raise
@@ -68,6 +68,11 @@ class Stream:
         self._threads = [threading.Thread(target=each, daemon=True) for each in work]
         for thread in self._threads:
             thread.start()
+
+    def lose(self, at: float) -> None:
+        """Nothing is promised any more but what was so until then: let all go that is in flight."""
+        self.lost_power_at = at
+        self._stopping.set()
 
     def stop(self) -> None:
         """What is in flight is waited for."""
@@ -109,17 +114,29 @@ class Stream:
                     **self.promise.producer,
                 }
             )
-            number, due = 0, time.monotonic()
-            while not self._stopping.is_set():
-                if len(producer) < _IN_FLIGHT_MAX:
-                    self._send(producer, client, number)
-                    number += 1
-                due = max(due + 1 / sends_per_second, time.monotonic())
-                while (left := due - time.monotonic()) > 0:
-                    producer.poll(left)
-            producer.flush(_END_SECONDS)
+            try:
+                self._produce(producer, client, sends_per_second)
+            except KafkaException as error:
+                if self.lost_power_at is None:
+                    self.problems.append(f"{client} gives up: {error}")
 
         return work
+
+    def _produce(self, producer: Producer, client: str, sends_per_second: float) -> None:
+        """Until it is told to stop. Raises `KafkaException` for what librdkafka calls fatal."""
+        number, due = 0, time.monotonic()
+        while not self._stopping.is_set():
+            if len(producer) < _IN_FLIGHT_MAX:
+                self._send(producer, client, number)
+                number += 1
+            due = max(due + 1 / sends_per_second, time.monotonic())
+            while (left := due - time.monotonic()) > 0 and not self._stopping.is_set():
+                producer.poll(left)
+        if self.lost_power_at is None:
+            producer.flush(_END_SECONDS)
+        else:
+            producer.purge()
+            producer.flush(1)
 
     def _send(self, producer: Producer, client: str, number: int) -> None:
         value = f"{client}-{number}"
@@ -163,6 +180,11 @@ class Stream:
             outcome=Outcome.OK,
             offsets=() if offset is None or offset < 0 else (Offset(offset),),
         )
+
+
+def _says_that_it_is_there(error: Exception) -> bool:
+    kafka_error = error.args[0] if isinstance(error, KafkaException) else None
+    return kafka_error is not None and kafka_error.code() == KafkaError.TOPIC_ALREADY_EXISTS
 
 
 def served_since(streams: Sequence[Stream], started: float, seconds: float) -> float | None:

@@ -61,14 +61,19 @@ class Workload:
             self.problems.append(f"the group does not commit up to {ends}")
 
     def served_since(self, started: float, seconds: float) -> float | None:
-        return served_since(self.current, started, seconds)
+        alive = [stream for stream in self.current if stream.lost_power_at is None]
+        return served_since(alive, started, seconds)
 
     def majority_lost_power(self, at: float) -> None:
-        """What was only in page caches may be gone: begin with new topics in place of such ones."""
-        ended = self.cached
-        ended.lost_power_at = at
-        ended.stop()
-        self.ended.append(ended)
+        """What was only in page caches may be gone, and `renew` is to be called."""
+        self.cached.lose(at)
+
+    def renew(self) -> None:
+        """A new topic in place of one that has lost what it may lose."""
+        if self.cached.lost_power_at is None:
+            return
+        self.cached.stop()
+        self.ended.append(self.cached)
         self.cached = Stream(self._bootstrap, f"{CACHED.name}-{len(self.ended) + 1}", CACHED)
         self.cached.create(self._replicas)
         self._start(self.cached)

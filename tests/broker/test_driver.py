@@ -1,0 +1,82 @@
+"""In which order what comes of a turn is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import cast
+from uuid import UUID
+
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.checkpoints import Checkpoints
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.replicas.driver import ReplicationDriver
+from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.replication.peer_messages import Heartbeat, PeerMessage
+from tidemark.partitions.storage.journal.records import JournalRecord, forget
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId
+
+KEY = PartitionKey(UUID(int=7), 0)
+HEARTBEAT = Heartbeat(incarnation=1, sequence=1, acknowledges=0)
+
+
+class Recorder:
+    """A driver whose disk and network note what they are told, and when what is sent has left."""
+
+    def __init__(self) -> None:
+        self.turn = Turn()
+        self.done: list[tuple[str, int]] = []
+        self.node = ReplicationNode(NodeId(1), 1, rng=Random(1))
+        self.driver = ReplicationDriver(
+            self.node,
+            turn=self.turn,
+            timers=Timers(),
+            disk=cast("DiskWriter", self),  # as far as the driver needs it
+            checkpoints=cast("Checkpoints", None),  # no record is of a replica that is here
+            odd_events=cast("OddEvents", None),
+        )
+        self.driver.send = self.send
+
+    def send(self, to: NodeId, messages: Sequence[PeerMessage]) -> None:
+        # As sockets do: what a turn has for one broker leaves at once.
+        self.turn.after(lambda: self.done.append(("left", to)))
+
+    def write(
+        self, batch: int, records: Sequence[JournalRecord], persisted: object, *, syncs: object
+    ) -> None:
+        self.done.append(("written", batch))
+
+    def do(self, *, sends: bool) -> None:
+        if sends:
+            self.node.outbox.send(NodeId(2), HEARTBEAT)
+        self.node.outbox.stage_record(forget(KEY))
+        self.driver.touch()
+
+
+def test_what_is_for_the_others_leaves_before_the_own_disk_is_told() -> None:
+    """The disk's thread takes the interpreter as soon as it can: followers would wait for it."""
+    recorder = Recorder()
+    recorder.turn.run(lambda: recorder.do(sends=True))
+    assert recorder.done == [("left", 2), ("written", 1)]
+
+
+def test_batches_are_written_in_their_order_whether_something_is_sent_or_not() -> None:
+    recorder = Recorder()
+
+    def do_both() -> None:
+        recorder.do(sends=True)
+        recorder.turn.after(lambda: recorder.do(sends=False))
+
+    recorder.turn.run(do_both)
+    written = [number for what, number in recorder.done if what == "written"]
+    assert written == sorted(written)
+    assert len(recorder.done) == len(written) + 1
+
+
+def test_where_nothing_is_sent_the_disk_is_told_at_once() -> None:
+    recorder = Recorder()
+    recorder.turn.run(lambda: recorder.do(sends=False))
+    assert recorder.done == [("written", 1)]

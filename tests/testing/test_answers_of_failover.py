@@ -160,7 +160,10 @@ async def test_the_end_is_not_told_until_the_new_leader_knows_what_is_committed(
 
 async def test_too_few_replicas_before_the_append_leave_nothing_behind() -> None:
     async with open_waves(min_insync=3) as (cluster, _, leader):
-        await cluster.kill(followers(cluster, leader)[0])
+        gone = followers(cluster, leader)[0]
+        await cluster.kill(gone)
+        peers = cluster.brokers[leader].peers
+        await cluster.wait_for(lambda: gone not in peers.up, "the leader has noticed")
         async with open_raw_to(cluster, leader) as raw:
             answer = await raw.produce("waves", batch(b"refused"))
             assert outcome(answer).error_code == ErrorCode.NOT_ENOUGH_REPLICAS

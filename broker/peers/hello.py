@@ -89,7 +89,8 @@ def judge(
         )
     if cluster_id is None:
         return Refused(
-            Refusal.NO_CLUSTER_YET, f"broker {own.node_id} does not belong to a cluster yet"
+            Refusal.NO_CLUSTER_YET,
+            f"broker {own.node_id} is still starting, or does not belong to a cluster yet",
         )
     if hello.cluster_id != cluster_id:
         return Refused(

@@ -32,6 +32,7 @@ from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import (
     HostPort,
     Peer,
+    Refusal,
     Refused,
     Sighting,
     hello_to,
@@ -196,8 +197,11 @@ class Link:
         """Once, and not at every attempt."""
         if refused.reason != self._last_refusal:
             self._last_refusal = refused.reason
-            logger.warning(
-                "no connection to broker %d at %s: %s", self.node, outgoing.address, refused.reason
+            # Whoever starts last finds the others in the middle of it: that is in order.
+            level = logging.INFO if refused.refusal is Refusal.NO_CLUSTER_YET else logging.WARNING
+            where = outgoing.address
+            logger.log(
+                level, "no connection to broker %d at %s: %s", self.node, where, refused.reason
             )
 
     def _see(self, seen: Sighting) -> None:

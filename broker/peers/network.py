@@ -24,7 +24,7 @@ from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
 from tidemark.broker.peers.frame_socket import SocketServices
-from tidemark.broker.peers.hello import Peer, answer, judge
+from tidemark.broker.peers.hello import Peer, Refusal, answer, judge
 from tidemark.broker.peers.incoming import Incoming
 from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEvents
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
@@ -163,9 +163,13 @@ class PeerNetwork:
             self._link(NodeId(hello.node_id)).take_in(incoming, hello)
         else:
             self._services.sockets.metrics.refused_hellos.inc()
-            self._services.sockets.odd_events.warn(
-                "refused brokers", "refused a broker at %s: %s", incoming.address, refused.reason
-            )
+            if refused.refusal is not Refusal.NO_CLUSTER_YET:
+                self._services.sockets.odd_events.warn(
+                    "refused brokers",
+                    "refused a broker at %s: %s",
+                    incoming.address,
+                    refused.reason,
+                )
         return answer(hello, self.own, refused)
 
     def received(self, incoming: Incoming, messages: list[PeerMessage]) -> None:

@@ -138,6 +138,25 @@ async def test_a_broker_of_another_cluster_is_refused(caplog: pytest.LogCaptureF
         await refuse(one, two, caplog, "broker 1 belongs to cluster mine, broker 2 to yours")
 
 
+async def test_a_broker_that_is_still_starting_is_no_cause_for_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with open_one(1) as one, open_one(2, cluster_id=None) as two:
+        one.know(two)
+        while two.metrics.refused_hellos.value < 2:  # noqa: ASYNC110 # a count has no event
+            await trio.sleep(0.005)
+        two.network.enter(CLUSTER)
+        two.know(one)
+        await one.wait_up(two)
+    assert not [record for record in caplog.records if "starting" in record.message]
+    with caplog.at_level(logging.INFO):
+        async with open_one(1) as one, open_one(2, cluster_id=None) as two:
+            one.know(two)
+            while two.metrics.refused_hellos.value < 2:  # noqa: ASYNC110 # a count has no event
+                await trio.sleep(0.005)
+    assert len([each for each in caplog.records if "still starting" in each.message]) == 1
+
+
 async def test_a_second_broker_with_a_node_id_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     """Whoever was seen first is that broker, until the cluster says otherwise."""
     async with open_one(2) as two:

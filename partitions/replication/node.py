@@ -82,6 +82,8 @@ class ReplicationNode:
         self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
         self.moves = Moves(node_id)
         """Leaders that are to go to other brokers; see `move_leader`."""
+        self.unclean: dict[GroupReplica, None] = {}
+        """Those that may have lost what they acknowledged, and do not count until they hold it."""
         self._paused: dict[GroupReplica, float] = {}
         self._retries = Retries(self.timing, self.peers)
         self._pulls = Pulls(self.timing, self.peers, rng)
@@ -109,6 +111,8 @@ class ReplicationNode:
         self._join(replica)
 
     def _join(self, replica: GroupReplica) -> None:
+        if not replica.group.is_clean:
+            self.unclean[replica] = None
         self._leaders.join(replica)
         self.dirty[replica] = None
         self._campaigns.seek(replica, self._now)
@@ -132,6 +136,7 @@ class ReplicationNode:
         if self._leaders.leave(replica, is_deleted=is_deleted):
             self._news.add(key, self.peers.nodes)
         self._paused.pop(replica, None)
+        self.unclean.pop(replica, None)
         replica.close()
         self.dirty.pop(replica, None)
         self._campaigns.remove(key, self._now)
@@ -262,6 +267,8 @@ class ReplicationNode:
                 replica.work()
                 if needs_watch(replica):
                     self._retries.watch(replica, self._now)
+                if self.unclean:
+                    self._note_clean(replica)
                 if replica.key in self.moves:
                     self.moves.changed(replica, self._now)
         self._news.send_pressing(self._now)
@@ -271,6 +278,13 @@ class ReplicationNode:
             output = replace(output, warnings=self._warnings, ended_moves=ended_moves)
             self._warnings = []
         return output
+
+    def _note_clean(self, replica: GroupReplica) -> None:
+        """Whoever is to stop the next broker wants to know when this one counts again."""
+        if replica in self.unclean and replica.group.is_clean:
+            del self.unclean[replica]
+            if not self.unclean:
+                self.warn("all replicas here hold again what they may have lost, and count")
 
     # What replicas tell: see `Host`
 

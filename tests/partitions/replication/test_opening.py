@@ -99,3 +99,21 @@ def test_a_log_that_cannot_be_served_says_why() -> None:
     file.truncate(10)
     with pytest.raises(StorageError):
         broker.open([1, 2, 3])
+
+
+def test_it_is_said_when_a_replica_that_may_have_lost_something_counts_again() -> None:
+    cluster = three()
+    cluster[1].append("a")
+    cluster.run(0.3)
+    left = cluster.kill(1)
+    cluster.run(1)
+    back = cluster.start(1, *left)
+    stored = back.state.partition_states()[KEY]
+    back.state.save([replace(stored, condition=Condition.UNCLEAN)])
+    opened = back.open([1, 2, 3])
+    assert list(back.node.unclean) == [opened]
+    cluster.run(3)
+    assert opened.group.is_clean
+    assert not back.node.unclean
+    said = "all replicas here hold again what they may have lost, and count"
+    assert back.warnings.count(said) == 1

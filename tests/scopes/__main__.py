@@ -72,7 +72,11 @@ def _hunt(phrases: Sequence[str], states_max: int) -> int:
                 continue
             path = copy / mutation.file
             whole = path.read_text()
-            path.write_text(mutated(whole, mutation))
+            try:
+                path.write_text(mutated(whole, mutation))
+            except ValueError as error:
+                print(f"| {error} | | | | |", flush=True)  # the table is stale
+                continue
             print(_hunted(str(copy), mutation, states_max), flush=True)
             path.write_text(whole)
     return 0

@@ -1,0 +1,32 @@
+"""Bugs that the simulator found: each put back, and the run that found it."""
+
+from tests.mutations import Mutation
+
+
+def _found(name: str, file: str, *, old: str, new: str, scenario: str) -> Mutation:
+    """A bug as it was, and the file in `tests/simulator/found/` that must fail again."""
+    return Mutation(
+        name=f"found: {name}",
+        file=file,
+        old=old,
+        new=new,
+        killed_by=f"tests/simulator/test_found.py::test_it_stays_mended[{scenario}]",
+    )
+
+
+MUTATIONS = (
+    _found(
+        "a data directory that is there already is not taken for durable",
+        "partitions/storage/directory.py",
+        old="            files.sync_directory(os.path.dirname(os.path.abspath(path)))\n",
+        new="            pass\n",
+        scenario="data-directory-not-synced",
+    ),
+    _found(
+        "what only the page cache may have is written again",
+        "partitions/storage/recovery.py",
+        old="                file.pwrite(file.pread(length, position), position)\n",
+        new="",
+        scenario="page-cache-after-failed-sync",
+    ),
+)

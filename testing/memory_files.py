@@ -225,6 +225,8 @@ class MemoryFiles:
         self.failing_syncs = 0
         """So many syncs from now on fail with EIO. What they were to sync of a file is then never
         written, but later syncs succeed, as on Linux."""
+        self.failed_syncs = 0
+        """How many have failed so."""
         self.spared_syncs = 0
         """So many syncs before these still succeed."""
         self.now_ms = 0
@@ -260,6 +262,7 @@ class MemoryFiles:
             self.spared_syncs -= 1
         elif self.failing_syncs:
             self.failing_syncs -= 1
+            self.failed_syncs += 1
             if isinstance(node, _Inode):  # names are in a journal, which is not dropped in parts
                 node.unsynced.clear()
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)

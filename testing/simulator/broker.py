@@ -66,6 +66,7 @@ class Broker:
         self.boots = 1
         self.starts = 0
         self.process: Process | None = None
+        self.has_run = False
         self.is_disk_bad = False
         """Whether this start has a right to fail."""
         self._is_buried = False
@@ -85,7 +86,8 @@ class Broker:
         self.starts += 1
         self.files.now_ms = self.clock.wall_ms(self.world.queue.now)
         self._note("starts")
-        if self.rng.random() < self.world.knobs.start_errors:
+        # Not before it has once come up: a journal that was never whole may be called missing.
+        if self.has_run and self.rng.random() < self.world.knobs.start_errors:
             self.files.failing_syncs, self.files.spared_syncs = 1, self.rng.randrange(8)
         self.is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
         try:
@@ -97,6 +99,7 @@ class Broker:
             self._lose_memory(power=self.rng.random() < 0.5)
             self.world.queue.after(_RESTART_SECONDS, self.start)
             return
+        self.has_run = True
         self.world.started(self)
         self.process.tick()
         self.world.moment(self.node_id, "start")

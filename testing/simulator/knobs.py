@@ -154,7 +154,7 @@ def _coups(rng: Random, knobs: Knobs) -> Knobs:
 
     Most of what Raft forbids does harm only after two or three such leaders in a row.
     """
-    nodes = rng.choice((3, 3, 5))
+    nodes = rng.choice((3, 3, 5, 4))
     timeout = rng.choice((0.3, 0.4, 0.8))
     return replace(
         knobs,
@@ -191,8 +191,8 @@ PROFILES: Final = (_anything, _coups)
 
 
 def _draw(rng: Random, seconds: float) -> Knobs:
-    nodes = rng.choice((1, 3, 3, 3, 3, 5, 5, 5))
-    voters = min(nodes, rng.choice((3, 5, 5)))
+    nodes = rng.choice((1, 3, 3, 3, 4, 5, 5, 5))
+    voters = min(nodes, rng.choice((2, 3, 4, 5, 5)))
     failure_timeout = rng.choice((0.4, 0.8, 0.8, 1.5))
     drift = rng.choice((0.0, 0.0, 0.1, 0.1, 0.4))
     return Knobs(

@@ -160,11 +160,12 @@ class World:
                 self._disconnect_later(other, broker.node_id)
 
     def replica_failed(self, node: NodeId, replica: GroupReplica) -> None:
-        """A replica takes no part any more: only a disk that is full has a right to do that."""
+        """A replica takes no part any more: only a disk that is full has a right to do that, or
+        whose sync has failed."""
         broker = self.brokers[node]
         if replica.failure is None:
             return
-        if broker.files.capacity_bytes is None:
+        if broker.files.capacity_bytes is None and not broker.files.failed_syncs:
             raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
         # As an operator would, once there is room again.
         self.restarts_due += 1

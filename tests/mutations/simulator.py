@@ -3,48 +3,97 @@
 The tests that `python -m tests.mutations` runs were written for their rules. This asks how strong
 the simulator is, which knows of none of them: it runs seed after seed of the broken tree until a
 checker fires, or `CPU_SECONDS` are spent. A seed that fails in the whole tree too says nothing,
-and is passed over. Without words, only the `CLASSICS` are tried.
+and is passed over. Without words, the `PLANTED` are tried; with `--write`, the table in
+`docs/simulator.md` is made anew.
 """
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutations import Mutation, all_mutations
-from tests.mutations.runner import copy_of_the_tree, mutated
+from tests.mutations.runner import ROOT, copy_of_the_tree, mutated
 
 CPU_SECONDS = 25.0
-WALL_SECONDS_MAX = 300
-CLASSICS = (
-    "only an entry of the own epoch is committed by counting",
-    "an acknowledgement of an older epoch does not count",
-    "a vote is durable before it is given",
-    "a follower commits no further than it has compared",
-    "followers follow the producers",
-    "a follower acknowledges only what is durable",
-    "votes go only to logs that are as far",
-    "entries that are held are not cut",
-    "a truncation takes the old tokens back",
-    "a refusal never moves next below match",
-    "a leader without a live majority steps down",
-    "a pre-vote comes first",
-    "a new leader serves only once its own epoch is committed",
-    "a replica votes once in an epoch",
-    "half is no majority",
-)
+WALL_SECONDS_MAX = 600
+PLANTED = {
+    "Votes": (
+        "a replica votes once in an epoch",
+        "a vote is durable before it is given",
+        "votes go only to logs that are as far",
+        "a pre-vote comes first",
+        "a yes to the pre-vote is no vote",
+        "a leader without a live majority steps down",
+    ),
+    "What is committed": (
+        "only an entry of the own epoch is committed by counting",
+        "half is no majority",
+        "a leader counts itself only for what it holds durably",
+        "a follower acknowledges only what is durable",
+        "an acknowledgement of an older epoch does not count",
+        "a follower commits no further than it has compared",
+        "a heartbeat commits only what is of the leader's epoch",
+        "a new leader serves only once its own epoch is committed",
+        "a truncation takes the old tokens back",
+    ),
+    "Replication": (
+        "an append is compared before it is taken",
+        "entries that are held are not cut",
+        "a part of a run that is held is not cut",
+        "a refusal never moves next below match",
+        "a leader finds the common point by the follower's epochs",
+        "a request of an older epoch is refused",
+        "a late reset does not cut what came after it",
+        "replication that stands still is begun again",
+    ),
+    "Membership": (
+        "a change waits for an entry of the own epoch",
+        "one change at a time",
+        "a joint configuration needs both majorities to commit",
+        "a joint configuration needs both majorities to elect",
+        "a configuration goes with its entry",
+        "a new leader finishes the change",
+    ),
+    "Producers": (
+        "followers follow the producers",
+        "a cut takes back what it said of producers",
+        "a gap in a producer's sequence is refused",
+        "five batches a producer are remembered",
+        "a reset carries what is known of producers",
+    ),
+    "Journal, segments, `state.db`": (
+        "votes are in the journal",
+        "batches of flush=commit are in the journal",
+        "files are cut only once the journal says so",
+        "no checkpoint while a log is not what the journal says",
+        "what the journal calls synced was synced",
+        "no journal file is written over before its checkpoint",
+        "a torn tail is no damage",
+        "a truncation takes the batches back",
+        "a truncation takes the epochs back",
+        "what redo has written is synced",
+        "recovery checks the CRC of what may not have been synced",
+        "what was in the page cache only is unclean when that was lost",
+        "a log that lost its end with the page cache is unclean",
+    ),
+}
+"""Names of mutations, by area."""
+_BEGIN, _END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 _HUNT = """
 import json, sys, time
 from tidemark.testing.simulator.run import simulate
 seed, seeds_end, budget = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-started, found = time.process_time(), None
+started, found, simulated = time.process_time(), None, 0.0
 while found is None and seed < seeds_end and time.process_time() - started < budget:
     verdict = simulate(seed)
     found = verdict.invariant
+    simulated += verdict.at
     seed += 1
-print(json.dumps([found, seed - 1, time.process_time() - started]))
+print(json.dumps([found, seed - 1, simulated, time.process_time() - started]))
 """
 
 
@@ -54,6 +103,7 @@ class Catch:
 
     checker: str | None
     seed: int
+    simulated_seconds: float
     cpu_seconds: float
 
 
@@ -61,21 +111,26 @@ def hunt(copy: Path, mutation: Mutation) -> Catch:
     """Run seeds of the tree with the mutation, until one fails that does not without it."""
     path = copy / mutation.file
     whole = path.read_text()
-    seed, spent = 0, 0.0
+    seed, simulated, spent = 0, 0.0, 0.0
     while True:
         path.write_text(mutated(whole, mutation))
         try:
             catch = _run_seeds(copy, seed, 1_000_000, CPU_SECONDS - spent)
         finally:
             path.write_text(whole)
+        simulated += catch.simulated_seconds
         spent += catch.cpu_seconds
         seed = catch.seed + 1
         is_ours = (
             catch.checker is not None and _run_seeds(copy, catch.seed, seed, 60).checker is None
         )
         if is_ours or spent >= CPU_SECONDS:
-            checker = catch.checker if is_ours else None
-            return Catch(checker=checker, seed=catch.seed, cpu_seconds=spent)
+            return Catch(
+                checker=catch.checker if is_ours else None,
+                seed=catch.seed,
+                simulated_seconds=simulated,
+                cpu_seconds=spent,
+            )
 
 
 def _run_seeds(copy: Path, first: int, seeds_end: int, cpu_seconds: float) -> Catch:
@@ -91,21 +146,53 @@ def _run_seeds(copy: Path, first: int, seeds_end: int, cpu_seconds: float) -> Ca
             timeout=WALL_SECONDS_MAX,
         )
     except subprocess.TimeoutExpired:
-        return Catch(checker="a seed does not end", seed=first, cpu_seconds=CPU_SECONDS)
-    checker, seed, spent = json.loads(done.stdout)
-    return Catch(checker=checker, seed=seed, cpu_seconds=spent)
+        return Catch(
+            checker="a seed does not end",
+            seed=first,
+            simulated_seconds=0,
+            cpu_seconds=CPU_SECONDS,
+        )
+    checker, seed, simulated, spent = json.loads(done.stdout)
+    return Catch(checker=checker, seed=seed, simulated_seconds=simulated, cpu_seconds=spent)
+
+
+def table(areas: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """Its lines, each as soon as it is known."""
+    by_name = {mutation.name: mutation for mutation in all_mutations()}
+    yield "| rule that is broken | what notices | seed | simulated | CPU |"
+    yield "|---|---|---|---|---|"
+    with copy_of_the_tree() as copy:
+        for area, names in areas.items():
+            yield f"| **{area}** | | | | |"
+            for name in names:
+                catch = hunt(copy, by_name[name])
+                checker = catch.checker or "**nothing**"
+                minutes, spent = catch.simulated_seconds / 60, catch.cpu_seconds
+                yield f"| {name} | {checker} | {catch.seed} | {minutes:.1f} min | {spent:.1f} s |"
+
+
+def write(lines: list[str]) -> None:
+    """Put the table into the page."""
+    page = ROOT / "docs" / "simulator.md"
+    before, _, rest = page.read_text().partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    page.write_text("\n".join([before + _BEGIN, *lines, _END]) + after)
 
 
 def main(words: list[str]) -> int:
     """Print one line of a table for each mutation."""
-    by_name = {mutation.name: mutation for mutation in all_mutations()}
-    names = CLASSICS if not words else [name for name in by_name if all(w in name for w in words)]
-    print("| rule | checker | seed | CPU seconds |\n|---|---|---|---|")
-    with copy_of_the_tree() as copy:
-        for name in names:
-            catch = hunt(copy, by_name[name])
-            checker = catch.checker or f"not in {CPU_SECONDS:.0f} s"
-            print(f"| {name} | {checker} | {catch.seed} | {catch.cpu_seconds:.1f} |", flush=True)
+    is_written = "--write" in words
+    words = [word for word in words if word != "--write"]
+    areas = PLANTED
+    if words:
+        names = tuple(m.name for m in all_mutations() if all(w in m.name for w in words))
+        areas = {" ".join(words): names}
+    lines = []
+    for line in table(areas):
+        print(line, flush=True)
+        lines.append(line)
+    if is_written:
+        write(lines)
     return 0
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.mutations import Mutation, all_mutations
 from tests.mutations.runner import ROOT, mutated
+from tests.mutations.simulator import PLANTED
 
 
 def _name(mutation: Mutation) -> str:
@@ -45,3 +46,9 @@ def test_a_stale_table_is_noticed() -> None:
     mutation = Mutation(name="rule", file="a.py", old="x", new="y", killed_by="t.py::test")
     with pytest.raises(ValueError, match="occurs 2 times"):
         mutated("x x", mutation)
+
+
+def test_what_is_planted_in_the_simulator_is_a_mutation() -> None:
+    names = {mutation.name for mutation in all_mutations()}
+    planted = {name for area in PLANTED.values() for name in area}
+    assert planted <= names

@@ -5,7 +5,7 @@ import pytest
 from tidemark.testing.simulator.run import simulate
 
 
-@pytest.mark.parametrize("seed", range(3, 23))
+@pytest.mark.parametrize("seed", range(200))
 def test_a_short_run_keeps_every_promise(seed: int) -> None:
-    verdict = simulate(seed, seconds=6)
+    verdict = simulate(seed, seconds=3)
     assert verdict.passed, f"seed {seed}: {verdict.what}"

@@ -43,7 +43,7 @@ def restore(machine: ClusterMachine, state: StateDb) -> None:
     Raises `StorageError` for a snapshot that is not there or cannot be read.
     """
     snapshot = state.group_snapshot(CLUSTER_KEY)
-    stored = state.partition_states().get(CLUSTER_KEY)
+    stored = state.partition_state(CLUSTER_KEY)
     log_start = Offset(0) if stored is None else stored.log_start
     at = Offset(0) if snapshot is None else snapshot.position.offset
     if log_start > at:

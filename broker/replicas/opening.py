@@ -84,12 +84,21 @@ def _open_logs(
     _make_directories(directory, specs)
     return open_groups(
         [_group_spec(services, spec) for spec in specs],
-        _NOTHING_STORED if are_new else services.state.partition_states(),
+        _NOTHING_STORED if are_new else _stored(services, specs),
         services.state,
         host=services.driver.node,
         files=services.files,
         readers=services.readers,
     )
+
+
+def _stored(
+    services: ReplicaServices, specs: Sequence[ReplicaSpec]
+) -> Mapping[PartitionKey, PartitionState]:
+    if len(specs) > 1:
+        return services.state.partition_states()
+    one = services.state.partition_state(specs[0].key)
+    return {} if one is None else {one.key: one}
 
 
 def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) -> None:

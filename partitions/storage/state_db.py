@@ -20,12 +20,13 @@ The schema's version is SQLite's `user_version`; `application_id` says that the 
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from threading import RLock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 from tidemark.partitions.raft.entries import Configuration, EpochStart
@@ -40,6 +41,7 @@ _BOOT_ID: Final = "boot_id"
 _CLEAN_STOP: Final = "clean_stop"
 _JOURNAL_START: Final = "journal_start"
 _ZERO: Final = Offset(0)
+_Epochs: TypeAlias = defaultdict[tuple[bytes, int], list[EpochStart]]
 NO_VOTE: Final = HardState(NO_EPOCH, None)
 """Of a replica that has heard of no epoch yet."""
 
@@ -223,17 +225,36 @@ class StateDb:
 
     def partition_states(self) -> dict[PartitionKey, PartitionState]:
         """All there is, by partition."""
+        return self._partition_states("", ())
+
+    def partition_state(self, key: PartitionKey) -> PartitionState | None:
+        """One of them, without reading all."""
+        found = self._partition_states(" WHERE topic_id = ? AND partition = ?", _key_row(key))
+        return found.get(key)
+
+    def _partition_states(
+        self, where: str, of: tuple[bytes | int, ...]
+    ) -> dict[PartitionKey, PartitionState]:
+        """A start has thousands of partitions, with an epoch for each start there was."""
+        epochs: _Epochs = defaultdict(list)
+        configs: dict[tuple[str, str], Configuration] = {}
         with self.transaction() as connection:
-            epochs: dict[PartitionKey, list[EpochStart]] = {}
-            for topic_id, partition, *row in connection.execute(
+            for topic_id, partition, epoch, start_offset, leader, *config in connection.execute(
                 "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing"
-                " FROM epoch ORDER BY topic_id, partition, epoch"
+                f" FROM epoch{where} ORDER BY topic_id, partition, epoch",
+                of,
             ):
-                key = PartitionKey(UUID(bytes=topic_id), partition)
-                epochs.setdefault(key, []).append(_epoch_start(*row))
+                voters, outgoing = config
+                known = configs.get((voters, outgoing))
+                if known is None:
+                    known = Configuration(_from_text(voters), _from_text(outgoing))
+                    configs[voters, outgoing] = known
+                start = EpochStart(epoch, start_offset, leader, known)
+                epochs[topic_id, partition].append(start)
             rows = connection.execute(
                 "SELECT topic_id, partition, name, log_start, recovery_point, vote_epoch,"
-                " voted_for, condition, is_journaled FROM partition"
+                f" voted_for, condition, is_journaled FROM partition{where}",
+                of,
             )
             states = (_partition_state(epochs, *row) for row in rows)
             return {state.key: state for state in states}
@@ -400,7 +421,7 @@ def _partition_row(state: PartitionState) -> tuple[bytes | int | str | None, ...
 
 
 def _partition_state(
-    epochs: Mapping[PartitionKey, Iterable[EpochStart]],
+    epochs: _Epochs,
     topic_id: bytes,
     partition: int,
     name: str,
@@ -418,7 +439,7 @@ def _partition_state(
         log_start=log_start,
         recovery_point=recovery_point,
         hard_state=HardState(vote_epoch, voted_for),
-        epochs=tuple(epochs.get(key, ())),
+        epochs=tuple(epochs.get((topic_id, partition), ())),
         condition=Condition(condition),
         is_journaled=bool(is_journaled),
     )
@@ -427,13 +448,6 @@ def _partition_state(
 def _epoch_row(key: PartitionKey, start: EpochStart) -> tuple[bytes | int | str, ...]:
     voters, outgoing = _as_text(start.config.voters), _as_text(start.config.outgoing)
     return (*_key_row(key), start.epoch, start.start_offset, start.leader, voters, outgoing)
-
-
-def _epoch_start(
-    epoch: Epoch, start_offset: Offset, leader: NodeId, voters: str, outgoing: str
-) -> EpochStart:
-    config = Configuration(_from_text(voters), _from_text(outgoing))
-    return EpochStart(epoch, start_offset, leader, config)
 
 
 def _as_text(ids: Iterable[NodeId]) -> str:

@@ -17,6 +17,7 @@ it is not known, and its owner may want to look at it.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import Files
@@ -101,10 +102,14 @@ class _Redoing:
         self._files = files
         self._directory = directory
         self._state = state
-        self._stored = state.partition_states()
         self.replays: dict[PartitionKey, PartitionReplay] = {}
         self.appended_bytes = 0
         self.damage: list[str] = []
+
+    @cached_property
+    def _stored(self) -> dict[PartitionKey, PartitionState]:
+        """Not read after a clean stop, when the journal has nothing to say."""
+        return self._state.partition_states()
 
     def add(self, record: StoredRecord) -> None:
         """Take in one record. Of a partition that is not recorded there is nothing to do: it was
@@ -166,6 +171,8 @@ class _Redoing:
     def remove_forgotten(self) -> None:
         """Finish deletions: a directory that nobody knows would keep its name from being used."""
         gone = set(self._gone())
+        if not gone:
+            return
         used = {stored.name for key, stored in self._stored.items() if key not in gone}
         for key in sorted(gone):
             name = self._stored[key].name

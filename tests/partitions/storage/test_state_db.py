@@ -140,6 +140,13 @@ def test_a_checkpoint_and_its_mark_are_one_transaction(path: str) -> None:
     assert (db.journal_start, db.partition_states()) == (7, {KEY: state(KEY)})
 
 
+def test_one_partition_is_read_without_the_others(path: str) -> None:
+    db = StateDb.open(path)
+    db.save([state(KEY, epochs=2), state(OTHER, epochs=3)])
+    assert db.partition_state(KEY) == state(KEY, epochs=2)
+    assert db.partition_state(THIRD) is None
+
+
 def test_ten_thousand_partitions_are_one_transaction(path: str) -> None:
     db = StateDb.open(path)
     begun: list[str] = []

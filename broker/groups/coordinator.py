@@ -95,7 +95,12 @@ class GroupCoordinator:
     async def ensure_topic(self) -> None:
         """Make the topic that groups are kept in, if it is not there. Raises `RequestError`."""
         if self._topic() is None:
-            await self._topics.ensure_consumer_offsets()
+            try:
+                await self._topics.ensure_consumer_offsets()
+            except RequestError as error:
+                if error.code is not ErrorCode.LEADER_NOT_AVAILABLE:
+                    raise
+                raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
 
     async def wait_loaded(self) -> None:
         """Until no partition is being read back any more."""

@@ -154,7 +154,7 @@ class Controller:
         topic = CreatableTopic(
             name=name, num_partitions=-1, replication_factor=-1, assignments=(), configs=()
         )
-        timeout_ms = int(WISH_SECONDS_MAX * 1000)
+        timeout_ms = int(WAIT_SECONDS_MIN * 1000)
         asked = CreateTopicsRequest(topics=(topic,), timeout_ms=timeout_ms, validate_only=False)
         version = CreateTopicsRequest.last_version
         forwarded = ForwardRequest(
@@ -163,7 +163,8 @@ class Controller:
             timeout_ms=timeout_ms,
             body=encode(asked, version),
         )
-        answered = await self._ask(forwarded, WISH_SECONDS_MAX, may_repeat=True)
+        # Not longer: a client waits for it, who may have better luck with another broker.
+        answered = await self._ask(forwarded, WAIT_SECONDS_MIN, may_repeat=True)
         if answered is None:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker leads the metadata now")
         with trio.move_on_after(WAIT_SECONDS_MIN):

@@ -154,7 +154,8 @@ class Topics:
     async def ensure(self, wanted: NewTopic) -> Topic:
         """The topic of that name, made if it is not there: creation by first use (trap M2).
 
-        Made by the broker that leads the metadata, it is as that one's settings say.
+        Made by the broker that leads the metadata, it is as that one's settings say. Raises
+        `RequestError` LEADER_NOT_AVAILABLE, on which every client asks again, while nobody leads.
         """
         topic = self._topics.get(wanted.name)
         if topic is not None:
@@ -164,6 +165,8 @@ class Topics:
                 return await self.create(wanted)
             await self._controller.create_topic(wanted.name)
         except RequestError as error:
+            if error.code in (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT):
+                raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
         topic = self._topics.get(wanted.name)

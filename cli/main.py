@@ -19,7 +19,7 @@ from click.shell_completion import shell_complete
 from tidemark import __version__
 from tidemark.cli.output import notice
 from tidemark.cli.session import Session, bootstrap_option
-from tidemark.protocol.errors import TidemarkError
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 
 FAILURE: Final = 1
 USAGE: Final = 2
@@ -27,6 +27,15 @@ INTERRUPTED: Final = 128 + 2  # As the shell reports a command that SIGINT ended
 VERBOSE: Final = frozenset({"-v", "--verbose"})
 COMPLETION: Final = "_TIDEMARK_COMPLETE"
 BROKEN_PIPE: Final = 128 + 13  # And SIGPIPE: `tidemark consume … | head` ends this way.
+# What is left to say when a minute of asking again was in vain.
+_OF_A_CLUSTER_WITHOUT_MAJORITY: Final = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    }
+)
 
 
 class Noun(NamedTuple):
@@ -171,6 +180,8 @@ def one_line(error: BaseException) -> str:
             text = error.format_message().rstrip(".") + "." + hint
         case click.ClickException():
             text = error.format_message()
+        case RequestError(code=code) if code in _OF_A_CLUSTER_WITHOUT_MAJORITY:
+            text = f"{error}; 'tidemark cluster status' shows whether enough brokers are up"
         case TidemarkError():
             text = str(error)
         case OSError(strerror=str(reason)):

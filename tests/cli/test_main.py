@@ -127,6 +127,11 @@ def test_of_several_exceptions_the_most_telling_is_told(
     ("error", "line"),
     [
         (REFUSED, "UNKNOWN_TOPIC_OR_PARTITION: no topic orders"),
+        (
+            RequestError(ErrorCode.LEADER_NOT_AVAILABLE, "orders-0"),
+            "LEADER_NOT_AVAILABLE: orders-0; "
+            "'tidemark cluster status' shows whether enough brokers are up",
+        ),
         (FileNotFoundError(2, "No such file or directory", "x"), "x: No such file or directory"),
         (OSError("cannot connect to a:1:\n  refused"), "cannot connect to a:1: refused"),
         (BUG, "a bug: ZeroDivisionError: division by zero (-v shows where)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from typing import Final
 
 from rich.console import Console
 
-from tests.chaos.brokers import ChaosCluster, open_cluster
+from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
 from tests.chaos.faults import FAULTS, possible
 from tests.chaos.judge import judge, judge_group
 from tests.chaos.report import Report
@@ -141,9 +142,20 @@ class _Run:
             self.workload.majority_lost_power(began)
         seconds = self.workload.served_since(healed, _RECOVERY_SECONDS_MAX)
         report.recovered([each.kind for each in plan.faults], said, seconds)
-        again = "NOT SERVED AGAIN" if seconds is None else f"serves again after {seconds:.1f} s"
-        self._say(again)
+        if seconds is None:
+            self._say("NOT SERVED AGAIN: " + ", ".join(self.workload.unserved_since(healed)))
+            self._keep_status()
+        else:
+            self._say(f"serves again after {seconds:.1f} s")
         self.workload.renew()
+
+    def _keep_status(self) -> None:
+        """What an operator would see now."""
+        command = [*TIDEMARK, "cluster", "status", "-o", "wide"]
+        command += ["--bootstrap", self._cluster.bootstrap]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        path = self._cluster.directory / f"status-in-round-{self.report.rounds}"
+        path.write_text(done.stdout + done.stderr)
 
     def _say(self, what: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)

@@ -16,6 +16,7 @@ from tests.chaos.disks import Disk, open_disks
 from tests.chaos.networks import Link, Network, open_network
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
 
+TIDEMARK: Final = (sys.executable, "-m", "tidemark.cli.main")
 _START_SECONDS: Final = 60.0
 _START_ATTEMPTS: Final = 3
 
@@ -40,7 +41,7 @@ class ChaosBroker(BrokerProcess):
 
     def command(self) -> list[str]:
         command = [*self._network.prefix(self.node), *self.under]
-        command += [sys.executable, "-m", "tidemark.cli.main", "serve"]
+        command += [*TIDEMARK, "serve"]
         command += ["--data-dir", str(self.data_dir)]
         command += ["--node-id", str(self.node), "--http", "127.0.0.1:0"]
         command += self._network.arguments(self.node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from random import Random
 from struct import Struct
 from typing import Final, NamedTuple
 
-from tests.chaos.brokers import ChaosCluster
+from tests.chaos.brokers import TIDEMARK, ChaosCluster
 from tests.chaos.faults.fault import WRONG, any_broker, wait_until
 from tidemark.partitions.storage.journal.blocks import MAGIC, PAGE_BYTES
 
@@ -134,5 +133,5 @@ def _any_file(found: Iterable[Path], rng: Random) -> Path | None:
 
 
 def _is_found(directory: Path) -> bool:
-    command = [sys.executable, "-m", "tidemark.cli.main", "log", "verify", str(directory)]
+    command = [*TIDEMARK, "log", "verify", str(directory)]
     return subprocess.run(command, capture_output=True, check=False).returncode != 0

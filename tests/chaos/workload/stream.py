@@ -69,6 +69,14 @@ class Stream:
         for thread in self._threads:
             thread.start()
 
+    def unserved_since(self, started: float) -> list[str]:
+        """The partitions that have not acknowledged what was sent since then."""
+        return [
+            f"{self.topic}-{number}"
+            for number, newest in enumerate(self.acknowledged)
+            if newest < started
+        ]
+
     def lose(self, at: float) -> None:
         """Nothing is promised any more but what was so until then: let all go that is in flight."""
         self.lost_power_at = at

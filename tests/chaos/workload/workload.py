@@ -61,8 +61,14 @@ class Workload:
             self.problems.append(f"the group does not commit up to {ends}")
 
     def served_since(self, started: float, seconds: float) -> float | None:
-        alive = [stream for stream in self.current if stream.lost_power_at is None]
-        return served_since(alive, started, seconds)
+        return served_since(self._alive, started, seconds)
+
+    def unserved_since(self, started: float) -> list[str]:
+        return [name for stream in self._alive for name in stream.unserved_since(started)]
+
+    @property
+    def _alive(self) -> list[Stream]:
+        return [stream for stream in self.current if stream.lost_power_at is None]
 
     def majority_lost_power(self, at: float) -> None:
         """What was only in page caches may be gone, and `renew` is to be called."""

@@ -32,7 +32,7 @@ from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
-from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.partitions.storage.syncing import NoRoom, SyncCapture
 from tidemark.protocol.errors import StorageError
 
 logger = logging.getLogger(__name__)
@@ -212,6 +212,9 @@ class Checkpoints:
     ) -> None:
         try:
             await trio.to_thread.run_sync(self._sync_and_record, captured, mark)
+        except NoRoom as error:
+            self._changed.update(dict.fromkeys(replicas))
+            raise StorageError(str(error)) from error
         except OSError as error:
             self._disk.fail(error)
         except StorageError:
@@ -224,7 +227,15 @@ class Checkpoints:
 
     def _sync_and_record(self, captured: Sequence[Captured], mark: Lsn | None) -> None:
         """On a thread."""
-        states = [replace(each.state, recovery_point=each.capture.sync()) for each in captured]
+        states, no_room = [], None
+        for each in captured:
+            # All of them, whatever becomes of one: they count as synced for those that follow.
+            try:
+                states.append(replace(each.state, recovery_point=each.capture.sync()))
+            except NoRoom as error:
+                no_room = error
+        if no_room is not None:
+            raise no_room
         self._state.save(states, journal_start=mark)
         if mark is not None:
             self._journal.checkpointed(mark)

@@ -183,7 +183,7 @@ class Log:
     def needs_sync(self) -> bool:
         """Whether a roll has left something to be written: worth a sync in the background,
         even where nobody waits for one, for it bounds what a crash makes the next start do."""
-        return bool(self._unsynced)
+        return bool(self._unsynced or self._state.unfinished)
 
     # Appending
 
@@ -298,6 +298,9 @@ class Log:
     def begin_sync(self) -> SyncCapture:
         """Capture what is not on the disk. Its `sync` must follow, in the order of captures."""
         self._refuse_after_failure()
+        unfinished = [s for s in self._state.unfinished if not s.detached]
+        self._state.unfinished = []
+        self._unsynced = [*unfinished, *self._unsynced]
         files = [segment.writer for segment in self._unsynced if segment.writer is not None]
         if self._begun_end != self.end_offset and self._active.writer is not None:
             files.append(self._active.writer)
@@ -483,6 +486,7 @@ class Log:
             self._use_cut(self._segments[-1])
             state = self._state
             state.unsaved = [s for s in state.unsaved if s.offset <= self.end_offset]
+            state.unfinished = []
         self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
 
     def observe(
@@ -537,7 +541,7 @@ class Log:
             self._home.sync()
             active = self._home.create_segment(offset)
             self._home.sync()
-            self._state.unsaved = []
+            self._state.unsaved, self._state.unfinished = [], []
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
         self._unsynced = []
@@ -568,7 +572,7 @@ class Log:
         """
         with self._state.lock:
             self._state.generation += 1
-            self._state.unsaved = []
+            self._state.unsaved, self._state.unfinished = [], []
         for segment in self._segments:
             segment.forget_files()
             segment.writer = None

@@ -8,6 +8,9 @@ A `TailSync` is smaller: it is for batches that are to be durable now, is indepe
 and leaves everything but the batches to them.
 """
 
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -15,6 +18,10 @@ from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.types import Offset
+
+
+class NoRoom(OSError):
+    """The disk is full: what is beside the batches could not be written, and will be later."""
 
 
 @dataclass(slots=True)
@@ -26,6 +33,8 @@ class SyncState:
     """Changes when the log's files are cut or go away: what was captured before is not saved."""
     unsaved: list["PendingSnapshot"] = field(default_factory=list)
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
+    unfinished: list[Segment] = field(default_factory=list)
+    """Complete ones that were captured, for whose indexes there was no room."""
     failure: OSError | None = None
     """The sync that failed. Nothing is known about the disk after it, so none follows."""
 
@@ -59,16 +68,14 @@ class SyncCapture:
         """Block until it is on the disk; the end offset that is durable then.
 
         Raises `OSError` when the disk does not take it. That is final: the kernel may have
-        dropped the pages, and would report success if it were asked again.
+        dropped the pages, and would report success if it were asked again. Only `NoRoom` is not:
+        the batches are on the disk then, and the next capture has what could not be written.
         """
-        try:
+        with final(self.state):
             for file in self.files:
                 file.sync()
-            if self.sealed or self.snapshots:
-                self._finish()
-        except OSError as error:
-            self.state.failure = error
-            raise
+        if self.sealed or self.snapshots:
+            self._finish()
         return self.end_offset
 
     def _finish(self) -> None:
@@ -78,20 +85,45 @@ class SyncCapture:
         """
         with self.state.lock:
             sealed = self.sealed if self.generation == self.state.generation else ()
-            for segment in sealed:
-                save_index(self.home, segment)
             saved = [snapshot for snapshot in self.snapshots if snapshot in self.state.unsaved]
-            for snapshot in saved:
-                self.home.snapshots.save(
-                    snapshot.offset, snapshot.payload, log_start=self.start_offset
-                )
-            if sealed or saved:
-                self.home.sync()
+            with final(self.state):
+                try:
+                    self._write(sealed, saved)
+                except NoRoom:
+                    self.state.unfinished += sealed
+                    raise
+                if sealed or saved:
+                    self.home.sync()
             # Only now: a segment without a writer counts as one that is on the disk, name and all.
             for segment in sealed:
                 segment.writer = None
             for snapshot in saved:
                 self.state.unsaved.remove(snapshot)
+
+    def _write(self, sealed: tuple[Segment, ...], snapshots: Sequence[PendingSnapshot]) -> None:
+        try:
+            for segment in sealed:
+                save_index(self.home, segment)
+            for snapshot in snapshots:
+                self.home.snapshots.save(
+                    snapshot.offset, snapshot.payload, log_start=self.start_offset
+                )
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise NoRoom(*error.args) from error
+            raise
+
+
+@contextmanager
+def final(state: SyncState) -> Iterator[None]:
+    """What the disk does not take in this block is the end of its log."""
+    try:
+        yield
+    except NoRoom:
+        raise
+    except OSError as error:
+        state.failure = error
+        raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +144,11 @@ class TailSync:
         """
         if self.state.failure is not None:
             raise self.state.failure
-        try:
+        with final(self.state):
             for file in self.files:
                 file.sync()
             if self.unnamed:
                 self.home.sync()
-        except OSError as error:
-            self.state.failure = error
-            raise
         for segment in self.unnamed:
             segment.is_new = False
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tidemark.broker.replicas.disk import DiskWriter, Persisted
+from tidemark.broker.replicas.disk import DiskWriter, Persisted, Synced
 from tidemark.partitions.storage.journal.records import JournalRecord
 
 
@@ -17,12 +17,17 @@ class HeldDisk:
         write = DiskWriter.write
 
         def write_unless_held(
-            disk: DiskWriter, batch: int, records: Sequence[JournalRecord], persisted: Persisted
+            disk: DiskWriter,
+            batch: int,
+            records: Sequence[JournalRecord],
+            persisted: Persisted,
+            *,
+            syncs: Sequence[Synced] = (),
         ) -> None:
             if self._is_held:
                 self._held.append((batch, persisted))
             else:
-                write(disk, batch, records, persisted)
+                write(disk, batch, records, persisted, syncs=syncs)
 
         monkeypatch.setattr(DiskWriter, "write", write_unless_held)
 

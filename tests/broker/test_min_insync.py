@@ -11,13 +11,13 @@ from tests.broker.handlers.producing import batch, begin, produce, request
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
-from tidemark.broker.replicas.disk import Persisted
+from tidemark.broker.replicas.disk import Persisted, Synced
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
 
-Write = tuple[int, Sequence[JournalRecord], Persisted]
+Write = tuple[int, Sequence[JournalRecord], Persisted, Sequence[Synced]]
 
 
 async def new_topic(brokers: Brokers, min_insync: int) -> tuple[Node, Replica]:
@@ -69,14 +69,14 @@ async def test_a_majority_is_not_enough_where_all_are_asked_for(
         slow = next(number for number in (1, 2, 3) if number != node.node_id)
         disk, held = brokers[slow].disk, list[Write]()
         write = disk.write
-        monkeypatch.setattr(disk, "write", lambda *batch: held.append(batch))
+        monkeypatch.setattr(disk, "write", lambda *batch, syncs: held.append((*batch, syncs)))
         waits = begin(node, request(batch()))
         assert isinstance(waits, Pending)
         await wait_until(lambda: replica.high_watermark == 2)
         assert not waits.is_complete
         monkeypatch.setattr(disk, "write", write)
-        for each in held:
-            write(*each)
+        for number, records, persisted, syncs in held:
+            write(number, records, persisted, syncs=syncs)
         await wait_until(lambda: waits.is_complete)
 
 

@@ -8,6 +8,7 @@ from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.syncing import NoRoom
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles
 
@@ -149,3 +150,41 @@ def test_a_short_write_of_the_operating_system_is_completed(
     file = OsFiles().create(str(tmp_path_factory.mktemp("files") / "a"))
     file.pwrite(bytes(range(100)), 3)
     assert file.pread(1000, 0) == bytes(3) + bytes(range(100))
+
+
+def test_what_could_not_be_written_beside_a_log_is_in_the_next_capture(files: MemoryFiles) -> None:
+    log = open_log(files, segment_bytes=200)
+    for offset in range(4):
+        log.append(batch(offset, size=60))
+    log.delete_before(Offset(1), b"of what was below").run()
+    files.capacity_bytes = 0
+    with pytest.raises(NoRoom):
+        log.sync()
+    assert log.needs_sync
+    files.capacity_bytes = None
+    assert log.sync() == 4
+    names = [name for name in files.sizes(DIRECTORY) if not name.endswith(".log")]
+    assert sorted(names) == [
+        f"{offset:020d}.{suffix}"
+        for offset, suffix in (
+            (1, "index"),
+            (1, "snapshot"),
+            (1, "timeindex"),
+            (2, "index"),
+            (2, "timeindex"),
+        )
+    ]
+    assert not log.needs_sync
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_batches_are_on_the_disk_all_the_same(files: MemoryFiles, seed: int) -> None:
+    log = open_log(files, segment_bytes=200)
+    for offset in range(4):
+        log.append(batch(offset, size=60))
+    files.capacity_bytes = 0
+    with pytest.raises(NoRoom):
+        log.sync()
+    files.capacity_bytes = None
+    assert log.sync() == 4
+    assert open_log(files.after_crash(Random(seed))).end_offset == 4

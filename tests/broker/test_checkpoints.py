@@ -1,0 +1,194 @@
+"""What has changed is saved: after the journal has it, all of it, and again where that failed."""
+
+import errno
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+import trio
+
+from tests.broker.clusters import wait_until
+from tests.partitions.storage.batches import batch
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.checkpoints import Captured, Checkpoints
+from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.partitions.storage.journal.blocks import FIRST_LSN
+from tidemark.partitions.storage.journal.journal import Journal, JournalStart
+from tidemark.partitions.storage.journal.records import batches
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.retention import Removal
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFiles
+
+KEY = PartitionKey(UUID(int=7), 0)
+DIRECTORY = "/data/t-0"
+
+
+class FakeReplica:
+    """A log, and what is to be recorded of it."""
+
+    def __init__(self, files: MemoryFiles) -> None:
+        self.key = KEY
+        self.is_available = True
+        self.flushes: list[bool] = []
+        self.log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
+
+    def capture(self) -> Captured:
+        return Captured(self.log.begin_sync(), PartitionState(key=KEY, name="t-0"))
+
+    def set_flush(self, *, syncs: bool) -> None:
+        self.flushes.append(syncs)
+
+
+class Bench:
+    """A journal, a log and `state.db`, with what saves them."""
+
+    def __init__(self, files: MemoryFiles, disk: DiskWriter, journal: Journal) -> None:
+        self.files = files
+        self.state = StateDb.open(":memory:")
+        self.replica = FakeReplica(files)
+        self.is_settled = True
+        self.disk = disk
+        self.journal = journal
+        self.checkpoints = Checkpoints(
+            journal=journal, state=self.state, disk=disk, is_settled=lambda: self.is_settled
+        )
+
+    def append(self, count: int = 1) -> None:
+        for _ in range(count):
+            data = batch(self.replica.log.end_offset, size=50)
+            self.replica.log.append(data)
+            self.disk.write(self.disk.newest + 1, [batches(KEY, data)], lambda batch: None)
+        self.checkpoints.note(self.replica)
+
+    def recovery_point(self) -> Offset | None:
+        stored = self.state.partition_state(KEY)
+        return None if stored is None else stored.recovery_point
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    async with opened() as bench:
+        yield bench
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Bench]:
+    files = MemoryFiles()
+    for path in ("/data", DIRECTORY):
+        files.make_directory(path)
+    files.sync_directory("/")
+    files.sync_directory("/data")
+    start = JournalStart(UUID(int=1), FIRST_LSN)
+    journal = Journal.open(files, "/data/journal", start, file_bytes=1 << 16)
+    failures = list[OSError]()
+    async with open_disk_writer(journal, turn=Turn(), failed=failures.append) as disk:
+        yield Bench(files, disk, journal)
+
+
+async def test_a_checkpoint_records_what_is_on_the_disk_then(bench: Bench) -> None:
+    bench.append(5)
+    await bench.disk.wait_idle()
+    await bench.checkpoints.checkpoint()
+    assert bench.recovery_point() == 5
+    assert bench.state.journal_start == bench.journal.next_lsn
+
+
+async def test_nothing_is_recorded_before_the_journal_has_it(bench: Bench) -> None:
+    bench.append()
+    bench.disk.newest += 1  # another batch, which the disk does not come to
+    with trio.move_on_after(0.05) as waiting:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bench.checkpoints.checkpoint)
+            await trio.sleep(0.02)
+            assert bench.recovery_point() is None
+            bench.disk.fail(OSError(errno.EIO, "gone"))
+    assert not waiting.cancelled_caught
+    assert bench.recovery_point() is None
+
+
+async def test_a_log_that_is_about_to_be_cut_is_not_captured(bench: Bench) -> None:
+    bench.append()
+    bench.is_settled = False
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.checkpoint)
+        await trio.sleep(0.02)
+        assert bench.recovery_point() is None
+        bench.is_settled = True
+    assert bench.recovery_point() == 1
+
+
+async def test_a_replica_that_is_deleted_meanwhile_does_not_come_back(bench: Bench) -> None:
+    bench.append()
+    bench.disk.newest += 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.checkpoint)
+        await trio.sleep(0.02)
+        bench.replica.is_available = False
+        bench.disk.newest -= 1
+        bench.disk.write(bench.disk.newest + 2, [], lambda batch: None)
+    assert bench.recovery_point() is None
+
+
+async def test_where_there_is_no_room_nothing_is_recorded_until_there_is(bench: Bench) -> None:
+    bench.append(5)  # four segments are complete
+    await bench.disk.wait_idle()
+    bench.files.capacity_bytes = 0
+    with pytest.raises(StorageError, match="No space left"):
+        await bench.checkpoints.checkpoint()
+    assert bench.recovery_point() is None
+    assert bench.disk.error is None
+    bench.files.capacity_bytes = None
+    await bench.checkpoints.checkpoint()
+    assert bench.recovery_point() == 5
+    names = bench.files.sizes(DIRECTORY)
+    assert sum(name.endswith(".index") for name in names) == 4
+
+
+async def test_a_sync_that_fails_is_the_end(bench: Bench) -> None:
+    bench.append()
+    await bench.disk.wait_idle()
+    bench.files.failing_syncs = 1
+    await bench.checkpoints.checkpoint()
+    assert bench.disk.error is not None
+    assert bench.recovery_point() is None
+
+
+async def test_files_are_removed_once_the_batch_that_says_so_is_durable(bench: Bench) -> None:
+    bench.append(5)
+    await bench.disk.wait_idle()
+    removal: Removal = bench.replica.log.delete_before(Offset(4))
+    bench.checkpoints.remove_later(bench.disk.newest + 1, [removal])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        await trio.sleep(0.02)
+        assert f"{0:020d}.log" in bench.files.sizes(DIRECTORY)
+        bench.disk.write(bench.disk.newest + 1, [], lambda batch: None)
+        await wait_until(lambda: f"{0:020d}.log" not in bench.files.sizes(DIRECTORY))
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("syncs", [True, False])
+async def test_another_flush_holds_once_it_is_recorded(bench: Bench, syncs: bool) -> None:
+    bench.append()
+    bench.checkpoints.set_flush_later(bench.replica, syncs=syncs)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        await wait_until(lambda: bool(bench.replica.flushes))
+        nursery.cancel_scope.cancel()
+    assert bench.replica.flushes == [syncs]
+    stored = bench.state.partition_state(KEY)
+    assert stored is not None
+    assert stored.is_journaled is syncs
+
+
+async def test_after_its_end_nothing_is_saved(bench: Bench) -> None:
+    bench.append()
+    async with bench.checkpoints.end() as mark:
+        assert mark == bench.journal.next_lsn
+    await bench.checkpoints.checkpoint()
+    assert bench.recovery_point() is None

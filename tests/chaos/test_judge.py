@@ -1,0 +1,69 @@
+"""What each promise lets pass, and what not."""
+
+from dataclasses import replace
+
+from tests.chaos.judge import Interval, judge
+from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
+from tests.chaos.workload.stream import Stream
+from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.testing.checkers import Outcome, Poll, Polled, Send
+
+AT = TopicPartition("t", 0)
+ALWAYS: list[Interval] = [(0.0, float("inf"))]
+
+
+def stream(promise: Promise, *, read: int, sent: int = 3) -> Stream:
+    """Records that were acknowledged, number n at time n; the last reader got some of them."""
+    made = Stream("nowhere", "t", promise)
+    for number in range(sent):
+        made.history.sends.append(
+            Send(
+                client="p0",
+                partition=AT,
+                values=(f"p0-{number}",),
+                started=float(number),
+                ended=number + 0.5,
+                outcome=Outcome.OK,
+                offsets=(Offset(number),),
+            )
+        )
+    records = tuple(Polled(AT, Offset(number), f"p0-{number}") for number in range(read))
+    made.history.polls.append(Poll(client="final", started=90.0, ended=91.0, records=records))
+    return made
+
+
+def test_what_was_synced_by_a_majority_is_there() -> None:
+    assert judge(stream(SYNCED, read=3), ALWAYS).anomalies == []
+    assert len(judge(stream(SYNCED, read=2), ALWAYS).anomalies) == 1
+
+
+def test_what_was_cached_may_go_when_a_majority_loses_its_power_and_not_before() -> None:
+    assert len(judge(stream(CACHED, read=2), ALWAYS).anomalies) == 1
+    lost = stream(CACHED, read=2)
+    lost.lose(95.0)
+    assert judge(lost, ALWAYS).anomalies == []
+
+
+def test_what_only_a_leader_had_may_go_with_it_but_not_in_calm_times() -> None:
+    lost = stream(LEADER_ONLY, read=2)
+    verdict = judge(lost, [(0.0, 2.0)])
+    assert (verdict.anomalies, verdict.lost_as_allowed) == ([], 1)
+    verdict = judge(lost, ALWAYS)
+    assert (len(verdict.anomalies), verdict.lost_as_allowed) == (1, 0)
+
+
+def test_what_somebody_has_read_is_there_for_the_last_reader_whatever_was_promised() -> None:
+    gone = stream(LEADER_ONLY, read=2)
+    seen = Poll(client="c0", started=5.0, ended=6.0, records=(Polled(AT, Offset(2), "p0-2"),))
+    gone.history.polls.insert(0, seen)
+    assert len(judge(gone, [(0.0, 2.0)]).anomalies) == 1
+
+
+def test_without_idempotence_a_record_may_be_there_twice() -> None:
+    twice = stream(LEADER_ONLY, read=3)
+    (poll,) = twice.history.polls
+    again = Polled(AT, Offset(3), "p0-2")
+    twice.history.polls[0] = replace(poll, records=(*poll.records, again))
+    assert judge(twice, ALWAYS).anomalies == []
+    twice.promise = SYNCED
+    assert len(judge(twice, ALWAYS).anomalies) == 1

@@ -93,8 +93,8 @@ MUTATIONS = (
     _rule(
         "what a leader appends is in its journal",
         "group_log.py",
-        old="stage_record(record)\n        if has_followers",
-        new="stage([], lambda: None)\n        if has_followers",
+        old="stage_record(record)\n        elif self._syncs",
+        new="stage([], lambda: None)\n        elif self._syncs",
         killed_by="test_cluster.py::test_what_a_single_voter_acknowledged_survives_its_power",
     ),
     _rule(
@@ -172,7 +172,7 @@ MUTATIONS = (
     _rule(
         "followers follow the producers",
         "group_log.py",
-        old="                    table.append(header, header.base_offset, heard_ms=now_ms)\n",
+        old="                    producers.on_batch(header, now_ms)\n",
         new="                    pass\n",
         killed_by="test_cluster.py::test_a_duplicate_after_a_failover_gets_the_offset_of_the_original",
     ),

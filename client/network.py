@@ -87,6 +87,8 @@ class Network:
         )
         if answer.controller_id < 0 and connection.version(MetadataRequest) >= 1:
             self._doubted = address
+        elif address == self._doubted:
+            self._doubted = None
         return answer
 
     def _learn(self, answer: MetadataResponse) -> None:

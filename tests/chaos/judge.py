@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,6 +14,8 @@ from tidemark.testing.checkers.counts import counts
 
 _MARGIN_SECONDS: Final = 2.0
 """How long before a fault what a leader alone has acknowledged counts as replicated."""
+_STALL_SECONDS: Final = 0.5
+"""An answer that takes as long says that something is wrong with the cluster."""
 
 Interval = tuple[float, float]
 
@@ -27,7 +30,7 @@ class Verdict:
 
 
 def judge(stream: Stream, calm: Sequence[Interval]) -> Verdict:
-    """`calm`: from when to when nothing was wrong with the cluster."""
+    """`calm`: from when to when nothing was done to the cluster."""
     if not stream.promise.outlives_leader:
         return _judge_leader_only(stream, calm)
     if stream.lost_power_at is not None:
@@ -63,9 +66,20 @@ def _judge_leader_only(stream: Stream, calm: Sequence[Interval]) -> Verdict:
         for send in history.sends
         if send.outcome is Outcome.OK and not read.intersection(send.values)
     ]
-    in_calm = [send for send in lost if _is_within(send, calm)]
+    stalls = sorted(send.started for send in history.sends if _is_stalled(send))
+    in_calm = [send for send in lost if _is_within(send, calm) and not _is_near(send, stalls)]
     anomalies += [f"acknowledged by its leader in calm times, and lost: {send}" for send in in_calm]
     return Verdict(stream.topic, anomalies, len(lost) - len(in_calm))
+
+
+def _is_stalled(send: Send) -> bool:
+    """On a machine with more to do than it can, leaders change though nothing was injected."""
+    return send.outcome is not Outcome.OK or send.ended - send.started > _STALL_SECONDS
+
+
+def _is_near(send: Send, stalls: Sequence[float]) -> bool:
+    at = bisect_left(stalls, send.started - _MARGIN_SECONDS)
+    return at < len(stalls) and stalls[at] <= send.ended + _MARGIN_SECONDS
 
 
 def _is_within(send: Send, calm: Sequence[Interval]) -> bool:

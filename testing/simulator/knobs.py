@@ -139,7 +139,7 @@ def draw_knobs(seed: int, *, seconds: float) -> Knobs:
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
     knobs = _draw(rng, seconds)
-    profile = rng.choices(PROFILES, weights=(5, 4))[0]
+    profile = rng.choices(PROFILES, weights=(5, 4, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
     return replace(profile(rng, knobs), journaled_bytes_max=journaled)
 
@@ -187,7 +187,22 @@ def _coups(rng: Random, knobs: Knobs) -> Knobs:
     )
 
 
-PROFILES: Final = (_anything, _coups)
+def _changes(rng: Random, knobs: Knobs) -> Knobs:
+    """Voters come and go, and some of those that come find the log's start gone."""
+    return replace(
+        knobs,
+        nodes=5,
+        voters=rng.choice((1, 3, 3)),
+        fault_interval=rng.choice((0.7, 1.5)),
+        fault_kinds=(
+            *("reconfigure", "reconfigure", "trim"),
+            *_some(rng, ("kill", "power", "cut", "isolate", "strand", "hand over", "checkpoint")),
+        ),
+        trigger_chance=rng.choice((0.0, 0.1)),
+    )
+
+
+PROFILES: Final = (_anything, _coups, _changes)
 
 
 def _draw(rng: Random, seconds: float) -> Knobs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, Protocol
 
 from tidemark.partitions.raft.group import Group
@@ -44,6 +45,8 @@ _FREQUENT: Final = frozenset({"commit", "ack", "append", "sync"})
 _FREQUENT_FACTOR: Final = 0.1
 _AT_ONCE_SHARE: Final = 0.3
 _AT_ONCE_SECONDS: Final = 1e-6
+_CHANGE_ATTEMPTS: Final = 15
+_CHANGE_SECONDS: Final = 0.2
 _SLOW_DISK_MAX: Final = 200
 _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
@@ -266,22 +269,30 @@ class Nemesis:
             leader.process.tell(group.key, _if_it_may(lambda core: core.hand_over(to)))
 
     def _reconfigure(self, fault: Fault) -> None:
-        """Swap one voter for a broker that has none of the group, or back."""
+        """Have other brokers vote in a group: they catch up as learners, and then it changes."""
         group = self._group(fault)
-        leader = self._field.leader(group)
-        if leader is None or leader.process is None:
+        rng = stream(self._field.seed, fault.name)
+        nodes = list(self._field.brokers)
+        count = min(len(nodes), max(1, len(group.voters) + rng.choice((-1, 0, 0, 1))))
+        self._go_over(group, tuple(sorted(rng.sample(nodes, count))), _CHANGE_ATTEMPTS)
+
+    def _go_over(self, group: SimulatedGroup, voters: tuple[NodeId, ...], attempts: int) -> None:
+        if self._is_over or not attempts:
             return
+        leader = self._field.leader(group)
+        if leader is not None and leader.process is not None:
+            leader.process.tell(group.key, partial(_change_voters, voters=voters))
+        self._field.queue.after(_CHANGE_SECONDS, self._go_over, group, voters, attempts - 1)
 
-        def change(core: Group) -> None:
-            voters = list(core.config.voters)
-            count = len(voters)
-            if count > 1 and fault.amount < 0.5:
-                voters.pop(int(fault.amount * 2 * count))
-            else:
-                voters = list(group.voters)
-            core.change_config(tuple(sorted(voters)))
 
-        leader.process.tell(group.key, _if_it_may(change))
+def _change_voters(core: Group, voters: tuple[NodeId, ...]) -> None:
+    """One step towards these voters."""
+    for node in voters:
+        if node not in core.config.members:
+            core.add_learner(node)
+    if not core.config.is_joint and core.config.voters != voters:
+        with suppress(RequestError):
+            core.change_config(voters)
 
 
 def _if_it_may(change: Callable[[Group], None]) -> Callable[[Group], None]:

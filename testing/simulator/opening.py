@@ -88,7 +88,9 @@ def _create_missing(broker: Broker, directory: DataDirectory) -> None:
 
 
 def _hosted(broker: Broker) -> list[SimulatedGroup]:
-    return [group for group in broker.world.groups if broker.node_id in group.voters]
+    # Where voters change, anyone may become one, and waits for it without a vote.
+    may_change = "reconfigure" in broker.world.knobs.fault_kinds
+    return [group for group in broker.world.groups if may_change or broker.node_id in group.voters]
 
 
 def _make_node(broker: Broker, incarnation: int) -> ReplicationNode:

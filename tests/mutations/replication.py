@@ -403,7 +403,7 @@ MUTATIONS = (
         "group_log.py",
         old="self.log.delete_before(offset, snapshot)",
         new="self.log.delete_before(offset)",
-        killed_by="test_log_start.py::test_and_when_the_journal_has_forgotten_it",
+        killed_by="test_log_start.py::test_a_cut_back_to_the_start_does_not_forget_it",
     ),
     _rule(
         "the start moves once what is known of producers is committed",

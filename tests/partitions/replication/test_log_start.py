@@ -124,6 +124,27 @@ def test_what_was_cut_meanwhile_is_not_remembered_with_the_start() -> None:
     check_knows(cluster.leader(), 2)
 
 
+def test_a_cut_back_to_the_start_does_not_forget_it() -> None:
+    cluster = three()
+    produce(cluster[2], 0, 4)
+    cluster[2].append("of nobody")
+    cluster.run(0.3)
+    cluster[2].replica().move_log_start(Offset(5))
+    cluster.run(0.3)
+    cluster.cut = {(2, 1), (2, 3)}
+    produce(cluster[2], 4, 11)  # the snapshots of these rolls take the place of older ones
+    cluster.settle()
+    cluster[2].checkpoint()
+    cluster.run(2)
+    cluster.cut = set()
+    cluster.run(1)
+    assert cluster[2].replica().log_end == 5
+    cluster.kill(1)
+    cluster.run(2)
+    assert cluster.leader() is cluster[2]
+    check_knows(cluster[2], 3)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_a_follower_that_gives_up_as_its_leader_did_knows_the_producers(seed: int) -> None:
     cluster = three()

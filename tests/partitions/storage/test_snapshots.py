@@ -133,7 +133,7 @@ def test_a_snapshot_of_before_what_is_gone_is_not_believed(files: MemoryFiles) -
     keeper = Keeper(files, 9)
     keeper.log.delete_before(Offset(9)).run()
     files.remove(f"{DIRECTORY}/{8:020d}.snapshot")
-    assert Keeper(files, 9).told == [8, 9]
+    assert Keeper(files, 9).state == [8, 9]
 
 
 def test_what_moved_the_start_is_at_hand_before_it_is_written(files: MemoryFiles) -> None:

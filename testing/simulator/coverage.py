@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 PHASES: Final = (
     "idle",
@@ -37,14 +37,3 @@ class Coverage:
         self.cells.update(other.cells)
         self.marks.update(other.marks)
         self.counts.update(other.counts)
-
-    def missing(self, kinds: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Cells that were never hit."""
-        return [(kind, phase) for kind in kinds for phase in PHASES if not self.cells[kind, phase]]
-
-    def to_json(self) -> dict[str, Any]:  # Any: JSON
-        return {
-            "cells": [[*cell, count] for cell, count in sorted(self.cells.items())],
-            "marks": dict(sorted(self.marks.items())),
-            "counts": dict(sorted(self.counts.items())),
-        }

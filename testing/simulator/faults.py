@@ -45,11 +45,6 @@ class Fault:
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         return {k: v for k, v in asdict(self).items() if v or k == "at"}
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Fault:  # Any: JSON
-        links = tuple((source, target) for source, target in values.get("links", ()))
-        return cls(**{**values, "links": links})
-
 
 def timed_faults(seed: int, knobs: Knobs) -> list[Fault]:
     """The faults at drawn times; about a quarter of the time is spared."""

@@ -7,7 +7,7 @@ because they bring rare paths to the front.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, Final
 
@@ -124,15 +124,6 @@ class Knobs:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Knobs:  # Any: JSON
-        known = {field.name for field in fields(cls)}
-        lists = {"fault_kinds", "triggers", "answers"}
-        given: dict[str, Any] = {  # Any: JSON
-            k: tuple(v) if k in lists else v for k, v in values.items() if k in known
-        }
-        return cls(**given)
 
 
 def draw_knobs(seed: int, *, seconds: float) -> Knobs:

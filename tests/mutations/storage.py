@@ -135,8 +135,8 @@ MUTATIONS = (
     _rule(
         "nothing is written for a log that has gone",
         "syncing.py",
-        old="            sealed = self.sealed if self.generation == self.state.generation else ()\n",
-        new="            sealed = self.sealed\n",
+        old="self.sealed if self.generation == self.state.generation else ()",
+        new="self.sealed",
         killed_by="test_syncing.py::test_a_sync_after_the_files_went_away_writes_nothing",
     ),
     _rule(

@@ -180,7 +180,7 @@ class _Finder:
                 # What is found is the answer for people; for programs, the report is.
                 click.echo(text, err=self.form not in (Form.TABLE, Form.WIDE))
 
-        if is_alone and (self.is_traced or not verdict.passed):
+        if is_alone and verdict.lines and (self.is_traced or not verdict.passed):
             print_trace(verdict, echo)
         if not verdict.passed:
             print_failure(verdict, echo)

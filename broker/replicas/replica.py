@@ -108,14 +108,14 @@ class Replica:
         """Why the files cannot be served; `None` while they can."""
         self._services = services
         self._member = member
-        self._refusal = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, failure)
+        self._refused_with = ErrorCode.KAFKA_STORAGE_ERROR
         self._epoch = NO_EPOCH
         """The epoch that this broker leads, as its clients were told; -1 while it does not."""
         self._commit_waiters = CommitWaiters()
         self._held_waiters = CommitWaiters()
         self._fetch_waiters = FetchWaiters()
         self._wake_is_due = False
-        self._led = trio.Event()
+        self._led: trio.Event | None = None
         # The cluster's metadata are no topic of anybody's.
         is_topic = spec.topic != CLUSTER_TOPIC
         self._metrics = services.metrics.topic(spec.topic) if is_topic else TopicMetrics()
@@ -203,7 +203,13 @@ class Replica:
     async def wait_leader(self) -> None:
         """Until it is known who leads, and this broker serves if it is the one."""
         while self._member is not None and not self.is_serving and self.leader in (None, self._me):
+            self._led = self._led or trio.Event()
             await self._led.wait()
+
+    @property
+    def _refusal(self) -> RequestError:
+        """What to say where there is no replica any more, or its files cannot be served."""
+        return RequestError(self._refused_with, self.failure)
 
     @property
     def _me(self) -> NodeId:
@@ -365,8 +371,7 @@ class Replica:
                 # Who waited for the leader of an epoch is not told of what another one commits.
                 self._epoch = epoch
                 self._release_waiters(self.why_not_serving())
-            self._led.set()
-            self._led = trio.Event()
+            self._wake_who_waits_for_a_leader()
             self._services.leadership.changed(self)
         self._commit_waiters.advance(member.high_watermark)
         if self._fetch_waiters:
@@ -523,7 +528,7 @@ class Replica:
     def _retire(self, code: ErrorCode) -> GroupReplica | None:
         """Whoever waits is answered with `code`, and so is who comes."""
         member, self._member = self._member, None
-        self._refusal = RequestError(code)
+        self._refused_with, self.failure = code, None
         self._services.driver.stop_watching(self)
         self._services.checkpoints.forget(self)
         self._services.turn.run(self._end)
@@ -531,8 +536,13 @@ class Replica:
 
     def _end(self) -> None:
         self._release_waiters(self._refusal)
-        self._led.set()
+        self._wake_who_waits_for_a_leader()
         self._services.leadership.changed(self)
+
+    def _wake_who_waits_for_a_leader(self) -> None:
+        if self._led is not None:
+            self._led.set()
+            self._led = None
 
     def _release_waiters(self, error: RequestError) -> None:
         self._commit_waiters.fail_all(error)

@@ -10,7 +10,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from itertools import count
-from typing import Protocol
+from typing import Final, Protocol
 
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Offset
@@ -19,20 +19,28 @@ Committed = Callable[[RequestError | None], None]
 """Called once: with `None` when the offset is committed, with an error when it never will be."""
 
 
+_SERIALS: Final = count()
+"""Who waits for the same offset is called in the order of coming."""
+_Waiting = deque[tuple[Offset, int, Committed]]
+_NOBODY: Final = _Waiting(maxlen=0)
+"""An empty deque takes 600 bytes, and thousands of partitions have nobody who waits."""
+
+
 class CommitWaiters:
     """Callbacks by the end offset they wait for, called in the order of their offsets."""
 
-    __slots__ = ("_serial", "_waiting")
+    __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[Offset, int, Committed]] = deque()
-        self._serial = count()
+        self._waiting: _Waiting = _NOBODY
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, end_offset: Offset, committed: Committed) -> None:
-        entry = (end_offset, next(self._serial), committed)
+        entry = (end_offset, next(_SERIALS), committed)
+        if self._waiting is _NOBODY:
+            self._waiting = _Waiting()
         # Appends come in order; only a duplicate waits for an offset that lies further back.
         if not self._waiting or self._waiting[-1] < entry:
             self._waiting.append(entry)

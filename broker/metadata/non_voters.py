@@ -24,6 +24,8 @@ from tidemark.protocol.types import NodeId, Position
 LOOK_SECONDS: Final = 1.0
 STALL_SECONDS: Final = 1.5
 """For so long a learner believes that the leader has nothing for it."""
+_LOOKED_AT_MAX: Final = 500
+"""Replicas at which to look at a time, beside those known to have no vote: idle ones are many."""
 
 
 @dataclass(slots=True)
@@ -43,15 +45,19 @@ class NonVoters:
     def __init__(self, node: ReplicationNode) -> None:
         self._node = node
         self._standings: dict[PartitionKey, _Standing] = {}
+        self._next: list[PartitionKey] = []  # at which to look, before beginning again
         self._has_told = False
 
     def look(self, now: float) -> bool:
         """Have those pull that wait in vain, in a turn; whether there were any."""
         before, self._standings, self._has_told = self._standings, {}, False
-        for replica in list(self._node.replicas):
-            if not replica.group.is_voter and replica.failure is None:
-                standing = before.get(replica.key)
-                self._standings[replica.key] = self._look_at(replica, standing, now)
+        self._next = self._next or [replica.key for replica in self._node.replicas]
+        looked_at, self._next = self._next[:_LOOKED_AT_MAX], self._next[_LOOKED_AT_MAX:]
+        for key in dict.fromkeys((*before, *looked_at)):
+            replica = self._node.get(key)
+            if replica is None or replica.group.is_voter or replica.failure is not None:
+                continue
+            self._standings[key] = self._look_at(replica, before.get(key), now)
         return self._has_told
 
     def _look_at(self, replica: GroupReplica, seen: _Standing | None, now: float) -> _Standing:

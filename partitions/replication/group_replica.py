@@ -162,8 +162,13 @@ class GroupReplica:
 
     @property
     def is_serving(self) -> bool:
-        """Whether clients may read here as at a leader."""
-        return self._group.is_serving and self.failure is None
+        """Whether clients may read here as at a leader.
+
+        Only once this knows what the core does: in between, the high watermark is the one from
+        before the election, and nobody may be told that.
+        """
+        group = self._group
+        return group.is_serving and self._committed_epoch == group.epoch and self.failure is None
 
     @property
     def is_accepting(self) -> bool:

@@ -41,6 +41,7 @@ def test_a_single_voter_serves_once_its_vote_and_its_epoch_are_durable() -> None
     while not broker.replica().is_serving:
         kinds.append([record.kind for record in broker.take().records])
         broker.sync()
+    assert kinds.pop() == [], "a turn in which it hears of it"
     assert kinds == [[RecordKind.HARD_STATE], [RecordKind.EPOCH_START]]
 
 
@@ -67,6 +68,41 @@ def three(**options: object) -> Cluster:
     cluster.open([1, 2, 3], preference=[2, 1, 3], **options)
     cluster.run(1)
     return cluster
+
+
+def test_a_new_leader_serves_no_earlier_than_it_knows_what_is_committed() -> None:
+    cluster = Cluster(3)
+    cluster.open()
+    cluster.run(1.0)
+    cluster.leader().append("a")
+    cluster.settle()
+    old = cluster.leader()
+    for broker in cluster.followers():
+        # It holds "a", and has not heard that it is committed.
+        assert broker.values() == ["a"]
+    cluster.kill(old.node_id)
+    marks = []
+    for _ in range(2000):
+        cluster.now += 0.001
+        for broker in cluster.brokers.values():
+            broker.node.tick(cluster.now)
+            replica = broker.replica()
+            # Within a turn: something has happened, and its end has not been yet.
+            marks += [replica.high_watermark] * replica.is_serving
+            output = broker.take()
+            for to, messages in output.sends.items():
+                cluster.pool += [(broker.node_id, to, message) for message in messages]
+            broker.sync()
+            marks += [replica.high_watermark] * replica.is_serving
+        pool, cluster.pool = cluster.pool, []
+        for source, to, message in pool:
+            if to in cluster.brokers:
+                receiver = cluster.brokers[to]
+                receiver.node.receive(source, message, cluster.now)
+                replica = receiver.replica()
+                marks += [replica.high_watermark] * replica.is_serving
+    assert marks
+    assert {*marks} == {1}
 
 
 def test_three_voters_elect_the_preferred_one() -> None:

@@ -98,8 +98,11 @@ class ProduceHandler(FrameHandler):
             base_offset, end_offset, append_time_ms = replica.produce(
                 records, api_version=codec.version
             )
-        except RequestError:
-            return None  # Nothing was appended. Decoded, it will be refused with what is wrong.
+        except RequestError as error:
+            if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                return None  # Decoded, it will be refused with what is wrong.
+            # The disk has been tried, and that has been counted.
+            return _answered(known.topic, _refusal(known.partition, error, codec.version))
         log_start = replica.log_start
         if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
             return [known.answer(frame, base_offset, append_time_ms, log_start)]
@@ -129,6 +132,13 @@ class ProduceHandler(FrameHandler):
 
 
 handle: Final = ProduceHandler()
+
+
+def _answered(topic: str, answer: PartitionProduceResponse) -> Pending[ProduceResponse]:
+    pending: Pending[ProduceResponse] = Pending()
+    topics = [_topic_response(name=topic, partition_responses=[answer])]
+    pending.complete(_response(responses=topics))
+    return pending
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ SECONDS_MAX: Final = 30
 """For a test as a whole, on a machine that is busy with others."""
 RESIGNED_SECONDS_MAX: Final = 6
 """Within this a leader without a majority has noticed; the failure timeout is 2 s."""
+NOBODY: Final = -1
 LEADER_SINCE: Final = 10
 """The version of Produce from which on it names the leader."""
 
@@ -102,6 +103,9 @@ async def test_a_broker_without_a_replica_names_the_leader_too() -> None:
         leader = await cluster.wait_leader("puddle")
         async with open_raw_to(cluster, followers(cluster, leader)[0]) as raw:
             answer = await raw.produce("puddle", batch(b"astray"))
+            while outcome(answer).current_leader.leader_id == NOBODY:
+                await trio.sleep(0.01)  # it may not have heard of that leader yet
+                answer = await raw.produce("puddle", batch(b"astray"))
             assert outcome(answer).current_leader.leader_id == leader
             assert [endpoint.node_id for endpoint in answer.node_endpoints] == [leader]
             assert (await raw.fetch("puddle")).current_leader.leader_id == leader

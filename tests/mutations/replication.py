@@ -49,6 +49,14 @@ MUTATIONS = (
         killed_by="test_cluster.py::test_a_single_voter_commits_what_is_synced",
     ),
     _rule(
+        "who serves knows what is committed",
+        "group_replica.py",
+        old="group.is_serving and self._committed_epoch == group.epoch and self.failure",
+        new="group.is_serving and self.failure",
+        killed_by="test_cluster.py::"
+        "test_a_new_leader_serves_no_earlier_than_it_knows_what_is_committed",
+    ),
+    _rule(
         "an append is the commit only where nobody else votes",
         "group_replica.py",
         old="        if self._is_alone and not self._store.syncs_before_ack:\n",

@@ -11,20 +11,11 @@ import trio
 from tests.testing.raw import RawClient, batch, open_raw
 from tidemark.client import Client, open_client
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
 from tidemark.protocol.messages.list_offsets import ListOffsetsPartitionResponse
-from tidemark.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
 from tidemark.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from tidemark.protocol.records.records import decode_records
 from tidemark.testing import Cluster, open_cluster
@@ -286,24 +277,3 @@ async def test_a_broker_without_the_others_sends_a_producer_that_wants_an_id_on(
         async with open_raw_to(cluster, followers(cluster, leader)[0]) as raw:
             answer = await raw.ask(request, 4, InitProducerIdResponse)
             assert answer.error_code == ErrorCode.NONE
-
-
-async def test_without_a_controller_what_would_have_to_be_made_is_not_there_yet() -> None:
-    group = FindCoordinatorRequest(key="watchers", key_type=0)
-    topic = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
-    async with open_waves() as (cluster, _, leader):
-        cluster.isolate(leader)
-        async with (
-            open_raw_to(cluster, leader) as one,
-            open_raw_to(cluster, leader) as other,
-            trio.open_nursery() as asking,
-        ):
-            told = list[int]()
-
-            async def find() -> None:
-                told.append((await one.ask(group, 3, FindCoordinatorResponse)).error_code)
-
-            asking.start_soon(find)
-            (shown,) = (await other.ask(topic, 9, MetadataResponse)).topics
-        assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-        assert shown.error_code == ErrorCode.LEADER_NOT_AVAILABLE

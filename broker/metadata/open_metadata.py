@@ -80,6 +80,7 @@ class Metadata:
     topics: Topics
     brokers: Brokers
     controller: Controller
+    cluster: ClusterLog
 
 
 @asynccontextmanager
@@ -128,6 +129,7 @@ async def open_metadata(
                 topics=parts.topics,
                 brokers=parts.brokers,
                 controller=parts.controller,
+                cluster=parts.cluster,
             )
             tasks.cancel_scope.cancel()
     finally:
@@ -184,18 +186,18 @@ class _Parts:
         self._neighbours = neighbours
         self._group = ClusterReplica(replica, services)
         driver = services.driver
-        self._cluster = ClusterLog(
+        self.cluster = ClusterLog(
             own.node_id, self._group, machine, turn=services.turn, clock=services.clock
         )
         self.registered = trio.Event()
-        self.brokers = Brokers(own.node_id, lambda: self._cluster.state, GroupLiveness(driver))
-        self.controller = Controller(own.node_id, self._cluster, network)
-        self._membership = Membership(own, self._cluster, network, lambda: self._group.voters)
+        self.brokers = Brokers(own.node_id, lambda: self.cluster.state, GroupLiveness(driver))
+        self.controller = Controller(own.node_id, self.cluster, network)
+        self._membership = Membership(own, self.cluster, network, lambda: self._group.voters)
         self._hosting = hosting
         self.topics = Topics(
             settings,
             services,
-            self._cluster,
+            self.cluster,
             hosting,
             Placing(is_alive=self.brokers.is_alive, draw=secrets.SystemRandom().random),
             self.controller,
@@ -203,7 +205,7 @@ class _Parts:
         self._snapshots = ClusterSnapshots(
             machine, services.state, self._group, driver.wait_durable
         )
-        self._cluster.listen(neighbours.applied)
+        self.cluster.listen(neighbours.applied)
         machine.on_restored = self._restored
         services.leadership.watch(CLUSTER_TOPIC, self._leadership_changed)
         services.turn.run(self._group.follow)
@@ -233,7 +235,7 @@ class _Parts:
             partial(
                 keep_voters,
                 driver.node,
-                lambda: self._cluster.state,
+                lambda: self.cluster.state,
                 self.brokers.is_alive,
                 turn=services.turn,
                 touch=driver.touch,
@@ -244,28 +246,28 @@ class _Parts:
     async def stay_registered(self) -> None:
         """Register, and from then on be current; end the broker if another one takes its place."""
         await self._membership.register(partial(_foundation, self._identity))
-        self._neighbours.current(self._cluster.state)
+        self._neighbours.current(self.cluster.state)
         self.registered.set()
         await self._neighbours.wait_replaced()
 
     async def be_current(self) -> None:
         """Once registered: what is here of topics that were deleted meanwhile, goes."""
         await self.registered.wait()
-        await self._hosting.be_current(lambda: self._cluster.state)
+        await self._hosting.be_current(lambda: self.cluster.state)
 
     def _leadership_changed(self, _: Replica) -> None:
-        self._cluster.leadership_changed()
+        self.cluster.leadership_changed()
         self._group.follow()
 
     def _restored(self, snapshot: bytes, start: Position) -> None:
         self._snapshots.keep_restored(snapshot, start)
-        self._neighbours.restored(self._cluster.state)
+        self._neighbours.restored(self.cluster.state)
         self.topics.reload()
-        self._cluster.applied_more()
+        self.cluster.applied_more()
 
     async def _keep_snapshots(self) -> None:
         while True:
-            await self._cluster.wait_version(self._cluster.state.version + 1)
+            await self.cluster.wait_version(self.cluster.state.version + 1)
             if self._snapshots.is_due:
                 try:
                     await self._snapshots.take()

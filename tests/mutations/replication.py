@@ -43,14 +43,14 @@ MUTATIONS = (
     ),
     _rule(
         "an append with flush=commit counts once it is synced",
-        "group_replica.py",
+        "replica_state.py",
         old="is_durable=not self._store.syncs_before_ack)",
         new="is_durable=True)",
         killed_by="test_cluster.py::test_a_single_voter_commits_what_is_synced",
     ),
     _rule(
         "who serves knows what is committed",
-        "group_replica.py",
+        "replica_state.py",
         old="group.is_serving and self._committed_epoch == group.epoch and self.failure",
         new="group.is_serving and self.failure",
         killed_by="test_cluster.py::"
@@ -58,21 +58,21 @@ MUTATIONS = (
     ),
     _rule(
         "an append is the commit only where nobody else votes",
-        "group_replica.py",
+        "appending.py",
         old="        if self._is_alone and not self._store.syncs_before_ack:\n",
         new="        if not self._store.syncs_before_ack:\n",
         killed_by="test_cluster.py::test_with_flush_os_a_majority_has_to_hold_it_too",
     ),
     _rule(
         "who is not alone has to tell the others",
-        "group_replica.py",
+        "appending.py",
         old="            and not group.progress()\n",
         new="",
         killed_by="test_solo.py::test_a_learner_is_sent_what_is_appended",
     ),
     _rule(
         "to be alone and to sync nothing ends with the flush mode",
-        "group_replica.py",
+        "replica_state.py",
         old="        self._solo_epoch = None\n        self._store.set_syncs",
         new="        self._store.set_syncs",
         killed_by="test_solo.py::test_a_change_of_the_flush_mode_ends_it_and_begins_it_anew",
@@ -86,7 +86,7 @@ MUTATIONS = (
     ),
     _rule(
         "the core knows of all that was appended",
-        "group_replica.py",
+        "replica_state.py",
         old="        self._tell_appended()\n        return self._group\n",
         new="        return self._group\n",
         killed_by="test_solo.py::test_whoever_looks_at_the_core_finds_all_that_was_appended",
@@ -186,7 +186,7 @@ MUTATIONS = (
     ),
     _rule(
         "only a leader that serves appends",
-        "group_replica.py",
+        "replica_state.py",
         old="            group.is_serving and group.is_accepting and not self.is_paused and",
         new="            group.is_leader and",
         killed_by="test_cluster.py::test_a_leader_appends_nothing_before_its_epoch_is_committed",
@@ -423,7 +423,7 @@ MUTATIONS = (
     ),
     _rule(
         "a plan to move the start is made anew when the end was cut",
-        "group_replica.py",
+        "trimming.py",
         old="planned(self.log, self._store.producers, move.to, None)",
         new="move",
         killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
@@ -460,7 +460,7 @@ MUTATIONS = (
     ),
     _rule(
         "a state machine's log keeps what its own snapshot does not have",
-        "group_replica.py",
+        "trimming.py",
         old="            and self._applier is None\n",
         new="",
         killed_by="test_state_machines.py::test_a_replica_with_a_state_machine_keeps_its_own_log_start",

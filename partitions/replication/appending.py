@@ -1,0 +1,105 @@
+"""Clients' batches: what a replica that leads appends to its log.
+
+Nothing of it is in the core until somebody asks it for something: it hears of all that was appended
+in a turn at once.
+"""
+
+from __future__ import annotations
+
+from tidemark.partitions.replication.group_log import Appended
+from tidemark.partitions.replication.replica_state import ReplicaState
+from tidemark.partitions.state_machines.producers import Duplicate
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.header import BatchHeader, iter_headers, place
+from tidemark.protocol.types import Epoch, Offset, Position
+
+
+class AppendingReplica(ReplicaState):
+    """The part of a `GroupReplica` that clients' batches go to."""
+
+    __slots__ = ()
+
+    def append(
+        self, header: BatchHeader, records: bytearray | memoryview, now_ms: int
+    ) -> Appended | Duplicate:
+        """Append a client's batch that was admitted; `records` is changed in place.
+
+        Raises `RequestError` if this replica does not serve, or for what the producer did wrong,
+        and `OSError` or `StorageError` for the disk; nothing is appended then.
+        """
+        if not self.is_accepting:
+            raise self._not_serving()
+        has_producer = header.producer_id >= 0
+        if has_producer:
+            verdict = self._store.producers.table.check(header)
+            if isinstance(verdict, Duplicate):
+                return verdict
+        base_offset, epoch = self.log.end_offset, self._solo_epoch
+        if epoch is None:
+            epoch = self._group.epoch
+            end_offset = self._store.append_batch(
+                header, records, epoch, has_followers=not self._is_alone
+            )
+            self._note_appended(end_offset, epoch)
+        else:
+            end_offset = self.log.append_batch(records, header, epoch)
+            self._appended_end = self.high_watermark = end_offset
+            self._touch()
+        if has_producer:
+            self._store.producers.table.append(header, base_offset, heard_ms=now_ms)
+        return Appended(base_offset, end_offset, epoch)
+
+    def append_own(self, batches: bytes) -> Appended:
+        """Append batches of the broker's own, as they are. Raises as `append` does."""
+        if not self.is_accepting:
+            raise self._not_serving()
+        base_offset = offset = self.log.end_offset
+        epoch, placed = self._group.epoch, bytearray(batches)
+        for at, header in iter_headers(placed):
+            place(placed, at, base_offset=offset, epoch=epoch)
+            offset = Offset(offset + header.last_offset_delta + 1)
+        end_offset = self._store.append(placed, epoch, has_followers=not self._is_alone)
+        self._note_appended(end_offset, epoch)
+        return Appended(base_offset, end_offset, epoch)
+
+    def _find_solo(self) -> Epoch | None:
+        """The epoch in which a client's batch is committed as soon as it is in the page cache, and
+        nothing follows from it that has to be done: this replica is alone, and syncs nothing.
+
+        It holds for as long as nothing happens to the group but appends.
+        """
+        group = self._group
+        is_solo = (
+            self._applier is None
+            and self._is_alone
+            and not self._store.syncs_before_ack
+            and not self.is_eager
+            and self.is_accepting
+            and not group.progress()
+            and group.committed == (group.epoch, self.log.end_offset)
+        )
+        return group.epoch if is_solo else None
+
+    def _note_appended(self, end_offset: Offset, epoch: Epoch) -> None:
+        # The core hears of it once, before anything else happens to the group.
+        self._appended_end = end_offset
+        self._touch()
+        if self._is_alone and not self._store.syncs_before_ack:
+            self._commit(Position(epoch, end_offset))
+
+    def _not_serving(self) -> RequestError:
+        if self.failure is not None:
+            what = f"{self._store.name}: {self.failure}"
+            return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, what)
+        what = f"this broker does not lead {self._store.name}"
+        return RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, what)
+
+    def pause(self) -> None:
+        """Append nothing of clients until `resume_writes`: what was appended is to be committed
+        before the lead goes elsewhere."""
+        self._solo_epoch = None
+        self.is_paused = True
+
+    def resume_writes(self) -> None:
+        self.is_paused = False
+        self._touch()

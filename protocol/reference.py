@@ -24,6 +24,15 @@ key, version, correlation id, client id) and a message; so is its response. Thes
 the versions of each, that a broker may list; a broker lists what it serves.
 """
 
+OWN: Final = """\
+Keys from 20,000 on are Tidemark's own, for what Kafka has no words for. They are framed, listed in
+ApiVersions and answered like the others, on the same listeners; clients pass over keys that they do
+not know. A broker of another kind may use the same keys for something else: a client that wants to
+use them should be sure of whom it talks to.
+
+| key | API | versions | flexible since | |
+|---:|---|---|---|---|"""
+
 STORED: Final = """\
 ## Records of `__consumer_offsets`
 
@@ -48,13 +57,9 @@ def _page() -> Iterator[str]:
     yield INTRODUCTION
     yield "| key | API | versions | flexible since | |"
     yield "|---:|---|---|---|---|"
-    for api in APIS.values():
-        link = f"[{api.name}](#{api.name.lower()})"
-        since = "never" if api.flexible_since is None else api.flexible_since
-        yield (
-            f"| {api.key} | {link} | {_range(api.min_version, api.max_version)} | {since} "
-            f"| {sentences(api.request)} |"
-        )
+    yield from (_row(api) for api in APIS.values() if not api.is_own)
+    yield f"\n{OWN}"
+    yield from (_row(api) for api in APIS.values() if api.is_own)
     yield f"\n{READING}"
     for api in APIS.values():
         yield from _api(api)
@@ -68,6 +73,15 @@ def _page() -> Iterator[str]:
         yield from message_tables(
             cls, f"{cls.__name__}, versions {_range(cls.first_version, cls.last_version)}"
         )
+
+
+def _row(api: Api) -> str:
+    link = f"[{api.name}](#{api.name.lower()})"
+    since = "never" if api.flexible_since is None else api.flexible_since
+    return (
+        f"| {api.key} | {link} | {_range(api.min_version, api.max_version)} | {since} "
+        f"| {sentences(api.request)} |"
+    )
 
 
 def _api(api: Api) -> Iterator[str]:

@@ -4,6 +4,9 @@ What is not in `APIS` is neither advertised nor answered. The ranges are those o
 declarations. One API advertises more than it speaks: clients built on librdkafka before 2.11.1
 send gzip and snappy uncompressed to a broker that does not list Produce 0 (KAFKA-18659), so it is
 listed, and refused like any other version that is not spoken.
+
+Keys from 20,000 on are our own: what Kafka has no words for. They are listed and answered like any
+others; clients pass over keys that they do not know.
 """
 
 from collections.abc import Mapping
@@ -35,6 +38,7 @@ from tidemark.protocol.messages import (
     list_groups,
     list_offsets,
     metadata,
+    move_leaders,
     offset_commit,
     offset_delete,
     offset_fetch,
@@ -47,6 +51,7 @@ from tidemark.protocol.messages import (
 from tidemark.protocol.schema.declaration import Message
 
 API_VERSIONS_KEY: Final = 18
+OWN_KEYS_SINCE: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,11 @@ class Api:
     def speaks(self, version: int) -> bool:
         """Whether a request of `version` is answered, rather than only advertised."""
         return self.spoken_min_version <= version <= self.max_version
+
+    @property
+    def is_own(self) -> bool:
+        """Whether only Tidemark speaks it."""
+        return self.key >= OWN_KEYS_SINCE
 
     def is_flexible(self, version: int) -> bool:
         return self.flexible_since is not None and version >= self.flexible_since
@@ -178,6 +188,8 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 describe_cluster.DescribeClusterRequest,
                 describe_cluster.DescribeClusterResponse,
             ),
+            # Our own.
+            _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),
         )
     }
 )

@@ -66,9 +66,10 @@ class Change:
 
     handle: Callable[[Node, Any, RequestContext], Coroutine[Any, Any, Any]]
     """Answers on the leader."""
-    refuse: Callable[[Any, RequestError], Any]
-    """The response to a request that came to nothing as a whole."""
     response: type[Message]
+    refuse: Callable[[Any, RequestError], Any] | None = None
+    """The response to a request that came to nothing as a whole; one of a response that has an
+    error code for the whole needs none."""
     may_repeat: bool = False
     """Whether a second time does no harm, if nobody knows about the first."""
 
@@ -88,6 +89,8 @@ class Change:
                 may_repeat=self.may_repeat,
             )
         except RequestError as error:
+            if self.refuse is None:
+                raise
             return self.refuse(request, error)
 
 

@@ -12,15 +12,15 @@ from hypothesis import given
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
-from tests.protocol.values import A_FEW, RandomValues, plausible_values, versions_of
+from tests.protocol.values import A_FEW, KAFKA_APIS, RandomValues, plausible_values, versions_of
 from tidemark.protocol import codec
-from tidemark.protocol.registry import APIS, Api
+from tidemark.protocol.registry import Api
 from tidemark.protocol.schema.declaration import Message, Struct
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 
-by_api = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+by_api = pytest.mark.parametrize("api", KAFKA_APIS, ids=lambda api: api.name)
 
 
 @by_api

@@ -40,11 +40,21 @@ VERIFIED = {
     60: ("DescribeCluster", 0, 2),
 }
 
+# No client but ours knows them; all are to pass over them (tests/clients).
+OWN = {
+    20_000: ("MoveLeaders", 0, 0),
+}
+
 
 def test_what_may_be_advertised_is_what_was_verified() -> None:
     assert {
         key: (api.name, api.min_version, api.max_version) for key, api in APIS.items()
-    } == VERIFIED
+    } == VERIFIED | OWN
+
+
+def test_only_keys_that_kafka_does_not_use_are_our_own() -> None:
+    assert {key for key, api in APIS.items() if api.is_own} == OWN.keys()
+    assert max(VERIFIED) < min(OWN)
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)

@@ -36,8 +36,12 @@ S = TypeVar("S", bound=Struct)
 # a night (TIDEMARK_PROTOCOL_EXAMPLES=1000).
 A_FEW: Final = settings(max_examples=int(os.environ.get("TIDEMARK_PROTOCOL_EXAMPLES", "6")))
 
+KAFKA_APIS: Final = [api for api in APIS.values() if not api.is_own]
 API_MESSAGES: Final[list[type[Message]]] = [
-    cls for api in APIS.values() for cls in (api.request, api.response)
+    cls for api in KAFKA_APIS for cls in (api.request, api.response)
+]
+OWN_MESSAGES: Final[list[type[Message]]] = [
+    cls for api in APIS.values() if api.is_own for cls in (api.request, api.response)
 ]
 STORED_MESSAGES: Final[list[type[Message]]] = [
     consumer_offsets.OffsetCommitKey,
@@ -48,7 +52,7 @@ STORED_MESSAGES: Final[list[type[Message]]] = [
 PEER_MESSAGES: Final[list[type[Message]]] = [
     cls for api in PEER_APIS.values() for cls in (api.request, api.response) if cls is not None
 ]
-MESSAGES: Final = API_MESSAGES + STORED_MESSAGES + PEER_MESSAGES
+MESSAGES: Final = API_MESSAGES + STORED_MESSAGES + PEER_MESSAGES + OWN_MESSAGES
 
 _INTEGER_BITS: Final = {"b": 8, "h": 16, "l": 32, "q": 64}
 

@@ -46,6 +46,7 @@ from tidemark.partitions.state_machines.cluster_values import (
 from tidemark.partitions.state_machines.cluster_wishes import (
     Wishes,
     checked_observers,
+    finished,
     reassigned,
 )
 from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
@@ -219,18 +220,16 @@ class ClusterState:
         topics: dict[UUID, TopicMetadata] = {}
         for change in changes:
             topic = topics.get(change.topic_id) or self._existing(change.topic_id)
-            wanted = reassigned(topic, change.partition, change.replicas, self._brokers)
-            topics[topic.id] = replace(topic, wanted=wanted)
+            topics[topic.id] = reassigned(
+                topic, change, self._brokers, version=self.version, moves=self.wishes.moves
+            )
         return lambda: self._put_all(topics.values())
 
     def _finish(self, changes: Sequence[Reassignment]) -> None:
         for change in changes:
             topic = self._by_id.get(change.topic_id)
-            if topic is None or change.replicas != topic.wanted.get(change.partition):
-                continue
-            assignments, wanted = list(topic.assignments), dict(topic.wanted)
-            assignments[change.partition] = wanted.pop(change.partition)
-            self._put(replace(topic, assignments=tuple(assignments), wanted=wanted))
+            if topic is not None:
+                self._put(finished(topic, change))
 
     def _set_observers(self, command: SetObservers) -> Callable[[], Applied]:
         topic = self._existing(command.topic_id)

@@ -68,6 +68,11 @@ class TopicMetadata:
     created_ms: int
     wanted: Mapping[int, Assignment] = field(default_factory=dict)
     """Where replicas are being moved: what the assignment of that partition is to become."""
+    wanted_at: Mapping[int, int] = field(default_factory=dict)
+    """The metadata's version when that was wished: no two wishes have the same."""
+    leaving: Mapping[int, Assignment] = field(default_factory=dict)
+    """Where earlier wishes wanted replicas, that were replaced before they had come true. Perhaps
+    they vote by now; they keep what they hold until the wish in force has come true."""
     observers: Mapping[int, Assignment] = field(default_factory=dict)
     """The brokers that hold a copy of that partition without a vote, where there are any."""
 
@@ -77,8 +82,16 @@ class TopicMetadata:
 
     def hosts(self, partition: int) -> frozenset[NodeId]:
         """Every broker that has to hold something of that partition now."""
-        wanted, observers = self.wanted.get(partition, ()), self.observers.get(partition, ())
-        return frozenset((*self.assignments[partition], *wanted, *observers))
+        others = (self.wanted, self.leaving, self.observers)
+        return frozenset(self.assignments[partition]).union(
+            *(each.get(partition, ()) for each in others)
+        )
+
+    def replicas(self, partition: int) -> Assignment:
+        """Who is to vote on that partition, its preferred leader first, then who does so still."""
+        wanted = self.wanted.get(partition, ())
+        leaving = (*self.assignments[partition], *self.leaving.get(partition, ()))
+        return tuple(dict.fromkeys((*wanted, *leaving)))
 
     @property
     def replication_factor(self) -> int:
@@ -127,6 +140,8 @@ class Reassignment:
     partition: int
     replicas: Assignment | None
     """The preferred leader first."""
+    at: int = -1
+    """Where one is finished: which wish this is, by `TopicMetadata.wanted_at`."""
 
 
 # Any: JSON's own values, here and below.
@@ -184,6 +199,8 @@ _READERS: Final[Mapping[str, Any]] = {
     "peer": lambda body: BrokerAddress(*body),
     "assignments": _assignments,
     "wanted": _by_partition,
+    "wanted_at": lambda body: {int(partition): int(at) for partition, at in body.items()},
+    "leaving": _by_partition,
     "observers": _by_partition,
     "topic_id": UUID,
     "state": BrokerState,

@@ -5,6 +5,7 @@ with the broker that took it. The leader of the group carries it out; then it is
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from tidemark.partitions.state_machines.cluster_values import (
@@ -13,6 +14,7 @@ from tidemark.partitions.state_machines.cluster_values import (
     LeaderMove,
     MoveOutcome,
     PartitionId,
+    Reassignment,
     TopicMetadata,
     from_plain,
     plain,
@@ -64,6 +66,11 @@ class Wishes:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"broker {move.target} is no replica of {name}: those are "
                     f"{', '.join(map(str, assigned))}",
+                )
+            if move.target not in topic.wanted.get(move.partition, assigned):
+                raise _refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"the replica of {name} on broker {move.target} is being moved away",
                 )
             state = self.broker_state(move.target)
             if state is not BrokerState.ACTIVE:
@@ -131,20 +138,25 @@ def check_partition(topic: TopicMetadata, partition: int) -> None:
 
 
 def reassigned(
-    topic: TopicMetadata, partition: int, replicas: Assignment | None, brokers: Iterable[NodeId]
-) -> dict[int, Assignment]:
-    """What is wanted of a topic's partitions once that one is to be held by `replicas`.
+    topic: TopicMetadata,
+    change: Reassignment,
+    brokers: Iterable[NodeId],
+    *,
+    version: int,
+    moves: Mapping[PartitionId, LeaderMove],
+) -> TopicMetadata:
+    """The topic once a partition is wished to be held by other brokers, from `version` on.
 
-    `None` is back to those it was assigned to, and is refused where nothing is under way. Raises
-    `RequestError`.
+    `None` is back to those it was assigned to, and is refused where nothing is under way. A wish
+    that is not fulfilled yet is replaced. Raises `RequestError`.
     """
+    partition, replicas = change.partition, change.replicas
     check_partition(topic, partition)
-    assigned = topic.assignments[partition]
+    name, assigned = f"{topic.name}-{partition}", topic.assignments[partition]
     if replicas is None:
         if partition not in topic.wanted:
             raise _refused(
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
-                f"the replicas of {topic.name}-{partition} are not being moved",
+                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"the replicas of {name} are not being moved"
             )
         replicas = assigned
     check_assignment(replicas, frozenset(brokers))
@@ -152,9 +164,47 @@ def reassigned(
     if observing:
         raise _refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"broker {min(observing)} observes {topic.name}-{partition}: remove the observer first",
+            f"broker {min(observing)} observes {name}: remove the observer first",
         )
-    return {**topic.wanted, partition: replicas}
+    move = moves.get(PartitionId(topic.id, partition))
+    if move is not None and change.replicas is not None:
+        raise _refused(
+            ErrorCode.REASSIGNMENT_IN_PROGRESS,
+            f"the leader of {name} is being moved to broker {move.target}: wait until that is over",
+        )
+    before = (*topic.wanted.get(partition, ()), *topic.leaving.get(partition, ()))
+    left = tuple(sorted({*before} - {*assigned, *replicas}))
+    return replace(
+        topic,
+        wanted={**topic.wanted, partition: replicas},
+        wanted_at={**topic.wanted_at, partition: version},
+        leaving=_with(topic.leaving, partition, left),
+    )
+
+
+def finished(topic: TopicMetadata, change: Reassignment) -> TopicMetadata:
+    """The topic once its group has gone over as was wished; if it was another wish, as it is."""
+    partition = change.partition
+    wish = (topic.wanted.get(partition), topic.wanted_at.get(partition, -1))
+    if change.replicas is None or wish != (change.replicas, change.at):
+        return topic
+    assignments = list(topic.assignments)
+    assignments[partition] = change.replicas
+    return replace(
+        topic,
+        assignments=tuple(assignments),
+        wanted=_with(topic.wanted, partition, ()),
+        wanted_at={each: at for each, at in topic.wanted_at.items() if each != partition},
+        leaving=_with(topic.leaving, partition, ()),
+    )
+
+
+def _with(
+    before: Mapping[int, Assignment], partition: int, nodes: Assignment
+) -> dict[int, Assignment]:
+    """The same for all others; no entry for nobody."""
+    after = {each: held for each, held in before.items() if each != partition}
+    return {**after, partition: nodes} if nodes else after
 
 
 def checked_observers(
@@ -162,18 +212,17 @@ def checked_observers(
 ) -> dict[int, Assignment]:
     """A topic's observers once those of that partition are these. Raises `RequestError`."""
     check_partition(topic, partition)
-    left = {each: nodes for each, nodes in topic.observers.items() if each != partition}
     if not observers:
-        return left
+        return _with(topic.observers, partition, ())
     check_assignment(observers, frozenset(brokers))
-    voting = {*topic.assignments[partition], *topic.wanted.get(partition, ())} & {*observers}
+    voting = {*topic.replicas(partition)} & {*observers}
     if voting:
         raise _refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"broker {min(voting)} is a replica of {topic.name}-{partition} with a vote: it has "
             "all that an observer has",
         )
-    return {**left, partition: observers}
+    return _with(topic.observers, partition, observers)
 
 
 def _refused(code: ErrorCode, why: str) -> RequestError:

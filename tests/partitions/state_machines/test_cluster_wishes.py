@@ -76,7 +76,8 @@ def reassign(
 
 
 def finish(state: ClusterState, partition: int, replicas: Assignment) -> FinishReassignments:
-    change = Reassignment(topic_id=ORDERS, partition=partition, replicas=replicas)
+    at = topic(state).wanted_at.get(partition, -1)
+    change = Reassignment(topic_id=ORDERS, partition=partition, replicas=replicas, at=at)
     return FinishReassignments(at_version=state.version, reassignments=(change,))
 
 
@@ -166,6 +167,44 @@ def test_a_change_is_cancelled_by_going_back_and_keeps_its_hosts_until_then() ->
     assert topic(state).assignments[0] == on(1, 2, 3)
 
 
+def test_who_may_vote_by_a_wish_that_was_replaced_keeps_its_replica_until_the_next_is_true() -> (
+    None
+):
+    state = cluster()
+    state.apply(reassign(state, 0, on(4)))
+    state.apply(reassign(state, 0, None))  # the group may have gone over to broker 4 by now
+    assert topic(state).hosts(0) == {1, 2, 3, 4}
+    assert topic(state).replicas(0) == on(1, 2, 3, 4)
+    state.apply(reassign(state, 0, on(1, 2)))
+    assert topic(state).hosts(0) == {1, 2, 3, 4}
+    state.apply(finish(state, 0, on(1, 2)))
+    assert topic(state).hosts(0) == {1, 2}
+    assert not topic(state).leaving
+
+
+def test_a_wish_is_struck_by_its_own_outcome_and_not_by_that_of_an_equal_one_before() -> None:
+    state = cluster()
+    state.apply(reassign(state, 0, on(4)))
+    late = finish(state, 0, on(4))
+    state.apply(reassign(state, 0, on(1)))
+    state.apply(reassign(state, 0, on(4)))
+    state.apply(replace(late, at_version=state.version))
+    assert topic(state).wanted == {0: on(4)}
+    assert topic(state).hosts(0) == {1, 2, 3, 4}
+    assert ClusterState.decode(state.encode()).topics == state.topics
+
+
+def test_replicas_do_not_move_while_the_leader_does_but_may_move_back() -> None:
+    state = cluster()
+    state.apply(wish(state, move(2)))
+    assert refusal(state, reassign(state, 0, on(4))) is ErrorCode.REASSIGNMENT_IN_PROGRESS
+    state.apply(end(state, move(2)))
+    state.apply(reassign(state, 0, on(3)))
+    assert refusal(state, wish(state, move(2))) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    state.apply(wish(state, move(3)))
+    state.apply(reassign(state, 0, None))
+
+
 @pytest.mark.parametrize("replicas", [on(), on(1, 1), on(1, 9)], ids=str)
 def test_replicas_are_moved_to_known_brokers_each_once(replicas: Assignment) -> None:
     state = cluster()
@@ -233,7 +272,8 @@ def test_a_snapshot_from_before_there_were_wishes_is_read() -> None:
     state = cluster()
     old = state.encode().replace(b'"format":3', b'"format":2')
     old = old.replace(b',"wishes":{"broker_states":{},"moves":[]}', b"")
-    old = old.replace(b',"wanted":{}', b"").replace(b'"observers":{},', b"")
+    for empty in (b',"wanted":{}', b',"wanted_at":{}', b'"observers":{},', b'"leaving":{},'):
+        old = old.replace(empty, b"")
     assert b"wishes" not in old
     assert b"wanted" not in old
     assert ClusterState.decode(old).encode() == state.encode()

@@ -127,7 +127,7 @@ def _refusal(no: No, partition: TopicPartition, target: NodeId | None = None) ->
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
     """How a broker comes to lead nothing. It keeps its replicas and its votes, and is the last
-    resort of elections (`eligibility.election_order`)."""
+    resort of elections (`replication.preference`)."""
 
     node_id: NodeId
     moves: tuple[LeaderMove, ...]

@@ -4,7 +4,6 @@ a group may lead it next. Every no comes with its sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -100,20 +99,6 @@ def why_cooling(group: Group, now_ms: int, settings: Settings) -> No | None:
         f"its leader changed {seconds(now_ms - group.moved_ms)} ago and is let be for "
         f"{seconds(settings.cool_down_ms)}",
     )
-
-
-def election_order(group: Group, brokers: Mapping[NodeId, Broker]) -> tuple[NodeId, ...]:
-    """The voters in the order in which they had better lead: as assigned, but those on brokers that
-    are to lead nothing come last. They stay electable: a partition led by a broker that is to be
-    stopped is better than one that nobody leads."""
-    assigned = {node: rank for rank, node in enumerate(group.replicas)}
-
-    def rank(node: NodeId) -> tuple[bool, int, NodeId]:
-        broker = brokers.get(node)
-        is_last_resort = broker is None or broker.state is not BrokerState.ACTIVE
-        return (is_last_resort, assigned.get(node, len(assigned)), node)
-
-    return tuple(sorted(group.voters, key=rank))
 
 
 def seconds(duration_ms: int) -> str:

@@ -7,7 +7,7 @@ here asks nobody and waits for nobody. The others go through the queue (`electio
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from random import Random
 from typing import Final
 
@@ -16,6 +16,7 @@ from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.preference import election_order
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NO_EPOCH, NodeId
@@ -36,6 +37,8 @@ class Campaigns:
         self._young_until: float | None = None
         # Who has just begun to campaign: when to look whether it was answered, and how often yet.
         self._unanswered: deque[tuple[float, GroupReplica, int]] = deque()
+        self.last_resorts: Collection[NodeId] = ()
+        """Brokers that are to lead nothing that another can lead."""
 
     def seek(self, replica: GroupReplica, now: float) -> None:
         """The group has no leader, unless its replica knows better."""
@@ -114,7 +117,8 @@ class Campaigns:
         live may as well."""
         is_young = self._young_until is not None and now < self._young_until
         rank = 0
-        for node in replica.preference or replica.group.config.members:
+        preferred = replica.preference or replica.group.config.members
+        for node in election_order(preferred, self.last_resorts):
             if node == self._node_id:
                 break
             rank += is_young or self._peers.is_alive(node)

@@ -89,6 +89,10 @@ class ReplicationNode:
         self._pulls = Pulls(self.timing, self.peers, rng)
         self._now = 0.0
 
+    def set_last_resorts(self, nodes: Iterable[NodeId]) -> None:
+        """These brokers are to be elected only where no other can be."""
+        self._campaigns.last_resorts = frozenset(nodes)
+
     # Groups
 
     def add(

@@ -289,14 +289,6 @@ MUTATIONS = (
         killed_by="test_by_hand.py::test_draining_moves_nobody_elses_leaders",
     ),
     _rule(
-        "drained brokers are elected last",
-        "eligibility.py",
-        old="        return (is_last_resort, assigned",
-        new="        return (False, assigned",
-        killed_by="test_by_hand.py"
-        "::test_a_broker_that_is_to_lead_nothing_is_elected_last_but_is_elected",
-    ),
-    _rule(
         "leaders come home to the first replica that can lead",
         "by_hand.py",
         old="        if node == leader:\n",

@@ -11,7 +11,6 @@ from tidemark.partitions.balancing.by_hand import (
     plan_preferred,
     why_not_move,
 )
-from tidemark.partitions.balancing.eligibility import election_order
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group
@@ -192,25 +191,3 @@ def test_draining_one_of_two_is_refused() -> None:
 
 def test_draining_a_broker_that_is_not_there_is_refused() -> None:
     assert [r.sentence for r in drained(brokers(2), [], 5).refusals] == ["there is no broker 5"]
-
-
-# The last resort
-
-
-def test_elections_follow_the_assignment() -> None:
-    order = election_order(group("t-0", (3, 1, 2)), {b.node_id: b for b in brokers(3)})
-    assert order == (3, 1, 2)
-
-
-@pytest.mark.parametrize("state", list(BrokerState)[1:], ids=lambda state: state.value)
-def test_a_broker_that_is_to_lead_nothing_is_elected_last_but_is_elected(
-    state: BrokerState,
-) -> None:
-    members = [broker(1), broker(2), broker(3, state=state)]
-    order = election_order(group("t-0", (3, 1, 2)), {b.node_id: b for b in members})
-    assert order == (1, 2, 3)
-
-
-def test_a_voter_that_is_not_assigned_comes_behind_those_that_are() -> None:
-    one = group("t-0", (2, 3), voters=(1, 2, 3))
-    assert election_order(one, {b.node_id: b for b in brokers(3)}) == (2, 3, 1)

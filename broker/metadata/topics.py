@@ -13,7 +13,7 @@ from uuid import UUID
 import trio
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.metadata.controller import Controller
+from tidemark.broker.metadata.controller import WAIT_SECONDS_MIN, Controller
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
@@ -162,7 +162,7 @@ class Topics:
             return topic
         try:
             if self._controller.is_here:
-                return await self.create(wanted)
+                return await self._create_in_time(wanted)
             await self._controller.create_topic(wanted.name)
         except RequestError as error:
             if error.code in (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT):
@@ -175,6 +175,14 @@ class Topics:
         await self._hosting.wait_settled(topic.id)
         await self._wait_leaders(topic)
         return self._topics.get(wanted.name) or topic
+
+    async def _create_in_time(self, wanted: NewTopic) -> Topic:
+        """`create`, but who is cut off from the majority is not waited for until it is back."""
+        with trio.move_on_after(WAIT_SECONDS_MIN):
+            return await self.create(wanted)
+        raise RequestError(
+            ErrorCode.REQUEST_TIMED_OUT, f"a majority has not heard of {wanted.name} in time"
+        )
 
     async def _wait_leaders(self, topic: Topic) -> None:
         """Give the partitions of a new topic the time to elect their leaders."""

@@ -6,16 +6,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import pytest
 import trio
 
 from tests.testing.raw import RawClient, batch, open_raw
+from tidemark.broker.metadata import controller, topics
 from tidemark.client import Client, open_client
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
 from tidemark.protocol.messages.list_offsets import ListOffsetsPartitionResponse
+from tidemark.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from tidemark.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
 from tidemark.protocol.records.records import decode_records
 from tidemark.testing import Cluster, open_cluster
@@ -277,3 +288,37 @@ async def test_a_broker_without_the_others_sends_a_producer_that_wants_an_id_on(
         async with open_raw_to(cluster, followers(cluster, leader)[0]) as raw:
             answer = await raw.ask(request, 4, InitProducerIdResponse)
             assert answer.error_code == ErrorCode.NONE
+
+
+async def test_who_is_cut_off_says_soon_that_what_would_have_to_be_made_is_not_there_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one that leads the metadata, too: it does not know yet that it has lost its majority."""
+    for module in (controller, topics):
+        monkeypatch.setattr(module, "WAIT_SECONDS_MIN", 0.3)
+    async with open_waves() as (cluster, _, _):
+        leads = cluster.controller
+        assert leads is not None
+        for node in cluster.nodes:
+            cluster.isolate(node)
+        for node in (leads, followers(cluster, leads)[0]):
+            with trio.fail_after(5):
+                await check_nothing_can_be_made(cluster, node)
+
+
+async def check_nothing_can_be_made(cluster: Cluster, node: int) -> None:
+    group = FindCoordinatorRequest(key="watchers", key_type=0)
+    topic = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+    async with (
+        open_raw_to(cluster, node) as one,
+        open_raw_to(cluster, node) as other,
+        trio.open_nursery() as asking,
+    ):
+
+        async def find() -> None:
+            told = await one.ask(group, 3, FindCoordinatorResponse)
+            assert told.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+        asking.start_soon(find)
+        (shown,) = (await other.ask(topic, 9, MetadataResponse)).topics
+        assert shown.error_code == ErrorCode.LEADER_NOT_AVAILABLE

@@ -212,6 +212,12 @@ class Group(Replica):
         if isinstance(self.role, Leader):
             self.role.add_learner(self, node)
 
+    def allow(self, node: NodeId, more_bytes: int | None) -> None:
+        """A learner may be sent so many bytes of records more, and then it waits to be allowed
+        more; `None`: any number, as everybody to whom this was never said."""
+        if isinstance(self.role, Leader):
+            self.role.allow(self, node, more_bytes)
+
     def remove_learner(self, node: NodeId) -> None:
         if isinstance(self.role, Leader):
             self.role.remove_learner(self, node)

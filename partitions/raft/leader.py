@@ -153,6 +153,7 @@ class Leader:
                 next=progress.next,
                 is_voter=node in voters,
                 answers=progress.answers,
+                bytes_sent=progress.bytes_sent,
             )
             for node, progress in self._progress.items()
         )
@@ -193,6 +194,12 @@ class Leader:
     def add_learner(self, group: Group, node: NodeId) -> None:
         if node != group.node_id and node not in self._progress:
             self._progress[node] = Progress(group.shape.last)
+            group.has_ready = True
+
+    def allow(self, group: Group, node: NodeId, more_bytes: int | None) -> None:
+        progress = self._progress.get(node)
+        if progress is not None:
+            progress.allow(None if node in group.config.members else more_bytes)
             group.has_ready = True
 
     def remove_learner(self, group: Group, node: NodeId) -> None:

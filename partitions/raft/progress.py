@@ -23,6 +23,8 @@ class NodeProgress:
     is_voter: bool
     answers: int
     """Grows with each answer that told something new: no progress is what does not move this."""
+    bytes_sent: int
+    """Of records, in this epoch; what was sent again counts again."""
 
 
 class Progress:
@@ -37,8 +39,10 @@ class Progress:
     __slots__ = (
         "_in_flight",
         "_is_clean_at_told",
+        "allowance",
         "answers",
         "bytes_in_flight",
+        "bytes_sent",
         "clean_at",
         "is_probing",
         "match",
@@ -53,7 +57,10 @@ class Progress:
         # Until it has been found where the logs part, one request at a time.
         self.is_probing = True
         self.must_probe = True
-        self.bytes_in_flight = 0
+        self.bytes_in_flight = self.bytes_sent = 0
+        # How many bytes of records it may still be sent; below 0 after a run that was larger.
+        # `None` is no limit.
+        self.allowance: int | None = None
         self.answers = 0
         # An unclean follower does not count before it holds this.
         self.clean_at: Position | None = None
@@ -77,15 +84,27 @@ class Progress:
 
     def wants(self, last: Position) -> bool:
         """Whether there is something to be sent to it, now or when the window opens."""
+        if self.allowance is not None and self.allowance <= 0:
+            return False
         return self.next != last or self.must_probe or not self._is_clean_at_told
 
     def sent(self, end: Position, size_bytes: int) -> None:
         """Entries from `next` to `end` are under way."""
         self._in_flight.append((self.next, end, size_bytes))
         self.bytes_in_flight += size_bytes
+        self.bytes_sent += size_bytes
+        if self.allowance is not None:
+            self.allowance -= size_bytes
         self.next = end
         self.must_probe = False
         self._is_clean_at_told = True
+
+    def allow(self, more_bytes: int | None) -> None:
+        """It may be sent so much more, or anything. What was not used before is not added."""
+        if more_bytes is None:
+            self.allowance = None
+        else:
+            self.allowance = min((self.allowance or 0) + more_bytes, more_bytes)
 
     def restart(self, last: Position) -> None:
         """Forget what is in flight; begin again at what is known, with one request."""

@@ -1,0 +1,82 @@
+"""Reading what is committed of a partition, and waiting for more of it."""
+
+from __future__ import annotations
+
+from tidemark.broker.replicas.replica_state import ReplicaState
+from tidemark.broker.replicas.waiters import FetchWaiter
+from tidemark.partitions.storage.slices import LogSlice
+from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import Epoch, Offset
+
+
+class ReadingReplica(ReplicaState):
+    """The part of `Replica` that consumers read and wait at."""
+
+    def read(self, offset: Offset, *, bytes_max: int, at_least_one: bool) -> LogSlice:
+        """Committed batches from the one that holds `offset` on. Raises `RequestError`."""
+        try:
+            return self.log.read(
+                offset,
+                bytes_max=bytes_max,
+                end_offset=self.high_watermark,
+                at_least_one=at_least_one,
+            )
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("read", error) from error
+
+    def sent(self, found: LogSlice, offset: Offset) -> None:
+        """Count what a fetch from `offset` on got."""
+        self._metrics.bytes_out.inc(len(found))
+        self._metrics.records_out.inc(found.end_offset - offset)
+
+    def find_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
+        """The first committed record with this timestamp or a later one. Raises `RequestError`."""
+        try:
+            return self.log.find_timestamp(timestamp_ms, end_offset=self.high_watermark)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("search", error) from error
+
+    def max_timestamp(self) -> TimestampAndOffset | None:
+        """The first committed record with the largest timestamp. Raises `RequestError`."""
+        try:
+            return self.log.max_timestamp(end_offset=self.high_watermark)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("search", error) from error
+
+    def epoch_at(self, offset: Offset) -> Epoch:
+        """The leader epoch of the record at `offset`; at the end, that of the next one."""
+        return self.member.group.shape.epoch_at(offset)
+
+    def epoch_end(self, epoch: Epoch) -> tuple[Epoch, Offset]:
+        """The largest epoch at or below `epoch`, and its end, as OffsetForLeaderEpoch says it."""
+        return self.member.group.shape.end_of(epoch)
+
+    def check_offset(self, offset: Offset) -> None:
+        """Whether a fetch may begin there: anywhere from the start to the end (F9)."""
+        log = self.log
+        if not log.start_offset <= offset <= log.end_offset:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.name} has offsets {log.start_offset} to {log.end_offset}",
+            )
+
+    def wait_for_more(self, waiter: FetchWaiter) -> None:
+        """Have `waiter` look again whenever the high watermark or the leader changes."""
+        self._fetch_waiters.add(waiter)
+
+    def stop_waiting(self, waiter: FetchWaiter) -> None:
+        self._fetch_waiters.discard(waiter)
+
+    def release_fetches(self) -> None:
+        """Have the parked fetches answered with what there is: the broker is stopping."""
+        self._fetch_waiters.release()
+
+    def _wake_later(self) -> None:
+        if not self._wake_is_due:
+            self._wake_is_due = True
+            self._services.turn.after(self._wake)
+
+    def _wake(self) -> None:
+        self._wake_is_due = False
+        self._fetch_waiters.wake()

@@ -17,7 +17,7 @@ from tidemark.partitions.balancing.eligibility import (
     why_no_leaders,
     why_not_in_sync,
 )
-from tidemark.partitions.balancing.leaders import LeaderMove, leader_moves
+from tidemark.partitions.balancing.leaders import Cause, LeaderMove, leader_moves
 from tidemark.partitions.balancing.obstacles import stuck
 from tidemark.partitions.balancing.quorums import why_needed
 from tidemark.partitions.balancing.refusals import Reason, Refusal, Refusals
@@ -113,6 +113,7 @@ def _bring_home(
                     reason=f"broker {node} is its preferred leader"
                     if place == 0
                     else f"broker {node} is the first of its replicas that can lead",
+                    cause=Cause.PREFERRED,
                 )
             )
             return
@@ -142,6 +143,10 @@ class DrainPlan:
         return not self.refusals
 
 
+def _takes_over(broker: Broker) -> bool:
+    return broker.is_alive and broker.state is BrokerState.ACTIVE
+
+
 def plan_drain(snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random) -> DrainPlan:
     """Who takes over what the broker `node` leads, and whether it may be stopped then."""
     refusals = Refusals()
@@ -149,6 +154,11 @@ def plan_drain(snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random
     if node not in brokers:
         refusals.add(Reason.UNKNOWN, f"there is no broker {node}")
         return DrainPlan(node_id=node, moves=(), stuck=(), refusals=refusals.all())
+    if not any(_takes_over(broker) for broker in snapshot.brokers if broker.node_id != node):
+        refusals.add(
+            Reason.TOO_FEW_BROKERS,
+            f"no broker but {node} is alive and takes leaders: nobody could take over",
+        )
     _, groups = snapshot.in_order()
     for group in groups:
         no = why_needed(group, node, brokers, settings)

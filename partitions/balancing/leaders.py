@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
 from random import Random
 from typing import Final
 
@@ -18,9 +20,20 @@ from tidemark.partitions.balancing.refusals import Refusal
 from tidemark.partitions.balancing.search import Search, Shift, Step
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.partitions.balancing.tally import Gains
 from tidemark.protocol.types import NodeId, TopicPartition
 
 _NEGLIGIBLE: Final = 1e-12
+
+
+class Cause(Enum):
+    """What a move is for, above all. The value is for metrics."""
+
+    EMPTY = "drain"
+    COUNT = "leaders"
+    TOPIC = "topic"
+    RATE = "traffic"
+    PREFERRED = "preferred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +48,7 @@ class LeaderMove:
     gain: float
     """What the step takes off the objective; 0 for one that empties a broker, which need not."""
     reason: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +79,22 @@ class Plan:
     brokers: tuple[BrokerLoad, ...]
 
 
-def plan(snapshot: Snapshot, settings: Settings, rng: Random) -> Plan:
+def plan(
+    snapshot: Snapshot, settings: Settings, rng: Random, *, only_empties: bool = False
+) -> Plan:
     """The next moves: as many as may begin now. The same arguments give the same plan.
 
     Groups that are on the move are taken to be where they go to, so a plan can be made while the
-    one before is being carried out. `settings.without_bounds()` shows the way to its end.
+    one before is being carried out. `settings.without_bounds()` shows the way to its end. With
+    `only_empties` leaders move off brokers that are to lead nothing, and no others.
     """
     board = Board(snapshot, settings)
     before, loads = board.objective(), _loads(board)
     search = Search(board, Bounds(board), rng)
-    search.run()
+    if only_empties:
+        search.empty()
+    else:
+        search.run()
     after = board.objective()
     assert not after.is_worse_than(before)
     return Plan(
@@ -118,7 +138,22 @@ def leader_moves(board: Board, steps: list[Step]) -> Iterator[LeaderMove]:
                 step=number,
                 gain=0.0 if step.is_forced else step.gain,
                 reason=_reason(board, step, shift, others),
+                cause=_cause(step),
             )
+
+
+def _cause(step: Step) -> Cause:
+    """Of the step as a whole: of two that change places, neither is worth anything alone."""
+    if step.is_forced:
+        return Cause.EMPTY
+    gains = reduce(Gains.plus, (shift.gains for shift in step.shifts))
+    by_cause = {
+        Cause.COUNT: gains.count,
+        Cause.TOPIC: gains.topic,
+        Cause.RATE: gains.share,
+        Cause.PREFERRED: gains.preferred,
+    }
+    return max(by_cause, key=by_cause.__getitem__)
 
 
 def _reason(board: Board, step: Step, shift: Shift, others: list[TopicPartition]) -> str:

@@ -361,4 +361,18 @@ MUTATIONS = (
         new="                pass\n",
         killed_by="test_replicas.py::test_what_spreads_topics_must_not_make_brokers_uneven",
     ),
+    _rule(
+        "the last broker that takes leaders is not drained",
+        "by_hand.py",
+        old="    return broker.is_alive and broker.state is BrokerState.ACTIVE\n",
+        new="    return True\n",
+        killed_by="test_by_hand.py::test_draining_the_last_that_takes_leaders_is_refused",
+    ),
+    _rule(
+        "where the balancer is off, only drained brokers are emptied",
+        "leaders.py",
+        old="    if only_empties:\n",
+        new="    if False:\n",
+        killed_by=f"{_LEADERS}::test_leaders_that_only_have_to_leave_are_the_only_ones_to_move",
+    ),
 )

@@ -191,3 +191,16 @@ def test_draining_one_of_two_is_refused() -> None:
 
 def test_draining_a_broker_that_is_not_there_is_refused() -> None:
     assert [r.sentence for r in drained(brokers(2), [], 5).refusals] == ["there is no broker 5"]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [[], [broker(2, state=BrokerState.DRAINED)], [broker(2, is_alive=False)]],
+    ids=["alone", "drained", "dead"],
+)
+def test_draining_the_last_that_takes_leaders_is_refused(others: list[Broker]) -> None:
+    made = drained([broker(1), *others], [], 1)
+    assert [r.reason for r in made.refusals] == [Reason.TOO_FEW_BROKERS]
+    assert made.refusals[0].sentence == (
+        "no broker but 1 is alive and takes leaders: nobody could take over"
+    )

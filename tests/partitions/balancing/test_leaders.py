@@ -16,7 +16,7 @@ from tests.partitions.balancing.clusters import (
     snapshot,
 )
 from tidemark.partitions.balancing.explain import Table, explain
-from tidemark.partitions.balancing.leaders import Plan, plan
+from tidemark.partitions.balancing.leaders import Cause, Plan, plan
 from tidemark.partitions.balancing.refusals import Reason, Refusal
 from tidemark.partitions.balancing.settings import Settings, Weights
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
@@ -566,3 +566,21 @@ def test_a_plan_is_of_its_moment() -> None:
     later = replace(cluster, now_ms=NOW_MS + 40_000)
     assert not plan(cluster, Settings(), Random(1)).moves
     assert plan(later, Settings(), Random(1)).moves
+
+
+def test_leaders_that_only_have_to_leave_are_the_only_ones_to_move() -> None:
+    members = [broker(1, state=BrokerState.DRAINING), broker(2), broker(3)]
+    groups = [group(f"t-{at}", (2, 3)) for at in range(10)]
+    uneven = snapshot(members, [*groups, group("u-0", (1, 2, 3))])
+    made = plan(uneven, Settings(), Random(1), only_empties=True)
+    assert [(str(move.partition), move.cause) for move in made.moves] == [("u-0", Cause.EMPTY)]
+    assert len(plan(uneven, Settings(), Random(1)).moves) > 1
+
+
+def test_a_move_says_what_it_is_for_above_all() -> None:
+    by_number = [group(f"t-{at}", (1, 2)) for at in range(2)]
+    home = [group("t-0", (2, 1), 1), group("t-1", (1, 2), 2)]
+    weights = Weights(rate=0, preferred=0.9)
+    for groups, cause in ((by_number, Cause.COUNT), (home, Cause.PREFERRED)):
+        made = plan(snapshot(brokers(2), groups), Settings(weights=weights), Random(1))
+        assert {move.cause for move in made.moves} == {cause}

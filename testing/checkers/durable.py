@@ -2,6 +2,7 @@
 
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.protocol.types import NodeId, Position
+from tidemark.testing.checkers.beliefs import holds
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.checkers.violation import Violation, require
 
@@ -41,8 +42,12 @@ class DurableLogs:
                 raise Violation("no election may lose what is committed", self._group, what)
 
     def says_match(self, node: NodeId, match: Position) -> None:
-        """A follower acknowledges a position: it must have it on its disk."""
-        if not self.of(node).contains(match):
+        """A follower acknowledges a position: it must have it on its disk, or had.
+
+        A reset that came between the answer and its sending leaves nothing below the new start,
+        and what lies there is committed.
+        """
+        if not holds(self.of(node), match):
             what = f"{node} acknowledged {match}; its disk has {self.of(node)}"
             raise Violation("an entry is durable before it is acknowledged", self._group, what)
 

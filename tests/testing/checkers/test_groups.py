@@ -244,6 +244,14 @@ def test_an_acknowledgement_of_what_is_not_on_disk() -> None:
         logs.says_match(ANN, at(0, 1))
 
 
+def test_what_lies_below_a_reset_may_have_been_acknowledged() -> None:
+    logs = DurableLogs("g")
+    logs.of(ANN).reset([at(5, 166)], at(5, 166))
+    logs.says_match(ANN, at(4, 54))
+    with breaks("an entry is durable before it is acknowledged"):
+        logs.says_match(ANN, at(5, 167))
+
+
 def test_a_node_that_comes_back_without_what_was_on_its_disk() -> None:
     logs = DurableLogs("g")
     logs.of(ANN).begin(at(0, 0))

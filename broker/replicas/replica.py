@@ -54,7 +54,7 @@ class Replica(CommittingReplica, ReadingReplica):
     def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:
         """Append a client's batch, in place: `records` is changed. Raises `RequestError`."""
         member = self._member
-        if member is None or not member.is_accepting:
+        if member is None or not member.is_accepting or self.line:
             raise self.why_not_serving()
         config = self.config
         now_ms = self._services.clock.now_ms()
@@ -110,6 +110,8 @@ class Replica(CommittingReplica, ReadingReplica):
             self._wake_later()
         if member.log.needs_sync:
             self._services.checkpoints.save_later(self)
+        if change.resumed:
+            self.line.release()
 
     # Changing
 
@@ -192,6 +194,7 @@ class Replica(CommittingReplica, ReadingReplica):
 
     def _end(self) -> None:
         self._release_waiters(self._refusal)
+        self.line.release()
         self._wake_who_waits_for_a_leader()
         self._services.leadership.changed(self)
 

@@ -13,6 +13,9 @@ from tidemark.protocol.types import Epoch, Offset
 class ReadingReplica(ReplicaState):
     """The part of `Replica` that consumers read and wait at."""
 
+    bytes_out = 0
+    """Bytes of records that clients got from here, for as long as it is open."""
+
     def read(self, offset: Offset, *, bytes_max: int, at_least_one: bool) -> LogSlice:
         """Committed batches from the one that holds `offset` on. Raises `RequestError`."""
         try:
@@ -27,6 +30,7 @@ class ReadingReplica(ReplicaState):
 
     def sent(self, found: LogSlice, offset: Offset) -> None:
         """Count what a fetch from `offset` on got."""
+        self.bytes_out += len(found)
         self._metrics.bytes_out.inc(len(found))
         self._metrics.records_out.inc(found.end_offset - offset)
 

@@ -112,7 +112,8 @@ class Leader:
                     self._send_entries(group, node, progress, (self._start,))
                     continue
                 if after != read_after:
-                    entries = group.read(after, last, limits.append_bytes_max)
+                    bytes_max = progress.run_bytes_max(limits.append_bytes_max)
+                    entries = group.read(after, last, bytes_max)
                     read_after = after
                 if not entries:
                     break

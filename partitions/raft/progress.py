@@ -88,6 +88,10 @@ class Progress:
             return False
         return self.next != last or self.must_probe or not self._is_clean_at_told
 
+    def run_bytes_max(self, bytes_max: int) -> int:
+        """How much to send at once; it is more where a single batch is."""
+        return bytes_max if self.allowance is None else min(self.allowance, bytes_max)
+
     def sent(self, end: Position, size_bytes: int) -> None:
         """Entries from `next` to `end` are under way."""
         self._in_flight.append((self.next, end, size_bytes))

@@ -12,10 +12,13 @@ from typing import Final
 
 from tidemark.protocol.messages.peer import (
     appends,
+    confirms,
     forward,
     heartbeat,
     hello,
     join,
+    load_report,
+    observer_reports,
     pulls,
     resets,
     votes,
@@ -53,6 +56,7 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _call(10_001, join.JoinRequest, join.JoinResponse),
             _call(10_002, forward.ForwardRequest, forward.ForwardResponse),
             _call(10_003, forward.ProposeRequest, forward.ProposeResponse),
+            _call(10_004, load_report.LoadReportRequest, load_report.LoadReportResponse),
             _one_way(10_010, heartbeat.PeerHeartbeat),
             _one_way(10_011, votes.VoteRequests),
             _one_way(10_012, votes.VoteResponses),
@@ -63,6 +67,9 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _one_way(10_017, pulls.PullRequests),
             _one_way(10_018, pulls.PullResponses),
             _one_way(10_019, votes.OpenedReplicas),
+            _one_way(10_020, confirms.ConfirmRounds),
+            _one_way(10_021, confirms.ConfirmAnswers),
+            _one_way(10_022, observer_reports.ObserverReports),
         )
     }
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Final
 
+from tidemark.broker.peers.questions import confirm_answers, confirm_rounds, observer_reports
 from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -37,8 +38,10 @@ from tidemark.protocol.messages.peer.appends import (
     AppendResponseData,
     AppendResponses,
 )
+from tidemark.protocol.messages.peer.confirms import ConfirmAnswers, ConfirmRounds
 from tidemark.protocol.messages.peer.entries import EntryData, EpochStartData
 from tidemark.protocol.messages.peer.heartbeat import PeerHeartbeat
+from tidemark.protocol.messages.peer.observer_reports import ObserverReports
 from tidemark.protocol.messages.peer.pulls import (
     PullRequestData,
     PullRequests,
@@ -288,5 +291,8 @@ _TO_VALUES: Final[dict[type[WireMessage], Callable[[Any], list[PeerMessage]]]] =
     PullRequests: _pull_requests,
     PullResponses: _pull_responses,
     OpenedReplicas: _opened,
+    ConfirmRounds: confirm_rounds,
+    ConfirmAnswers: confirm_answers,
+    ObserverReports: observer_reports,
 }
 _WITH_RECORDS: Final = frozenset({AppendRequests, PullResponses})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from tidemark.broker.network.send_queue import FileSlice, Part
+from tidemark.broker.peers.questions import question_to_wire
 from tidemark.broker.peers.to_wire import KINDS, Kind, heartbeat_to_wire
 from tidemark.partitions.raft.entries import Entry, Run
 from tidemark.partitions.raft.messages import (
@@ -79,14 +80,15 @@ class Frame:
 def encode(messages: Iterable[PeerMessage], version: int) -> list[Frame]:
     """The frames for `messages`, the urgent ones first. Nothing of them is needed afterwards, but
     the log files that slices hold."""
-    heartbeats: list[Heartbeat] = []
+    frames: list[Frame] = []
     by_kind: dict[type[Message], list[GroupMessage]] = {}
     for message in messages:
-        if isinstance(message, Heartbeat):
-            heartbeats.append(message)
-        else:
+        if isinstance(message, GroupMessage):
             by_kind.setdefault(type(message.message), []).append(message)
-    frames = [Frame.of(heartbeat_to_wire(each), version) for each in heartbeats]
+        elif isinstance(message, Heartbeat):
+            frames.append(Frame.of(heartbeat_to_wire(message), version))
+        else:
+            frames.append(Frame.of(question_to_wire(message), version))
     for kind in KINDS:
         of_kind = by_kind.get(kind.cls)
         if of_kind is not None:

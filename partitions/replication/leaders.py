@@ -56,6 +56,12 @@ class Leaders:
         else:
             self._tell_first(replica)
 
+    def hear_again(self, replica: GroupReplica) -> None:
+        """It has forgotten whom it followed."""
+        known = self.known.get(replica.key)
+        if known.leads and self._peers.is_alive(known.node):
+            self._hear(replica, known.node, known.epoch, known.committed)
+
     def leave(self, replica: GroupReplica, *, is_deleted: bool) -> bool:
         """It is not here any more; whether the others are to hear that it does not lead."""
         key, has_led = replica.key, replica.led_epoch is not None and not is_deleted

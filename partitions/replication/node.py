@@ -7,7 +7,7 @@ changed in it. The broker drives this with its reactor, the simulator with its e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -19,26 +19,30 @@ from tidemark.partitions.raft.messages import (
     PullResponse,
     ResetRequest,
 )
-from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
 from tidemark.partitions.replication.campaigns import Campaigns
+from tidemark.partitions.replication.confirming import Confirmations, Confirmed, Question
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.leaders import Leaders
 from tidemark.partitions.replication.moves import Moves
 from tidemark.partitions.replication.news import News
-from tidemark.partitions.replication.observing import Pulls
+from tidemark.partitions.replication.observers import Freshness, Observers
 from tidemark.partitions.replication.outbox import Outbox, Output
 from tidemark.partitions.replication.peer_messages import (
+    ConfirmAnswer,
+    ConfirmRound,
     GroupBeat,
     GroupMessage,
     Heartbeat,
+    ObserverReport,
     PeerMessage,
 )
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.recent import RecentBytes
 from tidemark.partitions.replication.retries import Retries, needs_watch, reset_peer
+from tidemark.partitions.replication.standings import RememberedStanding
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -86,7 +90,13 @@ class ReplicationNode:
         """Those that may have lost what they acknowledged, and do not count until they hold it."""
         self._paused: dict[GroupReplica, float] = {}
         self._retries = Retries(self.timing, self.peers)
-        self._pulls = Pulls(self.timing, self.peers, rng)
+        self._observers = Observers(
+            node_id, self.timing, self.peers, self.known, self.outbox, self._replicas, rng
+        )
+        self.confirmations = Confirmations(
+            node_id, incarnation, self.timing, self.outbox, self._replicas
+        )
+        """Who waits to hear that this broker leads; see `confirm`."""
         self._now = 0.0
 
     def set_last_resorts(self, nodes: Iterable[NodeId]) -> None:
@@ -144,15 +154,50 @@ class ReplicationNode:
         replica.close()
         self.dirty.pop(replica, None)
         self._campaigns.remove(key, self._now)
-        self._pulls.remove(key)
+        self._observers.forget(key)
+        self.confirmations.give_up(key)
         if is_deleted:
             self.outbox.stage_record(journal.forget(key))
 
-    def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
+    def observe(
+        self,
+        key: PartitionKey,
+        parents: Sequence[NodeId],
+        *,
+        preferred: Sequence[NodeId] = (),
+        is_told: bool = False,
+    ) -> None:
         """Pull what is committed in a group that was added, and in which this broker has no vote,
-        from one of these. To be called again when they change."""
-        self._replicas[key].tell(Group.observe)
-        self._pulls.observe(key, parents)
+        from one of these. To be called again when they change.
+
+        The `preferred` go first, in their order. `is_told`: the leader knows this broker for an
+        observer (`set_observers` there), and tells it how far the group is committed.
+        """
+        self._observers.observe(key, parents, preferred=preferred, is_told=is_told)
+        self._leaders.hear_again(self._replicas[key])
+
+    def set_observers(self, key: PartitionKey, nodes: Sequence[NodeId]) -> None:
+        """These brokers observe a group that may be led here: they are told how far it is."""
+        new = [node for node in nodes if node not in self._observers.of(key)]
+        self._observers.set_observers(key, nodes)
+        if new:
+            self._news.add(key, [node for node in new if node != self.node_id])
+
+    def observers_of(self, key: PartitionKey) -> Sequence[NodeId]:
+        """The brokers that observe a group, as they were set."""
+        return self._observers.of(key)
+
+    def standings(self, key: PartitionKey) -> Mapping[NodeId, RememberedStanding]:
+        """What the observers of a group that is led here have said of themselves."""
+        return self._observers.standings(key)
+
+    def freshness(self, replica: GroupReplica, now: float) -> Freshness:
+        """How far a replica here is behind what its leader has committed."""
+        return self._observers.freshness(replica, now)
+
+    def confirm(self, key: PartitionKey, done: Confirmed) -> Question:
+        """Ask a majority whether this broker leads a group; see `confirming.py`."""
+        return self.confirmations.ask(key, done)
 
     def move_leader(self, key: PartitionKey, target: NodeId, deadline: float) -> None:
         """Have a group that is led here led by `target` by then; what has become of it is in a
@@ -184,14 +229,27 @@ class ReplicationNode:
             return
         if self.peers.heard(source, now):
             self._came_alive(source)
+        if not isinstance(message, GroupMessage):
+            self._take_question(source, message)
+            return
         replica = self._replicas.get(message.key)
         if replica is not None:
             replica.receive(source, message.message)
             if isinstance(message.message, AppendRequest | ResetRequest):
                 self._leaders.met(replica)
             elif isinstance(message.message, PullResponse):
-                is_more = bool(message.message.entries) or message.message.reset is not None
-                self._pulls.answered(message.key, source, now, is_more=is_more)
+                self._observers.answered(source, message.key, message.message, now)
+
+    def _take_question(
+        self, source: NodeId, message: ConfirmRound | ConfirmAnswer | ObserverReport
+    ) -> None:
+        match message:
+            case ConfirmRound():
+                self.confirmations.answer(source, message)
+            case ConfirmAnswer():
+                self.confirmations.take(source, message)
+            case ObserverReport():
+                self._observers.take_report(source, message, self._now)
 
     def peer_up(self, node: NodeId, incarnation: int, now: float) -> None:
         """There is a connection with that process of `node`; perhaps in place of an earlier one,
@@ -241,7 +299,8 @@ class ReplicationNode:
             self._lost(node)
         for replica in self._campaigns.take_due(now, self._replicas):
             replica.tell(Group.campaign)
-        self._pull(now)
+        self._observers.tick(now)
+        self.confirmations.tick(now)
         self._retries.tick(now)
         self.moves.tick(now)
         self._resume(now)
@@ -254,9 +313,11 @@ class ReplicationNode:
             self.peers.next_deadline(),
             self._campaigns.next_deadline(),
             self._retries.next_deadline(),
-            self._pulls.next_deadline(),
+            self._observers.next_deadline(),
             self._news.next_deadline(),
         )
+        if self.confirmations:
+            deadline = min(deadline, self.confirmations.next_deadline())
         if self.moves:
             deadline = min(deadline, self.moves.next_deadline())
         if self._paused:
@@ -275,6 +336,7 @@ class ReplicationNode:
                     self._note_clean(replica)
                 if replica.key in self.moves:
                     self.moves.changed(replica, self._now)
+        self.confirmations.send(self._now)
         self._news.send_pressing(self._now)
         output = self.outbox.take()
         ended_moves = self.moves.take_ended()
@@ -303,7 +365,10 @@ class ReplicationNode:
         if replica.is_leader:
             audience = self._audience(replica)
             self._news.add(replica.key, audience, is_pressing=replica.is_eager)
+            if self.confirmations:
+                self.confirmations.look(replica)
         else:
+            self._observers.committed(replica)
             replica.follow_log_start(self.known.get(replica.key).log_start)
 
     def paused(self, replica: GroupReplica) -> None:
@@ -312,6 +377,10 @@ class ReplicationNode:
     def leadership(self, replica: GroupReplica, leadership: Leadership) -> None:
         key, (epoch, leader) = replica.key, (leadership.epoch, leadership.leader)
         self.outbox.leadership(key)
+        if self.confirmations:
+            self.confirmations.look(replica)
+        if leader != self.node_id:
+            self._observers.led_elsewhere(key)
         if self._leaders.changed(replica, leader):
             self._news.add(key, self.peers.nodes, is_pressing=True)
         if leader is None:
@@ -349,6 +418,7 @@ class ReplicationNode:
         if self.peers.is_replaced(node, incarnation):
             self._lost(node)
             self._leaders.replaced(node)
+            self._observers.forget_process(node)
         if self.peers.heard(node, self._now):
             self._came_alive(node)
         if is_new:
@@ -366,7 +436,7 @@ class ReplicationNode:
         for replica in self._leaders.led_with(node):
             replica.tell(partial(reset_peer, node=node))
             replica.tell(Group.check_quorum)
-        self._pulls.lost(node, self._now)
+        self._observers.lost(node, self._now)
 
     def _lost(self, node: NodeId) -> None:
         """A broker is dead, as far as this one can tell."""
@@ -379,9 +449,10 @@ class ReplicationNode:
     def _take_beat(self, source: NodeId, beat: GroupBeat) -> bool:
         """Whether it changes who leads the group."""
         replica = self._replicas.get(beat.key)
-        if replica is not None and beat.leads and beat.committed.offset > replica.high_watermark:
-            self._pulls.hurry(beat.key)
-        return self._leaders.take(source, beat)
+        is_news = self._leaders.take(source, beat)
+        if replica is not None and beat.leads and not replica.is_leader:
+            self._observers.heard(replica, self._now)
+        return is_news
 
     def _resume(self, now: float) -> None:
         for replica, due in list(self._paused.items()):
@@ -396,18 +467,10 @@ class ReplicationNode:
         """Who wants to know how far a group is committed."""
         if replica.is_eager:
             return self.peers.nodes
-        return [node for node in replica.group.config.members if node != self.node_id]
+        members = (*replica.group.config.members, *self._observers.of(replica.key))
+        return [node for node in members if node != self.node_id]
 
     def _tell_all_to(self, node: NodeId) -> None:
         """`node` knows nothing of what this broker leads."""
         for replica in self._leaders.led_by(self.node_id):
             self._news.add(replica.key, (node,))
-
-    def _pull(self, now: float) -> None:
-        for key, parent in self._pulls.take_due(now):
-            replica = self._replicas.get(key)
-            if replica is None or not isinstance(replica.group.role, Observer):
-                self._pulls.remove(key)
-            elif replica.failure is None and not replica.is_held:
-                out = replica.group.next_pull(parent)
-                self.outbox.send(out.to, GroupMessage(key, out.message))

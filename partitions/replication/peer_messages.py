@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from tidemark.partitions.raft.messages import Message
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import Epoch, Offset, Position
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 
 class GroupMessage(NamedTuple):
@@ -53,4 +53,47 @@ class Heartbeat:
     groups: tuple[GroupBeat, ...] = ()
 
 
-PeerMessage: TypeAlias = GroupMessage | Heartbeat
+class GroupEpoch(NamedTuple):
+    """A group, and an epoch of it."""
+
+    key: PartitionKey
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmRound:
+    """The sender leads these groups in these epochs: is there anybody in a later one?"""
+
+    number: int
+    """Grows with each round of the sender, and over its incarnations."""
+    groups: tuple[GroupEpoch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmAnswer:
+    """The epochs that the sender's replicas of these groups were in when that round came."""
+
+    number: int
+    """The newest round that is answered."""
+    groups: tuple[GroupEpoch, ...]
+
+
+class ObserverStanding(NamedTuple):
+    """How far an observer of a group has come, as it says itself."""
+
+    key: PartitionKey
+    committed: Position
+    staleness_ms: int
+    """For how long it may have lacked what the leader had committed; -1: it does not know."""
+    parent: NodeId
+    """Whom it pulls from; -1: from nobody now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverReport:
+    """To a broker that leads groups, from one that observes them."""
+
+    standings: tuple[ObserverStanding, ...]
+
+
+PeerMessage: TypeAlias = GroupMessage | Heartbeat | ConfirmRound | ConfirmAnswer | ObserverReport

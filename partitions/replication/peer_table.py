@@ -62,6 +62,11 @@ class PeerTable:
         peer = self._peers.get(node)
         return peer.incarnation if peer is not None else 0
 
+    def heard_at(self, node: NodeId) -> float | None:
+        """When something of it came last; `None`: never."""
+        peer = self._peers.get(node)
+        return None if peer is None or peer.heard == _NEVER else peer.heard
+
     def set_nodes(self, nodes: Iterable[NodeId]) -> list[NodeId]:
         """Make these the other brokers; those that are none any more, of the ones known."""
         named = [node for node in nodes if node != self._node_id]

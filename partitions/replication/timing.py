@@ -35,8 +35,19 @@ class Timing:
     retry_max_s: float = 8.0
     pull_s: float = 0.5
     """How often an observer asks when it has heard nothing."""
+    pull_gap_s: float = 0.01
+    """It asks no more often than this, however much there is."""
+    pull_idle_s: float = 5.0
+    """How often one asks that has all that the leader has told it of."""
+    pull_shun_s: float = 30.0
+    """For so long a parent that did not answer, or fell behind, is the last to be asked."""
     pull_timeout_s: float = 1.5
-    """An observer that got no answer for so long asks another."""
+    """An observer that got no answer for so long, or whose parent lacks what the leader has told
+    it of for so long, asks another."""
+    report_s: float = 0.5
+    """How often an observer tells its leader how far it is, if that has changed."""
+    confirm_again_s: float = 0.2
+    """A leader that asks whether it still leads asks again after so long without an answer."""
 
     def __post_init__(self) -> None:
         assert 0 < self.heartbeat_s < self.failure_timeout_s

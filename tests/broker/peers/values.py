@@ -18,9 +18,14 @@ from tidemark.partitions.raft.messages import (
     VoteResponse,
 )
 from tidemark.partitions.replication.peer_messages import (
+    ConfirmAnswer,
+    ConfirmRound,
     GroupBeat,
+    GroupEpoch,
     GroupMessage,
     Heartbeat,
+    ObserverReport,
+    ObserverStanding,
     PeerMessage,
 )
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -110,7 +115,14 @@ heartbeats = st.builds(
     acknowledges=counts,
     groups=st.lists(beats, max_size=3).map(tuple),
 )
-peer_messages: st.SearchStrategy[PeerMessage] = group_messages | heartbeats
+group_epochs = st.lists(st.builds(GroupEpoch, keys, epochs), max_size=3).map(tuple)
+standings = st.builds(ObserverStanding, keys, positions, counts, nodes)
+questions = st.one_of(
+    st.builds(ConfirmRound, counts, group_epochs),
+    st.builds(ConfirmAnswer, counts, group_epochs),
+    st.builds(ObserverReport, st.lists(standings, max_size=3).map(tuple)),
+)
+peer_messages: st.SearchStrategy[PeerMessage] = group_messages | heartbeats | questions
 
 
 def key(partition: int = 0) -> PartitionKey:

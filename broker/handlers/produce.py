@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import (
     FrameHandler,
+    NotNow,
     Pending,
     RequestContext,
     Session,
@@ -68,6 +69,7 @@ class ProduceHandler(FrameHandler):
     def __call__(
         self, node: Node, request: ProduceRequest, context: RequestContext
     ) -> ProduceResponse | Pending[ProduceResponse] | None:
+        _check_not_held(node, request, context.session)
         work = _Work(node, request, context.api_version)
         response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
         if request.acks == ACKS_NONE:
@@ -132,6 +134,20 @@ class ProduceHandler(FrameHandler):
 
 
 handle: Final = ProduceHandler()
+
+
+def _check_not_held(node: Node, request: ProduceRequest, session: Session) -> None:
+    """Raises `NotNow`, before anything is appended, if writes to one of the partitions are held."""
+    if not session.may_be_held:
+        session.may_be_held = True
+        return
+    find = node.topics.replica
+    for topic in request.topic_data:
+        name = topic.name
+        for data in topic.partition_data:
+            replica = find(name, data.index)
+            if replica is not None and replica.is_holding:
+                raise NotNow(replica.line)
 
 
 def _answered(topic: str, answer: PartitionProduceResponse) -> Pending[ProduceResponse]:

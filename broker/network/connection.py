@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from select import EPOLLERR, EPOLLHUP
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network.calls import Answered, Call
 from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
-from tidemark.broker.network.requests import Session, Unanswerable
+from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
 from tidemark.broker.network.send_queue import Part, SendQueue
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 
@@ -47,9 +48,11 @@ class Connection:
         "_calls",
         "_descriptor",
         "_flush_is_due",
+        "_held_at",
         "_interest",
         "_is_blocked",
         "_is_starved",
+        "_line",
         "_out",
         "_received",
         "_requests_max",
@@ -83,6 +86,8 @@ class Connection:
         self._flush_is_due = False
         self._is_blocked = False  # the socket takes no more for now
         self._is_starved = False  # there is no memory for what would be received
+        self._line: Line | None = None  # where the next request waits until it may be taken
+        self._held_at = 0.0  # when that one came
         self._interest = READABLE
         shared.reactor.add(self._descriptor, READABLE, self._on_ready)
 
@@ -106,6 +111,7 @@ class Connection:
         out = self._out
         return (
             len(self._calls) < self._requests_max
+            and self._line is None
             and out.memory_bytes < self._response_bytes_max
             and out.size_bytes < _QUEUED_BYTES_MAX
         )
@@ -172,13 +178,19 @@ class Connection:
             self._guarded(self._receive)
             self._update_interest()
 
-    def _handle_frames(self) -> None:
+    def _handle_frames(self, came_at: float | None = None) -> None:
         """Dispatch the requests that have arrived, as many as may be unanswered."""
         dispatch, session, received = self._shared.dispatcher.dispatch, self.session, self._received
-        calls, out, came_at = self._calls, self._out, perf_counter()
+        calls, out, came_at = self._calls, self._out, came_at or perf_counter()
         is_first = True
         while self._has_room and (frame := received.next_frame()) is not None:
-            answer = dispatch(frame, session, came_at)
+            try:
+                answer = dispatch(frame, session, came_at)
+            except NotNow as held:
+                received.put_back(frame)
+                self._line, self._held_at = held.line, came_at
+                held.line.join(self, len(frame))
+                break
             if answer is None:
                 continue
             if type(answer) is list and not calls:
@@ -194,6 +206,12 @@ class Connection:
             self._flush_later()
         if not self._flush_is_due:
             self._update_interest()
+
+    def go_on(self, *, may_be_held: bool) -> None:
+        """Take the request that was held again; `may_be_held`: it may be held once more."""
+        self._line = None
+        self.session.may_be_held = may_be_held
+        self._guarded(partial(self._handle_frames, self._held_at))
 
     def _wait_in_line(self, answer: Call | list[Part]) -> None:
         """It is not there, or others are to be sent before it."""
@@ -268,6 +286,9 @@ class Connection:
         self._socket.close()
         self._received.release()
         self._out.release()
+        if self._line is not None:
+            self._line.leave(self)
+            self._line = None
         calls, self._calls = self._calls, deque()
         for call in calls:
             call.abandon()

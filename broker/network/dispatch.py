@@ -21,6 +21,7 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import (
     FrameHandler,
     Handler,
+    NotNow,
     Pending,
     RequestContext,
     Session,
@@ -73,7 +74,8 @@ class Dispatcher:
         """The parts of the answer if it is there at once, a call if it is not or went wrong; `None`
         where no answer is wanted. `came_at` is when the request was received, by `perf_counter`.
 
-        Raises `ProtocolError` and `Unanswerable`, after which the connection has to be closed.
+        Raises `ProtocolError` and `Unanswerable`, after which the connection has to be closed, and
+        `NotNow`, after which nothing has happened.
         """
         try:
             route = self._routes[_KEY_AND_VERSION.unpack_from(frame)[0]]
@@ -130,6 +132,9 @@ class Dispatcher:
             if route.knows_frames is not None:
                 route.knows_frames.decoded(frame, request, session, codec)
             answer = route.handle(self._node, request, context)
+        except NotNow:
+            route.metrics.requests.value -= 1  # It will come again.
+            raise
         except Exception as error:
             call = Call(route, correlation_id, came_at)
             call.fail(error)

@@ -104,6 +104,11 @@ class ReceiveBuffer:
         self._start = end
         return view[start:end]
 
+    def put_back(self, frame: memoryview) -> None:
+        """Have the frame that was cut last come again; nothing was received since."""
+        self._start -= len(frame) + 4
+        assert self._start >= 0
+
     def release(self) -> None:
         """Let go of the memory, and of what is in it."""
         self._budget.give_back(_beyond_first(self.capacity_bytes))

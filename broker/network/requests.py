@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
 from tidemark.protocol.errors import RequestError
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.connection import Connection
     from tidemark.broker.network.sasl import Exchange
     from tidemark.broker.network.send_queue import Part
     from tidemark.broker.node import Node
@@ -35,6 +36,8 @@ class Session:
     listener_name: str = DEFAULT_NAME
     """Under this name the other brokers have an address for the same clients."""
     requires_sasl: bool = False
+    may_be_held: bool = True
+    """False for a request that has waited long enough: it is to be answered, whatever it is."""
     fetches: int = 0
     """How many there were; each begins with another of its partitions."""
     user: str | None = None
@@ -158,6 +161,25 @@ class FrameHandler(ABC):
         self, frame: memoryview, request: Any, session: Session, codec: ApiCodec
     ) -> None:  # Any: as above
         """`request` is what was decoded from `frame`: to know its like again."""
+
+
+class Line(Protocol):
+    """Where requests wait that are not to be taken yet."""
+
+    def join(self, waiter: Connection, size_bytes: int) -> None:
+        """Have `waiter.go_on` called, once, unless it leaves before."""
+        ...
+
+    def leave(self, waiter: Connection) -> None: ...
+
+
+class NotNow(Exception):
+    """A handler's way to leave a request where it was received: nothing was done about it yet. It
+    is taken again, as if it had just come, when the line says so; nothing behind it is read."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self.line = line
 
 
 class Unanswerable(Exception):

@@ -25,6 +25,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.checkpoints import Checkpoints, Savable
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.partitions.replication.elections import Priority
+from tidemark.partitions.replication.ended_move import EndedMove
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.outbox import GroupChange, Output
@@ -49,6 +50,10 @@ def send_to_nobody(to: NodeId, messages: Sequence[PeerMessage]) -> None:
     """A broker that is its cluster has no peers."""
 
 
+def _tell_nobody(ended: Sequence[EndedMove]) -> None:
+    """Nobody has asked for moves yet."""
+
+
 class ReplicationDriver:
     """Feeds the node of this broker and carries out what it says. Used on the loop's thread."""
 
@@ -65,6 +70,8 @@ class ReplicationDriver:
         self.node = node
         self.send: Send = send_to_nobody
         """Where messages go; set once there is a network."""
+        self.on_ended_moves: Callable[[Sequence[EndedMove]], None] = _tell_nobody
+        """Told, within a turn, what has become of leaders that were to go from here."""
         self._turn = turn
         self._timers = timers
         self._timer: Timer | None = None
@@ -188,6 +195,8 @@ class ReplicationDriver:
         if output.changes and self._changed is not None:
             self._changed.set()
             self._changed = None
+        if output.ended_moves:
+            self.on_ended_moves(output.ended_moves)
         for warning in output.warnings:
             self._odd_events.warn("replication", "%s", warning)
         self._set_timer()

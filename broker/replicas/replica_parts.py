@@ -12,6 +12,7 @@ from tidemark.broker.node import Clock
 from tidemark.broker.replicas.checkpoints import Checkpoints
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.driver import ReplicationDriver
+from tidemark.broker.replicas.held import HeldRequests
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
@@ -59,6 +60,7 @@ class ReplicaServices:
     driver: ReplicationDriver
     checkpoints: Checkpoints
     leadership: LeadershipWatch
+    held: HeldRequests
     turn: Turn
     clock: Clock
     metrics: Metrics

@@ -8,6 +8,7 @@ from uuid import UUID
 import trio
 
 from tidemark.broker.metrics import TopicMetrics
+from tidemark.broker.replicas.held import Line
 from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.waiters import CommitWaiters, FetchWaiters
@@ -71,6 +72,8 @@ class ReplicaState:
         self._commit_waiters = CommitWaiters()
         self._held_waiters = CommitWaiters()
         self._fetch_waiters = FetchWaiters()
+        self.line = Line(services.held)
+        """Produce requests that are held."""
         self._wake_is_due = False
         self._led: trio.Event | None = None
         # The cluster's metadata are no topic of anybody's.
@@ -133,6 +136,12 @@ class ReplicaState:
     def size_bytes(self) -> int:
         """Of the stored batches; 0 while they cannot be served."""
         return self._member.log.size_bytes if self._member is not None else 0
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether produce requests are held here: the lead is about to go, or others wait."""
+        member = self._member
+        return (member is not None and member.is_paused) or bool(self.line)
 
     # Leadership
 

@@ -24,6 +24,7 @@ from tidemark.broker.node import Clock
 from tidemark.broker.replicas.checkpoints import Checkpoints
 from tidemark.broker.replicas.disk import open_disk_writer
 from tidemark.broker.replicas.driver import ReplicationDriver
+from tidemark.broker.replicas.held import HeldRequests
 from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.timing import Timing
@@ -111,6 +112,7 @@ async def open_services(
                 driver=driver,
                 checkpoints=checkpoints,
                 leadership=LeadershipWatch(),
+                held=HeldRequests(timers, settings.leader_move_pause_max_ms / 1000),
                 turn=turn,
                 clock=clock,
                 metrics=metrics,

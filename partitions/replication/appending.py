@@ -102,4 +102,5 @@ class AppendingReplica(ReplicaState):
 
     def resume_writes(self) -> None:
         self.is_paused = False
+        self._host.outbox.resumed(self.key)
         self._touch()

@@ -33,6 +33,8 @@ class GroupChange(NamedTuple):
     """Who leads it. Also told of groups that have no replica here."""
     serving: bool = False
     failed: bool = False
+    resumed: bool = False
+    """Clients' writes were held, and are not any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ _COMMITTED: Final = 1
 _LEADERSHIP: Final = 2
 _SERVING: Final = 4
 _FAILED: Final = 8
+_RESUMED: Final = 16
 
 
 @dataclass(slots=True)
@@ -161,6 +164,9 @@ class Outbox:
     def failed(self, key: PartitionKey) -> None:
         self._note(key, _FAILED)
 
+    def resumed(self, key: PartitionKey) -> None:
+        self._note(key, _RESUMED)
+
     def _note(self, key: PartitionKey, what: int) -> None:
         self._changes[key] = self._changes.get(key, 0) | what
 
@@ -191,4 +197,5 @@ def _change(key: PartitionKey, what: int) -> GroupChange:
         bool(what & _LEADERSHIP),
         bool(what & _SERVING),
         bool(what & _FAILED),
+        bool(what & _RESUMED),
     )

@@ -21,9 +21,16 @@ from tidemark.broker.network.connections import Connections, bind
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
-from tidemark.broker.network.requests import Handler, Pending, RequestContext, Unanswerable
+from tidemark.broker.network.requests import (
+    Handler,
+    NotNow,
+    Pending,
+    RequestContext,
+    Unanswerable,
+)
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node
+from tidemark.broker.replicas.held import Line
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -43,6 +50,7 @@ class Script:
         self.parked = list[tuple[int, Pending[HeartbeatResponse]]]()
         self.abandoned = list[int]()
         self.sent_bytes = list[int]()  # how much had been sent, at each "look"
+        self.line: Line | None = None  # where "hold" waits; without one it is taken
 
     def answer(self, number: int) -> None:
         """Complete the parked request of that number."""
@@ -57,6 +65,9 @@ class Script:
         self, node: Node, request: HeartbeatRequest, context: RequestContext
     ) -> HeartbeatResponse | Pending[HeartbeatResponse] | None:
         number = request.generation_id
+        if request.group_id == "hold" and self.line is not None and context.session.may_be_held:
+            raise NotNow(self.line)
+        context.session.may_be_held = True
         self.seen.append(number)
         match request.group_id:
             case "park":

@@ -17,6 +17,7 @@ from typing import Final
 from tidemark.protocol.messages import (
     alter_configs,
     api_versions,
+    confirm_leadership,
     create_partitions,
     create_topics,
     delete_groups,
@@ -28,6 +29,7 @@ from tidemark.protocol.messages import (
     describe_log_dirs,
     describe_quorum,
     describe_quorum_response,
+    describe_replicas,
     fetch,
     find_coordinator,
     heartbeat,
@@ -46,6 +48,7 @@ from tidemark.protocol.messages import (
     produce,
     sasl_authenticate,
     sasl_handshake,
+    set_observers,
     sync_group,
 )
 from tidemark.protocol.schema.declaration import Message
@@ -190,6 +193,17 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             ),
             # Our own.
             _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),
+            _api(20_004, set_observers.SetObserversRequest, set_observers.SetObserversResponse),
+            _api(
+                20_005,
+                confirm_leadership.ConfirmLeadershipRequest,
+                confirm_leadership.ConfirmLeadershipResponse,
+            ),
+            _api(
+                20_006,
+                describe_replicas.DescribeReplicasRequest,
+                describe_replicas.DescribeReplicasResponse,
+            ),
         )
     }
 )

@@ -1,0 +1,102 @@
+"""DescribeReplicas: how far each replica of a partition is, learners and observers too. Ours."""
+
+from collections.abc import Sequence
+
+from tidemark.protocol.schema import (
+    BOOL,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    Message,
+    Struct,
+    array,
+    message,
+    struct,
+    wire,
+)
+
+
+@struct
+class DescribeReplicasTopic(Struct):
+    """The partitions of one topic that are asked about."""
+
+    topic: str = wire(STRING, "The topic.")
+    partitions: Sequence[int] | None = wire(
+        array(INT32), "The partitions; null asks about all of them.", null_since=0, default=None
+    )
+
+
+@message(versions=(0, 0), flexible_since=0)
+class DescribeReplicasRequest(Message):
+    """Asks how the replicas of partitions are. Who leads a partition knows most."""
+
+    topics: Sequence[DescribeReplicasTopic] | None = wire(
+        array(DescribeReplicasTopic), "The topics; null asks about all.", null_since=0, default=None
+    )
+
+
+@struct
+class ReplicaDescription(Struct):
+    """One replica, as the broker that answers knows it."""
+
+    broker: int = wire(INT32, "The broker that holds it.")
+    role: str = wire(STRING, "`voter`, `learner` (on its way to a vote) or `observer`.")
+    is_alive: bool = wire(BOOL, "Whether the broker that answers can hear that broker.")
+    end_offset: int = wire(INT64, "How far it is; -1 if that is not known.", default=-1)
+    lag_records: int = wire(
+        INT64, "How many committed records it lacks; -1 if that is not known.", default=-1
+    )
+    staleness_ms: int = wire(
+        INT64,
+        "For how long it may have lacked what the leader has committed, in milliseconds; -1 if "
+        "that is not known.",
+        default=-1,
+    )
+    parent: int = wire(INT32, "The broker that an observer pulls from; -1 without one.", default=-1)
+
+
+@struct
+class PartitionReplicas(Struct):
+    """One partition."""
+
+    partition: int = wire(INT32, "The partition.")
+    error_code: int = wire(INT16, "Why nothing is known; 0 if something is.", default=0)
+    error_message: str | None = wire(STRING, "The same in words.", null_since=0, default=None)
+    leader: int = wire(INT32, "Who leads it; -1 if nobody is known to.", default=-1)
+    leader_epoch: int = wire(INT32, "The newest epoch that is known; -1 if none is.", default=-1)
+    is_leaders_word: bool = wire(
+        BOOL, "Whether the leader answers; others know little of each other.", default=False
+    )
+    high_watermark: int = wire(
+        INT64, "Up to where it is committed, as far as is known; -1 if it is not.", default=-1
+    )
+    log_start: int = wire(INT64, "The first offset there is; -1 if it is not known.", default=-1)
+    replicas: Sequence[ReplicaDescription] = wire(
+        array(ReplicaDescription), "Voters in their order, then the others.", default=()
+    )
+
+
+@struct
+class TopicReplicas(Struct):
+    """The partitions of one topic."""
+
+    topic: str = wire(STRING, "The topic.")
+    error_code: int = wire(INT16, "Why nothing is known; 0 if something is.", default=0)
+    partitions: Sequence[PartitionReplicas] = wire(
+        array(PartitionReplicas), "The partitions.", default=()
+    )
+
+
+@message(versions=(0, 0), flexible_since=0)
+class DescribeReplicasResponse(Message):
+    """Says how the replicas are."""
+
+    throttle_time_ms: int = wire(
+        INT32,
+        "How long the client is asked to hold back, in milliseconds; 0 is not at all.",
+        default=0,
+    )
+    error_code: int = wire(INT16, "Why nothing was tried; 0 if it was.", default=0)
+    error_message: str | None = wire(STRING, "The same in words.", null_since=0, default=None)
+    topics: Sequence[TopicReplicas] = wire(array(TopicReplicas), "The topics.", default=())

@@ -20,10 +20,11 @@ from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timer, Timers
 from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.state_machines.groups.effects import Effects, Instant, Write
+from tidemark.partitions.state_machines.groups.effects import Effects, Write
 from tidemark.partitions.state_machines.groups.records import encode_record
 from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
 from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.records import Record, encode_batch
 

@@ -9,7 +9,7 @@ from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
     OffsetToCommit,
 )
-from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

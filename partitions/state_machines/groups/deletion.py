@@ -12,7 +12,7 @@ from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
 )
 from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER, subscribed_topics
-from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import TopicPartition
 

@@ -11,23 +11,14 @@ from typing import NamedTuple
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.requests import Answer
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
-from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.partitions.state_machines.instant import Instant
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instant:
-    """A moment on both clocks."""
-
-    ticks_ms: int
-    """On a clock that only goes forward: what deadlines are in."""
-    wall_ms: int
-    """The time of day, since 1970: what timestamps are in."""
 
 
 class LogRecord(NamedTuple):

@@ -13,7 +13,7 @@ from tidemark.partitions.state_machines.groups.requests import (
     JoinAnswer,
     MemberMetadata,
 )
-from tidemark.partitions.state_machines.groups.token import Token
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 NEVER: Final = 2**63 - 1

@@ -14,8 +14,8 @@ from tidemark.partitions.state_machines.groups.requests import (
     JoinAnswer,
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
-from tidemark.partitions.state_machines.groups.token import Token
 from tidemark.partitions.state_machines.groups.waiting import refuse, remove_member
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -10,8 +10,8 @@ from tidemark.partitions.state_machines.groups.requests import (
     LeaveAnswer,
     Leaver,
 )
-from tidemark.partitions.state_machines.groups.token import Token
 from tidemark.partitions.state_machines.groups.waiting import remove_member
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -1,11 +1,12 @@
 """The coordinator's state from its log: what a new leader, or a restarted broker, starts with."""
 
-from tidemark.partitions.state_machines.groups.effects import Instant, LogRecord
+from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.group import Group, Member
 from tidemark.partitions.state_machines.groups.offsets import OffsetTable
 from tidemark.partitions.state_machines.groups.requests import GroupState, Join
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,

@@ -29,7 +29,6 @@ from tidemark.partitions.state_machines.groups.effects import (
     AssignmentStored,
     Effects,
     GroupDeleted,
-    Instant,
     NothingMore,
     ReplyWhenStored,
     StaticMemberStored,
@@ -59,8 +58,9 @@ from tidemark.partitions.state_machines.groups.requests import (
     SyncAnswer,
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
-from tidemark.partitions.state_machines.groups.token import Token
 from tidemark.partitions.state_machines.groups.waiting import refuse
+from tidemark.partitions.state_machines.instant import Instant
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -18,8 +18,8 @@ from tidemark.partitions.state_machines.groups.requests import (
     Join,
     JoinAnswer,
 )
-from tidemark.partitions.state_machines.groups.token import Token
 from tidemark.partitions.state_machines.groups.waiting import refuse
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -5,8 +5,8 @@ from tidemark.partitions.state_machines.groups.group import NEVER, Group, Member
 from tidemark.partitions.state_machines.groups.rebalance import prepare_rebalance
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState, Sync, SyncAnswer
-from tidemark.partitions.state_machines.groups.token import Token
 from tidemark.partitions.state_machines.groups.waiting import refuse_syncs
+from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from tidemark.partitions.state_machines.groups.effects import (
     Effects,
-    Instant,
     LogRecord,
     Write,
 )
@@ -32,6 +31,7 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import TopicPartition
 

@@ -17,12 +17,14 @@ from typing import Final
 from tidemark.protocol.messages import (
     alter_configs,
     api_versions,
+    balance_leaders,
     confirm_leadership,
     create_partitions,
     create_topics,
     delete_groups,
     delete_records,
     delete_topics,
+    describe_brokers,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -48,6 +50,7 @@ from tidemark.protocol.messages import (
     produce,
     sasl_authenticate,
     sasl_handshake,
+    set_broker_state,
     set_observers,
     sync_group,
 )
@@ -193,6 +196,21 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             ),
             # Our own.
             _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),
+            _api(
+                20_001,
+                balance_leaders.BalanceLeadersRequest,
+                balance_leaders.BalanceLeadersResponse,
+            ),
+            _api(
+                20_002,
+                set_broker_state.SetBrokerStateRequest,
+                set_broker_state.SetBrokerStateResponse,
+            ),
+            _api(
+                20_003,
+                describe_brokers.DescribeBrokersRequest,
+                describe_brokers.DescribeBrokersResponse,
+            ),
             _api(20_004, set_observers.SetObserversRequest, set_observers.SetObserversResponse),
             _api(
                 20_005,

@@ -43,6 +43,9 @@ VERIFIED = {
 # No client but ours knows them; all are to pass over them (tests/clients).
 OWN = {
     20_000: ("MoveLeaders", 0, 0),
+    20_001: ("BalanceLeaders", 0, 0),
+    20_002: ("SetBrokerState", 0, 0),
+    20_003: ("DescribeBrokers", 0, 0),
     20_004: ("SetObservers", 0, 0),
     20_005: ("ConfirmLeadership", 0, 0),
     20_006: ("DescribeReplicas", 0, 0),

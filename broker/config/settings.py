@@ -152,6 +152,22 @@ class BrokerSettings:
         "broker that is well, and the same on all brokers.",
         section=CLUSTER,
     )
+    replica_selector: str = setting(
+        "replica.selector",
+        OneOf(("rack", "leader")),
+        "rack",
+        "Where a consumer that names its rack reads: `rack` is from the replica or observer in "
+        "that rack, if there is one (KIP-392), `leader` is always from the leader.",
+        section=CLUSTER,
+    )
+    replica_read_lag_max_ms: int = setting(
+        "replica.read.lag.max.ms",
+        whole_int(0),
+        5_000,
+        "How far a replica or observer may be behind its leader while consumers read from it: the "
+        "leader sends nobody to one that is further behind, and that one sends them back.",
+        section=CLUSTER,
+    )
 
     leader_move_pause_max_ms: int = setting(
         "leader.move.pause.max.ms",

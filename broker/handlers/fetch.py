@@ -7,18 +7,24 @@ one of its partitions moves, and answered when its time is over.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.network.requests import Pending, RequestContext
 from tidemark.broker.replicas.fetching import FetchPlan, Reading
-from tidemark.protocol.errors import ErrorCode
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.replication.confirming import Question
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
+from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
 _CONSUMER: Final = -1
 _DEBUGGER: Final = -2
+_CONFIRM_MS: Final = 1_000
+"""How long a leader may take to be certain that it leads, before it calls an offset too large."""
 
 
 def handle(
@@ -29,11 +35,20 @@ def handle(
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=())
     session = context.session
     session.fetches += 1
-    plan = FetchPlan(node, request, api_version=context.api_version, first=session.fetches)
+    plan = FetchPlan(
+        node,
+        request,
+        api_version=context.api_version,
+        first=session.fetches,
+        spread=session.connection_id,
+    )
     if request.replica_id not in (_CONSUMER, _DEBUGGER):
         # A client that says it is a replica could move the high watermark (CVE-2018-1288).
         return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     reading = plan.read()
+    if plan.doubted and not reading.is_enough:
+        wait_ms = max(request.max_wait_ms, _CONFIRM_MS)
+        return _ParkedFetch(node, plan, reading, wait_ms).pending
     # F4: the fetch with which a Java client closes its session asks for nothing.
     if reading.is_enough or request.max_wait_ms <= 0 or not request.topics:
         return plan.respond(reading)
@@ -48,9 +63,18 @@ class _ParkedFetch:
         self.pending: Pending[FetchResponse] = Pending()
         self._plan = plan
         self._timer = node.timers.after(max_wait_ms / 1000, self.answer_now)
+        self._questions: list[tuple[Replica, Question]] = []
         self.pending.on_abandon(self._leave)
         for replica in plan.replicas:
             replica.wait_for_more(self)
+        for replica in list(plan.doubted):
+            question = replica.confirm(partial(self._confirmed, replica))
+            self._questions.append((replica, question))
+
+    def _confirmed(self, replica: Replica, _: Offset | RequestError) -> None:
+        """That one leads, or says by itself that it does not."""
+        self._plan.doubted[replica] = True
+        self.look_again()
 
     def look_again(self) -> None:
         if self.pending.is_complete:
@@ -73,3 +97,5 @@ class _ParkedFetch:
         self._timer.cancel()
         for replica in self._plan.replicas:
             replica.stop_waiting(self)
+        for replica, question in self._questions:
+            replica.forget_question(question)

@@ -78,6 +78,10 @@ class Brokers:
     def get(self, node_id: NodeId) -> BrokerMetadata | None:
         return self._state().brokers.get(node_id)
 
+    def rack(self, node_id: NodeId) -> str | None:
+        broker = self.get(node_id)
+        return None if broker is None else broker.rack
+
     def is_alive(self, node_id: NodeId) -> bool:
         """Whether it was heard of within the failure timeout; this broker always lives."""
         return node_id == self.node_id or self._liveness.is_alive(node_id)

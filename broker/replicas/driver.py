@@ -24,14 +24,16 @@ from tidemark.broker.network.timers import Timer, Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.checkpoints import Checkpoints, Savable
 from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.replication.confirming import Confirmed, Question
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.ended_move import EndedMove
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
+from tidemark.partitions.replication.observers import Freshness
 from tidemark.partitions.replication.outbox import GroupChange, Output
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 Send = Callable[[NodeId, Sequence[PeerMessage]], None]
 """Sends messages to a broker, or drops them if there is no way. Must not block, nor raise."""
@@ -113,6 +115,20 @@ class ReplicationDriver:
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         """Who leads a group, as far as this broker knows; also one it has no part in."""
         return self.node.leader_of(key)
+
+    def freshness(self, replica: GroupReplica) -> Freshness:
+        """How far a replica here is behind its leader."""
+        return self.node.freshness(replica, self._timers.now())
+
+    def readers(self, replica: GroupReplica, at: Offset, lag_max_ms: int) -> list[NodeId]:
+        """Who may serve a reader at that offset in place of this broker, which leads."""
+        return self.node.readers(replica, at, self._timers.now(), lag_max_ms)
+
+    def confirm(self, key: PartitionKey, done: Confirmed) -> Question:
+        """Have `done` called once it is certain that this broker leads a group, or does not."""
+        question = self.node.confirm(key, done)
+        self.touch()
+        return question
 
     def alive(self, nodes: Iterable[NodeId]) -> int:
         """How many of these brokers can be heard from; this one can."""

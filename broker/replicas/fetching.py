@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tidemark.broker.replicas.leadership import NotLeader
+from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -19,12 +19,14 @@ from tidemark.protocol.messages.fetch import (
 )
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
-from tidemark.protocol.types import NO_OFFSET, Offset
+from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
 READ_COMMITTED: Final = 1
+ANY_RACK: Final = "*"
+"""The rack of a reader to whom every replica is near enough."""
 _ZSTD_SINCE: Final = 10
 _LEADER_SINCE: Final = 12
 _UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
@@ -44,6 +46,8 @@ class Reading:
 
     slices: list[LogSlice]
     errors: list[RequestError | None]
+    preferred: dict[int, NodeId]
+    """Partitions that are to be fetched from another replica, by their place in the request."""
     is_enough: bool = False
     """Whether the fetch is to be answered with this rather than wait for more."""
 
@@ -59,9 +63,19 @@ class FetchPlan:
     which the caller varies: one that always has more must not starve those behind it.
     """
 
-    def __init__(self, node: Node, request: FetchRequest, *, api_version: int, first: int) -> None:
+    def __init__(
+        self, node: Node, request: FetchRequest, *, api_version: int, first: int, spread: int = 0
+    ) -> None:
+        """`spread`: of the reader; readers with different ones are sent to different replicas."""
+        self._node = node
         self._request = request
         self._api_version = api_version
+        self._rack = request.rack_id if node.settings.replica_selector == "rack" else ""
+        """Where the reader is, if it would read from a replica that is near."""
+        self._lag_max_ms = node.settings.replica_read_lag_max_ms
+        self.doubted: dict[Replica, bool] = {}
+        """Partitions that are asked for beyond their end: a leader that is certain that it leads
+        (true) says so, and one that is not may have been replaced by one that has more."""
         self._bytes_max = min(request.max_bytes, node.settings.fetch_max_bytes)
         self._topics = node.topics
         self._wanted = [
@@ -70,6 +84,7 @@ class FetchPlan:
             for asked in topic.partitions
         ]
         self._first = first
+        self._spread = spread
 
     @property
     def replicas(self) -> list[Replica]:
@@ -78,7 +93,7 @@ class FetchPlan:
     def read(self) -> Reading:
         """Look at every partition. Slices not answered with have to be released."""
         count = len(self._wanted)
-        reading = Reading([EMPTY_SLICE] * count, [None] * count)
+        reading = Reading([EMPTY_SLICE] * count, [None] * count, {})
         left, total = self._bytes_max, 0
         for step in range(count):
             at = (self._first + step) % count
@@ -88,23 +103,32 @@ class FetchPlan:
                 reading.errors[at] = error
                 reading.is_enough = True  # F8
                 continue
+            if not isinstance(found, LogSlice):
+                reading.preferred[at] = found
+                reading.is_enough = True
+                continue
             reading.slices[at] = found
             left -= len(found)
             total += len(found)
         reading.is_enough |= total >= self._request.min_bytes
         return reading
 
-    def _read_one(self, wanted: _Wanted, left: int, *, is_first: bool) -> LogSlice:
+    def _read_one(self, wanted: _Wanted, left: int, *, is_first: bool) -> LogSlice | NodeId:
+        """What there is at the offset; or who is to be asked for it."""
         topic, asked, replica = wanted
         if replica is None:
             raise self._topics.why_not_here(topic, asked.partition)
         offset = Offset(asked.fetch_offset)
-        replica.check_epoch(asked.current_leader_epoch)
-        replica.check_leads()
-        if not replica.is_serving:
-            # What was committed before may not be known here yet; it soon is.
+        if self._rack and not replica.is_leader:
+            may_read = self._may_read_away(replica, asked)
+        else:
+            may_read = self._may_read(replica, asked)
+        if not may_read:
             return EMPTY_SLICE
-        replica.check_offset(offset)
+        if self._rack and replica.is_leader:
+            nearest = self._nearest(replica, offset)
+            if nearest is not None:
+                return nearest
         bytes_max = max(0, min(left, asked.partition_max_bytes))
         if bytes_max == 0 and not is_first:
             return EMPTY_SLICE
@@ -115,8 +139,46 @@ class FetchPlan:
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)  # F15
         return found
 
+    def _may_read(self, replica: Replica, asked: FetchPartition) -> bool:
+        """At the leader: false while there is nothing to say yet. Raises `RequestError`."""
+        replica.check_epoch(asked.current_leader_epoch)
+        replica.check_leads()
+        if not replica.is_serving:
+            # What was committed before may not be known here yet; it soon is.
+            return False
+        if asked.fetch_offset > replica.log_end and not self.doubted.setdefault(replica, False):
+            return False
+        replica.check_offset(Offset(asked.fetch_offset))
+        return True
+
+    def _may_read_away(self, replica: Replica, asked: FetchPartition) -> bool:
+        """At any other replica. What the reader has seen elsewhere will come here, too: it is
+        never out of range at the end. Raises `RequestError`."""
+        epoch = asked.current_leader_epoch
+        if epoch < replica.epoch:
+            replica.check_epoch(epoch)
+        replica.check_fresh(self._lag_max_ms)
+        if epoch > replica.epoch or asked.fetch_offset > replica.high_watermark:
+            return False
+        replica.check_offset(Offset(asked.fetch_offset))
+        return True
+
+    def _nearest(self, replica: Replica, offset: Offset) -> NodeId | None:
+        """Who had better be asked than this broker, which leads (KIP-392); `None`: nobody."""
+        brokers, rack = self._node.brokers, self._rack
+        if rack != ANY_RACK and self._node.settings.broker_rack == rack:
+            return None
+        near = [
+            node
+            for node in replica.readers(offset, self._lag_max_ms)
+            if rack == ANY_RACK or brokers.rack(node) == rack
+        ]
+        # Many readers of one partition are spread over those that are near.
+        return near[self._spread % len(near)] if near else None
+
     def respond(self, reading: Reading) -> FetchResponse:
-        answers = iter(zip(self._wanted, reading.slices, reading.errors, strict=True))
+        preferred = [reading.preferred.get(at, NOBODY) for at in range(len(self._wanted))]
+        answers = iter(zip(self._wanted, reading.slices, reading.errors, preferred, strict=True))
         return FetchResponse(
             responses=[
                 FetchableTopicResponse(
@@ -130,19 +192,19 @@ class FetchPlan:
     def refuse(self, code: ErrorCode) -> FetchResponse:
         """No data for anybody, and `code` for every partition."""
         count = len(self._wanted)
-        reading = Reading([EMPTY_SLICE] * count, [RequestError(code)] * count)
+        reading = Reading([EMPTY_SLICE] * count, [RequestError(code)] * count, {})
         return replace(self.respond(reading), error_code=code)
 
     def _answer(
-        self, wanted: _Wanted, found: LogSlice, error: RequestError | None
+        self, wanted: _Wanted, found: LogSlice, error: RequestError | None, preferred: NodeId
     ) -> PartitionData:
         """One partition's part. Its records are empty, never null: that breaks clients (F5)."""
         replica, leader = wanted.replica, _UNKNOWN_LEADER
         high_watermark = log_start = NO_OFFSET
-        if replica is not None and replica.is_serving:
+        if replica is not None and error is None:
+            error = self._why_not_read(replica, wanted.asked)
+        if replica is not None and (replica.is_serving or (self._rack and error is None)):
             high_watermark, log_start = replica.high_watermark, replica.log_start
-        elif replica is not None and error is None:
-            error = replica.why_not_serving()
         if isinstance(error, NotLeader) and self._api_version >= _LEADER_SINCE:
             leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
         if replica is not None and found:
@@ -156,8 +218,21 @@ class FetchPlan:
             log_start_offset=log_start,
             current_leader=leader,
             aborted_transactions=() if self._request.isolation_level == READ_COMMITTED else None,
+            preferred_read_replica=preferred,
             records=found,
         )
+
+    def _why_not_read(self, replica: Replica, asked: FetchPartition) -> RequestError | None:
+        """Why there was nothing to read, where waiting has not helped."""
+        if replica.is_serving:
+            return None
+        if not self._rack or replica.is_leader or not replica.is_available:
+            return replica.why_not_serving()
+        try:
+            replica.check_epoch(asked.current_leader_epoch)
+        except RequestError as error:
+            return error
+        return None
 
 
 def _has_zstd(found: LogSlice) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tidemark.broker.replicas.replica_state import ReplicaState
 from tidemark.broker.replicas.waiters import FetchWaiter
+from tidemark.partitions.replication.confirming import Confirmed, Question
+from tidemark.partitions.replication.observers import Freshness
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
 class ReadingReplica(ReplicaState):
@@ -64,6 +66,46 @@ class ReadingReplica(ReplicaState):
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} has offsets {log.start_offset} to {log.end_offset}",
             )
+
+    # Away from the leader, and being certain of who leads
+
+    @property
+    def freshness(self) -> Freshness:
+        """How far this replica is behind its leader. Raises `RequestError` if it is not there."""
+        return self._services.driver.freshness(self.member)
+
+    def check_fresh(self, lag_max_ms: int) -> None:
+        """Raises NOT_LEADER_OR_FOLLOWER where a reader had better go back to the leader: this
+        replica is too far behind it.
+
+        Where nobody is known to lead there is nowhere to go, and what is here is committed.
+        """
+        leader, _ = self._services.driver.leader_of(self.key)
+        staleness_ms = self.freshness.staleness_ms
+        if leader is not None and staleness_ms is not None and staleness_ms > lag_max_ms:
+            raise self.why_not_serving()
+
+    def readers(self, offset: Offset, lag_max_ms: int) -> list[NodeId]:
+        """Who may serve a reader at that offset in place of this broker, which leads."""
+        return self._services.driver.readers(self.member, offset, lag_max_ms)
+
+    def confirm(self, done: Confirmed) -> Question:
+        """Have `done` called once it is certain that this broker leads, or that it does not."""
+        return self._services.driver.confirm(self.key, done)
+
+    def forget_question(self, question: Question) -> None:
+        """Whoever asked waits no more."""
+        self._services.driver.node.confirmations.forget(question)
+
+    @property
+    def role(self) -> str:
+        """What this replica is, in a word: leader, follower or observer."""
+        member = self.member
+        if member.is_leader:
+            return "leader"
+        return "follower" if member.group.is_voter else "observer"
+
+    # Waiting
 
     def wait_for_more(self, waiter: FetchWaiter) -> None:
         """Have `waiter` look again whenever the high watermark or the leader changes."""

@@ -113,6 +113,9 @@ class Confirmations:
         if replica is None or not replica.is_leader:
             done(_not_leading(key))
             return question
+        if high_watermark is not None and replica.group.config.agreed(self._is_me):
+            done(high_watermark)  # there is nobody else
+            return question
         asked = self._asked.get(key)
         if asked is None:
             asked = self._asked[key] = _Asked(replica.epoch)
@@ -170,7 +173,7 @@ class Confirmations:
         for key, _ in message.groups:
             replica = self._replicas.get(key)
             # One whose journal was damaged may have forgotten whom it has voted for.
-            if replica is not None and replica.failure is None and replica.group.may_vote:
+            if replica is not None and replica.failure is None and not replica.group.doubt:
                 groups.append(GroupEpoch(key, replica.epoch))
         if groups:
             self._outbox.send(source, ConfirmAnswer(message.number, tuple(groups)))
@@ -227,6 +230,9 @@ class Confirmations:
         return replica.group.config.agreed(
             lambda node: node == me or answered.get(node, 0) >= number
         )
+
+    def _is_me(self, node: NodeId) -> bool:
+        return node == self._node_id
 
     def _drop(self, key: PartitionKey) -> None:
         self._asked.pop(key, None)

@@ -47,7 +47,7 @@ from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 _WARNINGS_MAX: Final = 100
 
@@ -194,6 +194,12 @@ class ReplicationNode:
     def freshness(self, replica: GroupReplica, now: float) -> Freshness:
         """How far a replica here is behind what its leader has committed."""
         return self._observers.freshness(replica, now)
+
+    def readers(
+        self, replica: GroupReplica, at: Offset, now: float, lag_max_ms: int
+    ) -> list[NodeId]:
+        """Who may serve a reader at that offset in place of this broker, which leads."""
+        return self._observers.readers(replica, at, now, lag_max_ms)
 
     def confirm(self, key: PartitionKey, done: Confirmed) -> Question:
         """Ask a majority whether this broker leads a group; see `confirming.py`."""

@@ -190,6 +190,23 @@ class Observers:
         """What the observers of a group that is led here have said of themselves."""
         return self._standings.of(key)
 
+    def readers(
+        self, replica: GroupReplica, at: Offset, now: float, lag_max_ms: int
+    ) -> list[NodeId]:
+        """Who may serve a reader at that offset in place of this leader, by number: the voters
+        that hold it, and the observers that are no staler than that. All of them live."""
+        is_alive = self._peers.is_alive
+        found = [
+            each.node
+            for each in replica.group.progress()
+            if each.is_voter and each.match.offset >= at and is_alive(each.node)
+        ]
+        for node, standing in self._standings.of(replica.key).items():
+            staleness_ms = standing.staleness_at(now, replica.committed)
+            if staleness_ms is not None and staleness_ms <= lag_max_ms and is_alive(node):
+                found.append(node)
+        return sorted(found)
+
     def led_elsewhere(self, key: PartitionKey) -> None:
         self._standings.forget(key)
 

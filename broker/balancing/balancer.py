@@ -1,0 +1,224 @@
+"""The loop: look at the cluster, plan, wish, look again when something has come of it.
+
+It runs on every broker and acts on the one that leads the cluster's metadata. Wishes are in the
+metadata, so whoever leads them next goes on where this one was. It begins a few moves at a time;
+what it has begun counts as done when it plans the next ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from tidemark.broker.balancing import proposing
+from tidemark.broker.balancing.gathering import Gathering, now
+from tidemark.broker.balancing.history import History
+from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_leader
+from tidemark.broker.balancing.progress import Progress, holds, work_left
+from tidemark.broker.balancing.rules import without_waiting
+from tidemark.broker.metrics.balance_counts import BalanceMetrics
+from tidemark.partitions.balancing.leaders import LeaderMove, Plan, plan
+from tidemark.partitions.balancing.replicas import plan_decommission
+from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
+from tidemark.partitions.state_machines.cluster_commands import (
+    EndMoves,
+    FinishReassignments,
+    SetBrokerState,
+)
+from tidemark.partitions.state_machines.cluster_machine import Outcome
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import NodeId
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Clock
+
+_GAP_SECONDS: Final = 0.1
+"""Between two looks at least, however much happens."""
+_BUSY_SECONDS: Final = 1.0
+"""While something is under way it is looked again after so long, if nothing has happened."""
+_BY_HAND_SECONDS: Final = 120.0
+REASSIGNMENTS_MAX: Final = 10
+"""Partitions whose replicas move at a time because a broker is to leave."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _ByHand:
+    """Somebody has asked for it: the balancer goes on until all is even, even if it is off."""
+
+    rules: Settings
+    until: float
+
+
+class Balancer:
+    """Made by `open_balancing`."""
+
+    def __init__(
+        self,
+        cluster: proposing.Cluster,
+        gathering: Gathering,
+        history: History,
+        rules: Settings,
+        *,
+        is_enabled: bool,
+        interval_s: float,
+        clock: Clock,
+        metrics: BalanceMetrics,
+        hand_over_metadata: HandOver,
+        rng: Random,
+    ) -> None:
+        self.rules = rules
+        self.is_enabled = is_enabled
+        self.progress = Progress()
+        self._cluster = cluster
+        self._gathering = gathering
+        self._history = history
+        self._interval_s = interval_s
+        self._clock = clock
+        self._metrics = metrics
+        self._hand_over_metadata = hand_over_metadata
+        self._rng = rng
+        self._by_hand: _ByHand | None = None
+        self._is_woken = trio.Event()
+        self._is_busy = False
+
+    # What others tell
+
+    def applied(self, outcome: Outcome) -> None:
+        """A command of the metadata was applied."""
+        match outcome.command:
+            case EndMoves(outcomes=ended):
+                for each in ended:
+                    self._history.move_ended(each.id, now())
+                self._is_woken.set()
+            case SetBrokerState() | FinishReassignments():
+                self._is_woken.set()
+
+    def ask(self, *, at_once: bool) -> None:
+        """Even out now. `at_once`: partitions that have just moved are not let be."""
+        rules = without_waiting(self.rules) if at_once else self.rules
+        self._by_hand = _ByHand(rules, trio.current_time() + _BY_HAND_SECONDS)
+        self._is_woken.set()
+
+    # The loop
+
+    async def run(self) -> None:
+        while True:
+            with trio.move_on_after(_BUSY_SECONDS if self._is_busy else self._interval_s):
+                await self._is_woken.wait()
+            self._is_woken = trio.Event()
+            self._is_busy = False
+            if self._cluster.leads:
+                await self._look()
+            else:
+                self._rest()
+            await trio.sleep(_GAP_SECONDS)
+
+    def _rest(self) -> None:
+        self._history.stop_watching()
+        self._metrics.clear()
+        self.progress.keep_only(())
+        self._by_hand = None
+
+    async def _look(self) -> None:
+        try:
+            await self._act_on(await self._gathering.gather())
+        except RequestError as error:
+            # Mostly: another broker leads the metadata now.
+            logger.debug("balancing: %s", error)
+        except Exception:
+            # A plan that cannot be made must not end a broker that serves.
+            logger.exception("balancing has failed, and is tried again")
+
+    async def _act_on(self, snapshot: Snapshot) -> None:
+        self._note_progress(snapshot)
+        made = await self._plan(snapshot)
+        self._metrics.show(snapshot, made)
+        await self._begin(made.moves)
+        in_flight = any(group.is_moving for group in snapshot.groups)
+        self._is_busy = bool(made.moves) or in_flight
+        if not self._is_busy:
+            self._by_hand = None
+        if not self._is_busy:
+            self._give_up_metadata(snapshot)
+        for broker in snapshot.brokers:
+            if broker.state is BrokerState.DECOMMISSIONING:
+                await self._move_replicas(snapshot, broker.node_id)
+                await self._let_go(snapshot, broker.node_id)
+
+    async def _plan(self, snapshot: Snapshot) -> Plan:
+        by_hand = self._by_hand
+        if by_hand is not None and trio.current_time() > by_hand.until:
+            by_hand = self._by_hand = None
+        rules = self.rules if by_hand is None else by_hand.rules
+        only_empties = by_hand is None and not self.is_enabled
+        # On a thread: with thousands of partitions it takes tenths of a second.
+        return await trio.to_thread.run_sync(
+            partial(plan, snapshot, rules, self._rng, only_empties=only_empties)
+        )
+
+    async def _begin(self, moves: Sequence[LeaderMove]) -> None:
+        if not moves:
+            return
+        begun = await proposing.move_leaders(self._cluster, moves, now_ms=self._clock.now_ms())
+        for move in begun:
+            self._metrics.moves[move.cause].inc()
+            logger.info(
+                "moving the leader of %s from broker %d to %d: %s",
+                move.partition,
+                move.source,
+                move.target,
+                move.reason,
+            )
+
+    def _note_progress(self, snapshot: Snapshot) -> None:
+        wanted = [each for each in snapshot.brokers if each.state is not BrokerState.ACTIVE]
+        for broker in wanted:
+            work = work_left(broker.state, broker.node_id, snapshot.groups)
+            self.progress.note(broker.node_id, work, snapshot.now_ms)
+        self.progress.keep_only([broker.node_id for broker in wanted])
+
+    def _give_up_metadata(self, snapshot: Snapshot) -> None:
+        """Last of all, if this broker is to lead nothing: who leads them plans."""
+        group = self._gathering.metadata_group()
+        target = next_metadata_leader(group, snapshot, self.rules)
+        if target is not None:
+            logger.info("handing the lead of the metadata over to broker %d", target)
+            self._hand_over_metadata(target)
+
+    # Brokers that are to leave
+
+    async def _move_replicas(self, snapshot: Snapshot, node: NodeId) -> None:
+        room = REASSIGNMENTS_MAX - sum(group.is_changing for group in snapshot.groups)
+        if room <= 0 or not any(node in group.replicas for group in snapshot.groups):
+            return
+        made = await trio.to_thread.run_sync(
+            plan_decommission, snapshot, self.rules, node, self._rng
+        )
+        begun = await proposing.move_replicas(self._cluster, made.moves[:room])
+        self._is_busy |= bool(begun)
+        for move in begun:
+            logger.info(
+                "moving a replica of %s from broker %d to %d, %d bytes: %s",
+                move.partition,
+                move.source,
+                move.target,
+                move.size_bytes,
+                move.reason,
+            )
+
+    async def _let_go(self, snapshot: Snapshot, node: NodeId) -> None:
+        """Forget a broker that holds nothing any more and has been stopped."""
+        broker = next(each for each in snapshot.brokers if each.node_id == node)
+        if broker.is_alive or any(holds(group, node) for group in snapshot.groups):
+            return
+        if await proposing.forget_broker(self._cluster, node):
+            logger.info("broker %d has left: it holds nothing, and was stopped", node)

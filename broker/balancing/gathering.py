@@ -1,0 +1,162 @@
+"""The cluster at one moment, as the balancer wants to see it.
+
+Who lives and who leads is what this broker knows itself; loads and lags are what the leaders have
+told; the rest are the metadata. What nobody has told is not guessed: a follower of which nothing is
+known is out of sync, and a partition of which nothing is known stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import trio
+
+from tidemark.broker.balancing.history import History
+from tidemark.broker.balancing.own_loads import UNKNOWN_LAG
+from tidemark.broker.balancing.reports import Reports
+from tidemark.broker.metadata.brokers import Brokers, Quorum
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
+from tidemark.partitions.state_machines import cluster_values
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
+from tidemark.partitions.state_machines.cluster_values import PartitionId, TopicMetadata
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, TopicPartition
+
+_AT_ONCE: Final = 200
+METADATA: Final = TopicPartition(CLUSTER_TOPIC, CLUSTER_KEY.partition)
+_STATES: Final = {
+    cluster_values.BrokerState.ACTIVE: BrokerState.ACTIVE,
+    cluster_values.BrokerState.DRAINING: BrokerState.DRAINING,
+    cluster_values.BrokerState.DECOMMISSIONING: BrokerState.DECOMMISSIONING,
+}
+
+
+class Gathering:
+    """Makes snapshots. Used on the loop's thread."""
+
+    def __init__(
+        self,
+        state: Callable[[], ClusterState],
+        brokers: Brokers,
+        reports: Reports,
+        history: History,
+    ) -> None:
+        self._state = state
+        self._brokers = brokers
+        self._reports = reports
+        self._history = history
+
+    async def gather(self) -> Snapshot:
+        """Takes its time where there are thousands of partitions: others are served meanwhile, and
+        what has changed by then is noticed when something is to be done about it."""
+        now_ms = now()
+        groups: list[Group] = []
+        ids: list[PartitionId] = []
+        for topic in list(self._state().topics.values()):
+            for partition in range(topic.partitions):
+                groups.append(self._group(topic, partition, now_ms))
+                ids.append(PartitionId(topic.id, partition))
+                if len(groups) % _AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
+        self._reports.keep_only({PartitionKey(*each) for each in ids})
+        self._history.forget_partitions(set(ids))
+        return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
+
+    def members(self, groups: Sequence[Group], now_ms: int) -> list[Broker]:
+        """The brokers; those that lead nothing of `groups` any more are drained."""
+        leaders = Counter(group.leader for group in groups)
+        state = self._state()
+        return [
+            self._broker(
+                node, broker.rack, _STATES[state.wishes.broker_state(node)], leaders[node], now_ms
+            )
+            for node, broker in state.brokers.items()
+        ]
+
+    def with_states_of(self, snapshot: Snapshot, state: ClusterState) -> Snapshot:
+        """The same with what is wanted of the brokers by now."""
+        brokers = [
+            replace(each, state=_STATES[state.wishes.broker_state(each.node_id)])
+            for each in snapshot.brokers
+        ]
+        return replace(snapshot, brokers=brokers)
+
+    def _broker(
+        self, node: NodeId, rack: str | None, state: BrokerState, leaders: int, now_ms: int
+    ) -> Broker:
+        if state is BrokerState.DRAINING and not leaders:
+            state = BrokerState.DRAINED
+        since_ms = self._history.up_since_ms(node)
+        return Broker(
+            node_id=node,
+            rack=rack,
+            state=state,
+            is_alive=self._brokers.is_alive(node),
+            up_since_ms=now_ms if since_ms is None else since_ms,
+        )
+
+    def _group(self, topic: TopicMetadata, partition: int, now_ms: int) -> Group:
+        number = PartitionId(topic.id, partition)
+        key = PartitionKey(topic.id, partition)
+        leader, epoch = self._brokers.leader_of(key)
+        self._history.saw_leader(number, leader, now_ms)
+        move = self._state().wishes.moves.get(number)
+        assigned = topic.assignments[partition]
+        at = Group(
+            partition=TopicPartition(topic.name, partition),
+            replicas=topic.wanted.get(partition, assigned),
+            leader=leader,
+            voters=assigned,
+            moved_ms=self._history.moved_ms(number),
+            moving_to=None if move is None or move.target == leader else move.target,
+            is_changing=partition in topic.wanted,
+        )
+        load = None if leader is None else self._reports.load(key, leader, epoch)
+        if load is None:
+            return at
+        return at._replace(
+            voters=tuple(NodeId(each.node_id) for each in load.voters),
+            lags={
+                NodeId(each.node_id): each.lag
+                for each in load.voters
+                if each.lag != UNKNOWN_LAG and each.node_id != leader
+            },
+            learners=tuple(map(NodeId, load.learners)),
+            bytes_in_per_s=float(load.bytes_in_per_s),
+            bytes_out_per_s=float(load.bytes_out_per_s),
+            size_bytes=load.size_bytes,
+            is_changing=at.is_changing or load.is_changing,
+        )
+
+    def metadata_group(self) -> Group | None:
+        """The metadata's own group; None if it is not led here."""
+        quorum = self._brokers.quorum(CLUSTER_KEY)
+        return None if quorum is None else _of_quorum(quorum, self._brokers)
+
+
+def _of_quorum(quorum: Quorum, brokers: Brokers) -> Group:
+    voters = tuple(each.node_id for each in quorum.voters)
+    return Group(
+        partition=METADATA,
+        replicas=voters,
+        leader=brokers.node_id,
+        voters=voters,
+        lags=dict(_lags(quorum, brokers)),
+    )
+
+
+def _lags(quorum: Quorum, brokers: Brokers) -> Iterator[tuple[NodeId, int]]:
+    end = max(each.end_offset for each in quorum.voters)
+    for each in quorum.voters:
+        if each.end_offset >= 0 and brokers.is_alive(each.node_id):
+            yield each.node_id, max(0, end - each.end_offset)
+
+
+def now() -> int:
+    """Milliseconds of this process's own clock."""
+    return int(trio.current_time() * 1000)

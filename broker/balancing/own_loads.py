@@ -1,0 +1,129 @@
+"""What this broker leads: its traffic, its size, and how far the followers are.
+
+Looked at every few seconds, for all that is led here, so it has to be cheap. A partition to which
+nothing has happened since the last look, and whose followers had everything, is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tidemark.broker.balancing.traffic import Smoothed
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.progress import NodeProgress
+from tidemark.partitions.raft.replica import NOWHERE
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.messages.peer.load_report import GroupLoad, VoterLag
+from tidemark.protocol.types import NodeId, Offset
+
+UNKNOWN_LAG: Final = -1
+_QUIET_PER_S: Final = 1.0
+_NEARLY_NOTHING: Final = 64
+"""Records that are on their way at any moment while somebody produces."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    epoch: int
+    taken: Smoothed
+    given: Smoothed
+    load: GroupLoad
+    end: Offset
+    bytes_out: int
+    alive: frozenset[NodeId]
+
+    def is_quiet(self, member: GroupReplica, bytes_out: int, alive: frozenset[NodeId]) -> bool:
+        """Whether looking again would show the same."""
+        return (
+            self.end == member.log_end
+            and self.bytes_out == bytes_out
+            and self.alive == alive
+            and self.load.bytes_in_per_s == 0
+            and self.load.bytes_out_per_s == 0
+            and not self.load.is_changing
+            and all(each.lag == 0 for each in self.load.voters)
+        )
+
+
+class OwnLoads:
+    """Used on the loop's thread."""
+
+    def __init__(self, node_id: NodeId) -> None:
+        self._node_id = node_id
+        self._watched: dict[PartitionKey, _Watched] = {}
+
+    def look(self, replica: Replica, alive: frozenset[NodeId], now: float) -> GroupLoad | None:
+        """The load of a partition that is led here; `alive` are the brokers that can be heard."""
+        if not replica.is_serving:
+            self._watched.pop(replica.key, None)
+            return None
+        member = replica.member
+        watched = self._watched.get(replica.key)
+        size, given = replica.size_bytes, replica.bytes_out
+        if watched is None or watched.epoch != member.epoch:
+            taken, out = Smoothed(size, now), Smoothed(given, now)
+        elif watched.is_quiet(member, given, alive):
+            return watched.load
+        else:
+            taken, out = watched.taken, watched.given
+            taken.sample(size, now)
+            out.sample(given, now)
+        load = _load(member, self._node_id, alive, size, taken.per_s, out.per_s)
+        self._watched[replica.key] = _Watched(
+            member.epoch, taken, out, load, member.log_end, given, alive
+        )
+        return load
+
+    def keep_only(self, keys: Collection[PartitionKey]) -> None:
+        """Forget all others: they were deleted, or moved away."""
+        for key in self._watched.keys() - keys:
+            del self._watched[key]
+
+
+def _load(
+    member: GroupReplica,
+    me: NodeId,
+    alive: Collection[NodeId],
+    size: int,
+    taken: float,
+    given: float,
+) -> GroupLoad:
+    group = member.group
+    return GroupLoad(
+        topic_id=member.key.topic_id,
+        partition=member.key.partition,
+        epoch=member.epoch,
+        size_bytes=size,
+        bytes_in_per_s=round(taken) if taken >= _QUIET_PER_S else 0,
+        bytes_out_per_s=round(given) if given >= _QUIET_PER_S else 0,
+        is_changing=group.config.is_joint,
+        voters=_voters(group, me, member.log_end, alive),
+        learners=tuple(each.node for each in group.progress() if not each.is_voter),
+    )
+
+
+def _voters(
+    group: Group, me: NodeId, end: Offset, alive: Collection[NodeId]
+) -> tuple[VoterLag, ...]:
+    behind = {each.node: end - each.match.offset for each in group.progress() if _is_known(each)}
+    return tuple(
+        VoterLag(node_id=node, lag=_lag(node, behind, alive) if node != me else 0)
+        for node in group.config.voters
+    )
+
+
+def _is_known(progress: NodeProgress) -> bool:
+    return progress.match != NOWHERE
+
+
+def _lag(node: NodeId, behind: Mapping[NodeId, int], alive: Collection[NodeId]) -> int:
+    return rounded(behind[node]) if node in behind and node in alive else UNKNOWN_LAG
+
+
+def rounded(lag: int) -> int:
+    """Up to a power of two: it changes all the time, and is told when it does."""
+    return 0 if lag < _NEARLY_NOTHING else 1 << (lag - 1).bit_length()

@@ -1,0 +1,192 @@
+"""Who leads tells who plans: each broker what it leads, to the leader of the cluster's metadata.
+
+A report has only what has changed by more than a little since the leader was last told, and not
+more than some hundreds of partitions; the rest comes with the next one. To another leader, or after
+a report that may not have come, everything is told anew. What is lost is made up for by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+import trio
+
+from tidemark.broker.balancing.own_loads import OwnLoads
+from tidemark.broker.metadata.brokers import Brokers
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.metadata.topics import Topics
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.peer.load_report import (
+    GroupLoad,
+    LoadReportRequest,
+    LoadReportResponse,
+)
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import Epoch, NodeId
+
+REPORT_SECONDS: Final = 2.0
+GROUPS_MAX: Final = 500
+"""In one report: about 50 kB."""
+_ANSWER_SECONDS: Final = 5.0
+_LOOKED_AT_ONCE: Final = 100
+_RATE_CHANGE: Final = 0.02
+_RATE_CHANGE_MIN_PER_S: Final = 1_000
+_SIZE_CHANGE: Final = 0.1
+_SIZE_CHANGE_MIN: Final = 1 << 20
+
+R = TypeVar("R", bound=Message)
+
+logger = logging.getLogger(__name__)
+
+
+class Calls(Protocol):
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
+
+
+class Reports:
+    """What the brokers have told, for as long as this one leads the metadata."""
+
+    def __init__(self, leading_epoch: Callable[[], Epoch | None]) -> None:
+        """`leading_epoch`: the one in which this broker leads the metadata, None if it does not."""
+        self._leading_epoch = leading_epoch
+        self._epoch: Epoch | None = None
+        self._loads: dict[NodeId, dict[PartitionKey, GroupLoad]] = {}
+
+    def take(self, reporter: NodeId, report: LoadReportRequest) -> LoadReportResponse:
+        epoch = self._leading_epoch()
+        if epoch is None or epoch != report.epoch:
+            return LoadReportResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        self._be_in(epoch)
+        if report.begins:
+            self._loads.pop(reporter, None)
+        loads = self._loads.setdefault(reporter, {})
+        for load in report.groups:
+            loads[PartitionKey(load.topic_id, load.partition)] = load
+        return LoadReportResponse()
+
+    def load(self, key: PartitionKey, leader: NodeId, epoch: Epoch) -> GroupLoad | None:
+        """What the leader has said about a partition, since it leads in that epoch."""
+        load = self._loads.get(leader, {}).get(key)
+        return load if load is not None and load.epoch == epoch else None
+
+    def keep_only(self, keys: set[PartitionKey]) -> None:
+        """The partitions that there are."""
+        self._be_in(self._leading_epoch())
+        for loads in self._loads.values():
+            for key in loads.keys() - keys:
+                del loads[key]
+
+    def _be_in(self, epoch: Epoch | None) -> None:
+        if self._epoch != epoch:
+            # What was said in an earlier one may have changed, and not been told.
+            self._epoch = epoch
+            self._loads.clear()
+
+
+class Reporter:
+    """This broker's part: looks at what it leads, and tells."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        topics: Topics,
+        brokers: Brokers,
+        calls: Calls,
+        reports: Reports,
+    ) -> None:
+        self._node_id = node_id
+        self._topics = topics
+        self._brokers = brokers
+        self._calls = calls
+        self._reports = reports
+        self._own = OwnLoads(node_id)
+        self._told: dict[PartitionKey, GroupLoad] = {}
+        self._told_to: tuple[NodeId, Epoch] | None = None
+
+    async def run(self) -> None:
+        while True:
+            await trio.sleep(REPORT_SECONDS)
+            await self.report()
+
+    async def report(self) -> None:
+        """Look once, and tell whoever leads the metadata, if anybody does."""
+        loads = await self._look()
+        leader, epoch = self._brokers.leader_of(CLUSTER_KEY)
+        if leader is None:
+            return
+        begins = self._told_to != (leader, epoch)
+        if begins:
+            self._told.clear()
+        changed = [load for load in loads if is_news(self._told.get(_key(load)), load)]
+        if not changed and not begins:
+            return
+        told = changed[:GROUPS_MAX]
+        request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
+        if await self._tell(leader, request):
+            self._told_to = leader, epoch
+            self._told.update((_key(load), load) for load in told)
+        else:
+            self._told_to = None
+
+    async def _tell(self, leader: NodeId, request: LoadReportRequest) -> bool:
+        if leader == self._node_id:
+            return self._reports.take(leader, request).error_code == ErrorCode.NONE
+        with trio.move_on_after(_ANSWER_SECONDS):
+            try:
+                answered = await self._calls.call(leader, request, LoadReportResponse)
+            except RequestError as error:
+                logger.debug("no report to broker %s: %s", leader, error)
+                return False
+            return answered.error_code == ErrorCode.NONE
+        return False
+
+    async def _look(self) -> list[GroupLoad]:
+        brokers, now = self._brokers, trio.current_time()
+        alive = frozenset(node for node in brokers.registered if brokers.is_alive(node))
+        loads, keys = [], set()
+        for number, replica in enumerate(_all_here(self._topics)):
+            load = self._own.look(replica, alive, now)
+            if load is not None:
+                keys.add(replica.key)
+                loads.append(load)
+            if number % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
+                # Others are served meanwhile.
+                await trio.lowlevel.checkpoint()
+        self._own.keep_only(keys)
+        return loads
+
+
+def is_news(told: GroupLoad | None, load: GroupLoad) -> bool:
+    """Whether a partition has changed by more than a little since it was last told."""
+    if told is None or told is load:
+        return told is None
+    if (
+        _differ(told.bytes_in_per_s, load.bytes_in_per_s, _RATE_CHANGE, _RATE_CHANGE_MIN_PER_S)
+        or _differ(told.bytes_out_per_s, load.bytes_out_per_s, _RATE_CHANGE, _RATE_CHANGE_MIN_PER_S)
+        or _differ(told.size_bytes, load.size_bytes, _SIZE_CHANGE, _SIZE_CHANGE_MIN)
+    ):
+        return True
+    same = replace(
+        load,
+        bytes_in_per_s=told.bytes_in_per_s,
+        bytes_out_per_s=told.bytes_out_per_s,
+        size_bytes=told.size_bytes,
+    )
+    return same != told
+
+
+def _differ(told: int, now: int, share: float, least: int) -> bool:
+    return abs(now - told) > max(least, share * told) or (now == 0) != (told == 0)
+
+
+def _key(load: GroupLoad) -> PartitionKey:
+    return PartitionKey(load.topic_id, load.partition)
+
+
+def _all_here(topics: Topics) -> Iterable[Replica]:
+    return [replica for topic in topics for replica in topic.replicas]

@@ -1,0 +1,25 @@
+"""The balancer's settings, from the broker's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidemark.broker.config import BrokerSettings
+from tidemark.partitions.balancing.settings import Settings, Weights
+
+
+def rules_of(settings: BrokerSettings) -> Settings:
+    return Settings(
+        weights=Weights(rate=settings.leader_balance_traffic_weight),
+        hysteresis=settings.leader_balance_tolerance_percent / 100,
+        cool_down_ms=settings.leader_balance_cool_down_ms,
+        start_grace_ms=settings.leader_balance_start_grace_ms,
+        moves_in_flight_max=settings.leader_balance_moves_max,
+        broker_moves_in_flight_max=settings.leader_balance_broker_moves_max,
+        lag_records_max=settings.leader_balance_lag_max_records,
+    )
+
+
+def without_waiting(rules: Settings) -> Settings:
+    """For who asks for it now: nobody is told to wait."""
+    return replace(rules, cool_down_ms=0, start_grace_ms=0)

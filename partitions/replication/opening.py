@@ -45,6 +45,10 @@ class GroupSpec:
     voters: tuple[NodeId, ...]
     """The group's first, in any order; what the log says of them since goes before it."""
     applier: Applier | None = None
+    joins: bool = False
+    """The group was there before. Where nothing is recorded of it here, this replica is empty, and
+    counts for nothing until it holds what the others hold: if it was here once, it has forgotten
+    what it promised."""
 
     @property
     def name(self) -> str:
@@ -78,7 +82,10 @@ def open_groups(
     for spec in specs:
         found = stored.get(spec.key)
         before = found or PartitionState(
-            key=spec.key, name=spec.name, is_journaled=spec.syncs_before_ack
+            key=spec.key,
+            name=spec.name,
+            is_journaled=spec.syncs_before_ack,
+            condition=Condition.UNCLEAN if spec.joins else Condition.CLEAN,
         )
         try:
             replica, after = _open(spec, before, host=host, files=files, readers=readers)

@@ -465,4 +465,42 @@ MUTATIONS = (
         new="",
         killed_by="test_state_machines.py::test_a_replica_with_a_state_machine_keeps_its_own_log_start",
     ),
+    # Replicas that move
+    _rule(
+        "a leader that is to go hands over before the voters change",
+        "reassigning.py",
+        old="            if heirs:",
+        new="            if not heirs:",
+        killed_by="test_reassigning.py::test_a_leader_that_is_to_go_hands_over_first",
+    ),
+    _rule(
+        "a wish has come true when the new voters have committed something",
+        "reassigning.py",
+        old="        if not replica.is_serving:\n            self._idle(job)",
+        new="        if not replica.is_leader:\n            self._idle(job)",
+        killed_by="test_reassigning.py::test_nothing_is_struck_before_the_new_voters_have_committed_"
+        "something_of_their_own",
+    ),
+    _rule(
+        "writes are held while the voters change",
+        "reassigning.py",
+        old="        replica.pause()\n",
+        new="",
+        killed_by="test_reassigning.py::test_writes_are_held_while_the_voters_change_and_none_is_"
+        "sent_away",
+    ),
+    _rule(
+        "a learner is sent no more than the broker may send",
+        "reassigning.py",
+        old="share = int(self.bytes_per_second * seconds / len(copying))",
+        new="share = None",
+        killed_by="test_reassigning.py::test_the_log_is_copied_no_faster_than_the_limit",
+    ),
+    _rule(
+        "an empty replica of an old group does not count before it holds what the others hold",
+        "opening.py",
+        old="condition=Condition.UNCLEAN if spec.joins else Condition.CLEAN",
+        new="condition=Condition.CLEAN",
+        killed_by="test_reassigning.py::test_a_replica_that_was_given_up_too_early_does_not_count",
+    ),
 )

@@ -16,6 +16,15 @@ without trio is in `tidemark.client.blocking`.
 """
 
 from tidemark.client.admin import Admin
+from tidemark.client.balance_descriptions import (
+    BalancedBroker,
+    BalancePlan,
+    BrokerStatus,
+    PlannedMove,
+    RefusedMove,
+    StateChange,
+    UnevennessTerm,
+)
 from tidemark.client.client import Client, open_client
 from tidemark.client.consumer import Consumer
 from tidemark.client.delivery import DeliveryFuture
@@ -69,9 +78,12 @@ __all__ = [
     "ApiRange",
     "AtOffset",
     "AtTime",
+    "BalancePlan",
+    "BalancedBroker",
     "BeforeEnd",
     "Beginning",
     "BrokerDescription",
+    "BrokerStatus",
     "Client",
     "ClientSettings",
     "ClusterDescription",
@@ -95,14 +107,18 @@ __all__ = [
     "MemberDescription",
     "OffsetSpec",
     "PartitionDescription",
+    "PlannedMove",
     "Producer",
     "QuorumDescription",
     "QuorumReplica",
     "RecordMetadata",
+    "RefusedMove",
     "ReplicaSize",
     "RequestError",
     "Start",
+    "StateChange",
     "TopicDescription",
     "TopicPartition",
+    "UnevennessTerm",
     "open_client",
 ]

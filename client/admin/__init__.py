@@ -6,6 +6,7 @@ What is not idempotent is repeated too: a creation whose first answer was lost c
 with TOPIC_ALREADY_EXISTS.
 """
 
+from tidemark.client.admin.brokers import BrokerAdmin
 from tidemark.client.admin.cluster import ClusterAdmin
 from tidemark.client.admin.configs import ConfigAdmin
 from tidemark.client.admin.groups import GroupAdmin
@@ -13,5 +14,5 @@ from tidemark.client.admin.offsets import OffsetAdmin
 from tidemark.client.admin.topics import TopicAdmin
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, ClusterAdmin):
+class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, ClusterAdmin, BrokerAdmin):
     """Everything that can be asked of a cluster; `Client.admin`."""

@@ -9,6 +9,7 @@ from trio.testing import MockClock
 from tests.broker.handlers.asking import wait
 from tests.broker.handlers.producing import batch, begin, new_topic, now_ms, produce, request
 from tests.broker.held_disk import HeldDisk
+from tests.broker.jumping import jumping
 from tests.broker.nodes import open_node
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import Pending, Unanswerable
@@ -343,12 +344,13 @@ async def test_producers_are_remembered_through_a_restart(tmp_path: Path) -> Non
 
 
 async def test_what_is_not_committed_in_time_is_said_to_have_timed_out(
-    tmp_path: Path, disk: HeldDisk, autojump_clock: MockClock
+    tmp_path: Path, disk: HeldDisk, clock: MockClock
 ) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
         disk.hold()
-        answer = await produce(node, request(batch(b"a"), timeout_ms=5_000))
+        with jumping(clock):
+            answer = await produce(node, request(batch(b"a"), timeout_ms=5_000))
         assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
         # It is in the log, and may be committed yet.
         disk.release()

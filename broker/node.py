@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tidemark.broker.balancing.open_balancing import Balancing
     from tidemark.broker.config import BrokerSettings
     from tidemark.broker.groups.coordinator import GroupCoordinator
     from tidemark.broker.metadata.brokers import Brokers
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tidemark.broker.metadata.producer_ids import ProducerIds
     from tidemark.broker.metadata.topics import Topics
     from tidemark.broker.metrics import Metrics
+    from tidemark.broker.moves.desk import MoveDesk
     from tidemark.broker.network.timers import Timers
     from tidemark.broker.replicas.disk import DiskWriter
     from tidemark.protocol.types import NodeId
@@ -46,6 +48,8 @@ class Node:
     controller: Controller
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
+    moves: MoveDesk
+    balancing: Balancing
     disk: DiskWriter
     metrics: Metrics
     timers: Timers

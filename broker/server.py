@@ -19,6 +19,7 @@ from typing import Final
 import trio
 
 from tidemark.broker.background import open_background
+from tidemark.broker.balancing.open_balancing import open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
@@ -29,6 +30,7 @@ from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
+from tidemark.broker.moves.desk import open_moves
 from tidemark.broker.network.connections import BoundListener, Connections
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
@@ -181,6 +183,8 @@ async def _open_node(
         _open_network(parts, services, handlers, peers, listeners) as network,
         open_metadata(settings, services, network.own, network, handlers) as metadata,
         open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
+        open_moves(settings, services, metadata) as moves,
+        open_balancing(settings, metadata, services, network, handlers) as balancing,
     ):
         node = Node(
             settings=settings,
@@ -191,6 +195,8 @@ async def _open_node(
             controller=metadata.controller,
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
+            moves=moves,
+            balancing=balancing,
             disk=services.disk,
             metrics=parts.metrics,
             timers=parts.timers,

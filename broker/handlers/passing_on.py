@@ -5,7 +5,7 @@ Any broker takes any of these requests, and clients see no difference (trap M7).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidemark.broker.handlers import (
     alter_configs,
+    balance_leaders,
     create_partitions,
     create_topics,
     delete_topics,
+    describe_brokers,
     describe_quorum,
     incremental_alter_configs,
+    move_leaders,
+    set_broker_state,
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import alter_configs as alter_configs_messages
 from tidemark.protocol.messages import incremental_alter_configs as incremental_messages
 from tidemark.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from tidemark.protocol.messages.balance_leaders import BalanceLeadersResponse
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -40,13 +45,16 @@ from tidemark.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from tidemark.protocol.messages.describe_brokers import DescribeBrokersResponse
 from tidemark.protocol.messages.describe_quorum import DescribeQuorumRequest
 from tidemark.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tidemark.protocol.messages.move_leaders import MoveLeadersResponse
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
+from tidemark.protocol.messages.set_broker_state import SetBrokerStateResponse
 from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
@@ -72,6 +80,8 @@ class Change:
     error code for the whole needs none."""
     may_repeat: bool = False
     """Whether a second time does no harm, if nobody knows about the first."""
+    afterwards: Callable[[Node, Any, Any], Awaitable[Any]] | None = None
+    """What the broker that was asked makes of the answer; it may wait there for what is to come."""
 
     async def answer(self, node: Node, request: Any, context: RequestContext) -> Any:
         """For any broker's clients: the handler of this API."""
@@ -80,7 +90,7 @@ class Change:
             return await self.handle(node, request, context)
 
         try:
-            return await node.controller.answer(
+            response = await node.controller.answer(
                 request,
                 context,
                 here,
@@ -92,6 +102,9 @@ class Change:
             if self.refuse is None:
                 raise
             return self.refuse(request, error)
+        return (
+            response if self.afterwards is None else await self.afterwards(node, request, response)
+        )
 
 
 def _no_topics(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
@@ -186,6 +199,21 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
             handle=incremental_alter_configs.handle,
             refuse=_nothing_altered,
             response=IncrementalAlterConfigsResponse,
+        ),
+        20_000: Change(
+            handle=move_leaders.handle,
+            response=MoveLeadersResponse,
+            may_repeat=True,
+            afterwards=move_leaders.wait_over,
+        ),
+        20_001: Change(
+            handle=balance_leaders.handle, response=BalanceLeadersResponse, may_repeat=True
+        ),
+        20_002: Change(
+            handle=set_broker_state.handle, response=SetBrokerStateResponse, may_repeat=True
+        ),
+        20_003: Change(
+            handle=describe_brokers.handle, response=DescribeBrokersResponse, may_repeat=True
         ),
     }
 )

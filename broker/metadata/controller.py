@@ -20,6 +20,8 @@ from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     Command,
+    EndMoves,
+    FinishReassignments,
     ProducerIdBlock,
     decode_command,
     encode_command,
@@ -146,6 +148,26 @@ class Controller:
             return block
         raise _unknown_outcome()
 
+    async def tell(self, command: EndMoves | FinishReassignments) -> None:
+        """Have it noted what became of wishes that this broker has carried out.
+
+        It does no harm a second time. When this returns, it is noted here too. Raises
+        `RequestError`.
+        """
+        # Not longer: if it comes to nothing, whoever tells it looks whether it is still to be told.
+        answered = await self._ask(
+            ProposeRequest(command=encode_command(command)), WAIT_SECONDS_MIN, may_repeat=True
+        )
+        with trio.move_on_after(WAIT_SECONDS_MIN):
+            if answered is not None:
+                await self._cluster.wait_version(answered.metadata_version)
+            else:
+                await self._cluster.propose(
+                    lambda state: replace(command, at_version=state.version)
+                )
+            return
+        raise _unknown_outcome()
+
     async def create_topic(self, name: str) -> None:
         """Have the leader, another broker, make a topic as its settings say.
 
@@ -208,7 +230,7 @@ class Controller:
         """Another broker's wish for itself; it is decided on the state as it is here."""
         try:
             command = decode_command(request.command)
-            if not isinstance(command, AllocateProducerIds):
+            if not isinstance(command, AllocateProducerIds | EndMoves | FinishReassignments):
                 raise RequestError(ErrorCode.INVALID_REQUEST, "that is no wish of a broker")
             result = await self._cluster.propose(
                 lambda state: replace(command, at_version=state.version)
@@ -216,7 +238,8 @@ class Controller:
         except RequestError as error:
             return ProposeResponse(error_code=error.code, error_message=error.message)
         return ProposeResponse(
-            metadata_version=self._cluster.state.version, result=_encode_block(result)
+            metadata_version=self._cluster.state.version,
+            result=_encode_block(result) if isinstance(result, ProducerIdBlock) else b"",
         )
 
     # How
@@ -296,8 +319,7 @@ def _unknown_outcome() -> RequestError:
     )
 
 
-def _encode_block(result: Applied) -> bytes:
-    assert isinstance(result, ProducerIdBlock)
+def _encode_block(result: ProducerIdBlock) -> bytes:
     return json.dumps({"first": result.first, "end": result.end}).encode()
 
 

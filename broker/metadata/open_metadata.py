@@ -57,9 +57,17 @@ from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import FoundCluster
-from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC, ClusterMachine
-from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
+from tidemark.partitions.state_machines.cluster_commands import (
+    FoundCluster,
+    SetBrokerState,
+    UnregisterBroker,
+)
+from tidemark.partitions.state_machines.cluster_machine import (
+    CLUSTER_TOPIC,
+    ClusterMachine,
+    Outcome,
+)
+from tidemark.partitions.state_machines.cluster_values import BrokerMetadata, BrokerState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.forward import ProposeRequest
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
@@ -206,6 +214,8 @@ class _Parts:
             machine, services.state, self._group, driver.wait_durable
         )
         self.cluster.listen(neighbours.applied)
+        self.cluster.listen(self._states_applied)
+        self._set_last_resorts()
         machine.on_restored = self._restored
         services.leadership.watch(CLUSTER_TOPIC, self._leadership_changed)
         services.turn.run(self._group.follow)
@@ -259,8 +269,22 @@ class _Parts:
         self.cluster.leadership_changed()
         self._group.follow()
 
+    def _states_applied(self, outcome: Outcome) -> None:
+        if isinstance(outcome.command, SetBrokerState | UnregisterBroker):
+            self._set_last_resorts()
+
+    def _set_last_resorts(self) -> None:
+        """Who is to lead nothing is to be elected last, from the first election of a start on."""
+        state = self.cluster.state
+        self._services.driver.node.set_last_resorts(
+            node
+            for node in state.brokers
+            if state.wishes.broker_state(node) is not BrokerState.ACTIVE
+        )
+
     def _restored(self, snapshot: bytes, start: Position) -> None:
         self._snapshots.keep_restored(snapshot, start)
+        self._set_last_resorts()
         self._neighbours.restored(self.cluster.state)
         self.topics.reload()
         self.cluster.applied_more()

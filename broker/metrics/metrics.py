@@ -8,7 +8,9 @@ looked up at the scrape.
 from enum import StrEnum
 from typing import Final
 
+from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.broker.metrics.counts import Count, Latency
+from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.metrics.peer_counts import PeerMetrics
 from tidemark.protocol.registry import APIS
 
@@ -85,6 +87,8 @@ class Metrics:
         """Logs that those syncs covered; by the number of syncs, the size of a group commit."""
 
         self.peers = PeerMetrics()
+        self.moves = MoveMetrics()
+        self.balance = BalanceMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

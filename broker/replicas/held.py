@@ -3,8 +3,8 @@
 A held request stays where it was received, in its connection's buffer, and nothing has been done
 about it yet. Its connection is not read any further: what the client sends next waits behind it, in
 order, first in the buffer and then in the sockets of both sides. So holding takes no memory beyond
-what connections may have anyway (`queued.max.request.bytes`). A client whose connection breaks takes
-its request with it; one that has said all and hangs up does not.
+what connections may have anyway (`queued.max.request.bytes`). A client whose connection breaks
+takes its request with it; one that has said all and hangs up does not.
 
 When writes flow again, the request is taken as if it had just come: appended if this broker leads
 still, else answered with who does. The same happens after `leader.move.pause.max.ms`, whatever has

@@ -29,5 +29,7 @@ class EndedMove:
     """A sentence, empty if all went well."""
     attempts: int
     """How often writes were held."""
+    catch_up_s: float
+    """From its beginning until they were held for the last time, or to its end if never."""
     paused_s: float
     """For how long in all."""

@@ -52,6 +52,7 @@ class _Move:
     epoch: Epoch
     """The one in which this replica leads, and which it is to give up."""
     deadline: float
+    begun_at: float
     phase: Phase = Phase.CATCH_UP
     due: float = 0.0
     """When to look, whatever happens."""
@@ -61,6 +62,7 @@ class _Move:
     mark: Position | None = None
     """Where the log ended when it was last looked at."""
     paused_at: float = 0.0
+    """When writes were held for the last time, or are since; without meaning before the first."""
     paused_s: float = 0.0
     why: str = ""
     """What stands in the way, if it goes no further."""
@@ -75,7 +77,7 @@ class Moves:
 
     def __init__(self, node_id: NodeId, timing: MoveTiming | None = None) -> None:
         self._node_id = node_id
-        self._timing = timing or MoveTiming()
+        self.timing = timing or MoveTiming()
         self._moves: dict[PartitionKey, _Move] = {}
         self._ended: list[EndedMove] = []
 
@@ -106,7 +108,7 @@ class Moves:
         if not group.peers.is_alive(target):
             raise _refused(f"broker {target} cannot be reached")
         why = f"broker {target} has not caught up"
-        move = _Move(replica, target, replica.epoch, deadline, why=why)
+        move = _Move(replica, target, replica.epoch, deadline, now, why=why)
         self._moves[replica.key] = move
         self._look(move, now)
 
@@ -150,7 +152,7 @@ class Moves:
             self._end(move, Ending.FAILED, f"broker {move.target} cannot be reached", now)
         elif move.target not in group.config.voters or group.config.is_joint:
             self._end(move, Ending.FAILED, "the group's voters are being changed", now)
-        elif move.is_paused and now >= move.paused_at + self._timing.pause_s:
+        elif move.is_paused and now >= move.paused_at + self.timing.pause_s:
             self._give_up_attempt(move, now)
         elif move.phase is Phase.CATCH_UP:
             self._catch_up(move, group, now)
@@ -163,11 +165,11 @@ class Moves:
         if now < move.not_before or progress is None or progress.match < mark:
             if now >= move.due:
                 move.mark = group.shape.last
-                move.due = min(now + self._timing.look_s, move.deadline)
+                move.due = min(now + self.timing.look_s, move.deadline)
             return
         move.phase, move.paused_at, move.mark = Phase.PAUSE, now, None
         move.attempts += 1
-        move.due = min(now + self._timing.pause_s, move.deadline)
+        move.due = min(now + self.timing.pause_s, move.deadline)
         move.replica.pause()
 
     def _hand_over_when_quiet(self, move: _Move, now: float) -> None:
@@ -187,13 +189,13 @@ class Moves:
                 self._end(move, Ending.FAILED, error.message or str(error), now)
 
     def _give_up_attempt(self, move: _Move, now: float) -> None:
-        if move.attempts >= self._timing.attempts:
+        if move.attempts >= self.timing.attempts:
             why = f"tried {move.attempts} times: {move.why}"
             self._end(move, Ending.FAILED, why, now)
             return
         self._resume(move, now)
         move.phase, move.why = Phase.CATCH_UP, f"broker {move.target} has not caught up"
-        move.not_before = now + self._timing.again_s
+        move.not_before = now + self.timing.again_s
         move.due = min(move.not_before, move.deadline)
 
     def _gone(self, move: _Move, now: float) -> None:
@@ -202,7 +204,7 @@ class Moves:
         leader = None if replica.is_leader else replica.leader
         if leader is None and replica.failure is None and not replica.is_leader:
             # The election is on. Those who wait want to know of whom; for a little while.
-            wait_until = (move.paused_at + 2 * self._timing.pause_s) if move.is_paused else now
+            wait_until = (move.paused_at + 2 * self.timing.pause_s) if move.is_paused else now
             if now < min(wait_until, move.deadline):
                 move.due = min(wait_until, move.deadline)
                 return
@@ -222,6 +224,7 @@ class Moves:
                 ending=ending,
                 why=why,
                 attempts=move.attempts,
+                catch_up_s=(move.paused_at if move.attempts else now) - move.begun_at,
                 paused_s=move.paused_s,
             )
         )

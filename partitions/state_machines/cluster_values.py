@@ -125,6 +125,12 @@ class MoveOutcome:
     deadline_ms: int
     failure: str | None
     """Why the leader stayed, or went elsewhere; `None` if the target leads."""
+    attempts: int = 0
+    """How often writes were held; 0 also where that is not known."""
+    catch_up_us: int = 0
+    """How long it took, in microseconds, until they were held for the last time."""
+    pause_us: int = 0
+    """How long they were held in all."""
 
     @property
     def id(self) -> PartitionId:

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from tidemark.broker.background import open_background
+from tidemark.broker.balancing.open_balancing import Balancing, open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
 from tidemark.broker.metadata.membership import describe_own
@@ -16,6 +17,7 @@ from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Metrics
+from tidemark.broker.moves.desk import MoveDesk, open_moves
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.timers import Timers
@@ -59,8 +61,10 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as services,
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
             open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
+            open_moves(given, services, metadata) as moves,
+            open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
-            yield _node(given, metadata, services, coordinator, timers)
+            yield _node(given, metadata, services, coordinator, moves, balancing, timers)
         tasks.cancel_scope.cancel()
     assert not failures
 
@@ -87,6 +91,8 @@ def _node(
     metadata: Metadata,
     services: ReplicaServices,
     coordinator: GroupCoordinator,
+    moves: MoveDesk,
+    balancing: Balancing,
     timers: Timers,
 ) -> Node:
     return Node(
@@ -98,6 +104,8 @@ def _node(
         controller=metadata.controller,
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
+        moves=moves,
+        balancing=balancing,
         timers=timers,
         disk=services.disk,
         metrics=services.metrics,

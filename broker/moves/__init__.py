@@ -1,0 +1,1 @@
+"""Moving leaders: wishes are taken at the door, carried out where the leader is, and struck."""

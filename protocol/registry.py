@@ -16,6 +16,7 @@ from typing import Final
 
 from tidemark.protocol.messages import (
     alter_configs,
+    alter_partition_reassignments,
     api_versions,
     balance_leaders,
     confirm_leadership,
@@ -41,6 +42,7 @@ from tidemark.protocol.messages import (
     leave_group,
     list_groups,
     list_offsets,
+    list_partition_reassignments,
     metadata,
     move_leaders,
     offset_commit,
@@ -182,6 +184,16 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 44,
                 incremental_alter_configs.IncrementalAlterConfigsRequest,
                 incremental_alter_configs.IncrementalAlterConfigsResponse,
+            ),
+            _api(
+                45,
+                alter_partition_reassignments.AlterPartitionReassignmentsRequest,
+                alter_partition_reassignments.AlterPartitionReassignmentsResponse,
+            ),
+            _api(
+                46,
+                list_partition_reassignments.ListPartitionReassignmentsRequest,
+                list_partition_reassignments.ListPartitionReassignmentsResponse,
             ),
             _api(47, offset_delete.OffsetDeleteRequest, offset_delete.OffsetDeleteResponse),
             _api(

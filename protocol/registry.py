@@ -33,6 +33,7 @@ from tidemark.protocol.messages import (
     describe_quorum,
     describe_quorum_response,
     describe_replicas,
+    elect_leaders,
     fetch,
     find_coordinator,
     heartbeat,
@@ -180,6 +181,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 create_partitions.CreatePartitionsResponse,
             ),
             _api(42, delete_groups.DeleteGroupsRequest, delete_groups.DeleteGroupsResponse),
+            _api(43, elect_leaders.ElectLeadersRequest, elect_leaders.ElectLeadersResponse),
             _api(
                 44,
                 incremental_alter_configs.IncrementalAlterConfigsRequest,

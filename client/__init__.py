@@ -47,6 +47,7 @@ from tidemark.client.descriptions import (
     ReplicaSize,
     TopicDescription,
 )
+from tidemark.client.leader_descriptions import ElectedLeader, MovedLeader
 from tidemark.client.offsets import (
     AtOffset,
     AtTime,
@@ -95,6 +96,7 @@ __all__ = [
     "ConsumerRecord",
     "CreatedTopic",
     "DeliveryFuture",
+    "ElectedLeader",
     "End",
     "ErrorCode",
     "FetchedBatches",
@@ -105,6 +107,7 @@ __all__ = [
     "LogDirDescription",
     "MaxTime",
     "MemberDescription",
+    "MovedLeader",
     "OffsetSpec",
     "PartitionDescription",
     "PlannedMove",

@@ -19,6 +19,7 @@ from tidemark.broker.handlers import (
     delete_topics,
     describe_brokers,
     describe_quorum,
+    elect_leaders,
     incremental_alter_configs,
     move_leaders,
     set_broker_state,
@@ -48,6 +49,7 @@ from tidemark.protocol.messages.delete_topics import (
 from tidemark.protocol.messages.describe_brokers import DescribeBrokersResponse
 from tidemark.protocol.messages.describe_quorum import DescribeQuorumRequest
 from tidemark.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from tidemark.protocol.messages.elect_leaders import ElectLeadersResponse
 from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -188,6 +190,13 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
             handle=create_partitions.handle,
             refuse=_no_growth,
             response=CreatePartitionsResponse,
+        ),
+        43: Change(
+            handle=elect_leaders.handle,
+            refuse=elect_leaders.refuse,
+            response=ElectLeadersResponse,
+            may_repeat=True,
+            afterwards=elect_leaders.wait_over,
         ),
         55: Change(
             handle=describe_quorum.handle,

@@ -92,6 +92,11 @@ class Door:
         """Which leaders would go home, of these partitions or of all; and why others would not."""
         return plan_preferred(self._view(self._cluster.state, partitions), _SETTINGS, partitions)
 
+    def existing(self, partitions: Sequence[TopicPartition] | None) -> Sequence[TopicPartition]:
+        """Those of these that there are; `None` is all."""
+        state = self._cluster.state
+        return _all(state) if partitions is None else _existing(state, partitions)
+
     def _answers(
         self, state: ClusterState, asked: Sequence[Asked], reason: str, timeout_ms: int
     ) -> Iterable[Answer]:
@@ -134,8 +139,7 @@ class Door:
             )
             for node, broker in state.brokers.items()
         ]
-        wanted = _all(state) if partitions is None else _existing(state, partitions)
-        groups = [self._group(state, partition) for partition in wanted]
+        groups = [self._group(state, partition) for partition in self.existing(partitions)]
         return Snapshot(now_ms=self._clock.now_ms(), brokers=brokers, groups=groups)
 
     def _group(self, state: ClusterState, partition: TopicPartition) -> Group:

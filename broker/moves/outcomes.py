@@ -62,6 +62,13 @@ class MoveOutcomes:
             await self._metadata.wait_version(self._metadata.state.version + 1)
         return self._known.get(wish)
 
+    def newest(self, partition: PartitionId) -> Wish | None:
+        """The wish about a partition that is open, or else the one that ended last."""
+        move = self._metadata.state.wishes.moves.get(partition)
+        if move is not None:
+            return Wish(partition, move.target, move.deadline_ms)
+        return next((wish for wish in reversed(self._known) if wish.id == partition), None)
+
     def _is_open(self, wish: Wish) -> bool:
         move = self._metadata.state.wishes.moves.get(wish.id)
         return move is not None and (move.target, move.deadline_ms) == wish[1:]

@@ -110,7 +110,7 @@ class Replica(CommittingReplica, ReadingReplica):
             self._wake_later()
         if member.log.needs_sync:
             self._services.checkpoints.save_later(self)
-        if change.resumed:
+        if self.line and not self._must_hold:
             self.line.release()
 
     # Changing
@@ -176,6 +176,13 @@ class Replica(CommittingReplica, ReadingReplica):
         """The partition is deleted: its files may go away at once."""
         member = self._retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._services.driver.remove(self.key, is_deleted=True)
+        if member is not None:
+            member.log.abandon()
+
+    def give_up(self) -> None:
+        """Other brokers hold the partition now: its files here may go away at once."""
+        member = self._retire(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._services.driver.remove(self.key, is_deleted=True, lives_on=True)
         if member is not None:
             member.log.abandon()
 

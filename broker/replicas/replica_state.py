@@ -34,6 +34,8 @@ class ReplicaSpec:
     """The brokers that hold it, the preferred leader first; none is this broker alone."""
     applier: Applier | None = None
     """The state machine that lives on what is committed, if there is one."""
+    joins: bool = False
+    """The partition was there before this broker was to hold it."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -139,9 +141,17 @@ class ReplicaState:
 
     @property
     def is_holding(self) -> bool:
-        """Whether produce requests are held here: the lead is about to go, or others wait."""
+        """Whether produce requests are held here."""
+        return self._must_hold or bool(self.line)
+
+    @property
+    def _must_hold(self) -> bool:
+        """Whether the lead is about to go, or has come and is about to count: a client that was
+        sent here may be quicker than the followers' confirmation."""
         member = self._member
-        return (member is not None and member.is_paused) or bool(self.line)
+        return member is not None and (
+            member.is_paused or (member.is_leader and not member.is_serving)
+        )
 
     # Leadership
 

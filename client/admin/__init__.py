@@ -10,9 +10,12 @@ from tidemark.client.admin.brokers import BrokerAdmin
 from tidemark.client.admin.cluster import ClusterAdmin
 from tidemark.client.admin.configs import ConfigAdmin
 from tidemark.client.admin.groups import GroupAdmin
+from tidemark.client.admin.leaders import LeaderAdmin
 from tidemark.client.admin.offsets import OffsetAdmin
 from tidemark.client.admin.topics import TopicAdmin
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, ClusterAdmin, BrokerAdmin):
+class Admin(
+    TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, ClusterAdmin, BrokerAdmin, LeaderAdmin
+):
     """Everything that can be asked of a cluster; `Client.admin`."""

@@ -15,7 +15,15 @@ again, paused, cut off from each other and given a slow disk; `docs/testing.md` 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -350,6 +358,7 @@ async def open_cluster(
     brokers: int = 1,
     data_dir: Path | None = None,
     settings: Mapping[str, str] | None = None,
+    racks: Sequence[str] = (),
 ) -> AsyncIterator[Cluster]:
     """Brokers that serve when the block begins and have stopped when it ends.
 
@@ -357,7 +366,8 @@ async def open_cluster(
     any one of three may go at once.
 
     Without `data_dir` the data goes to a temporary folder that is removed with the block.
-    `settings` are the brokers', by name, as `docs/configuration.md` lists them. Raises
+    `settings` are the brokers', by name, as `docs/configuration.md` lists them; `racks` are where
+    the first, second, ... of them are, if they are to have racks of their own. Raises
     `ConfigError`, `StorageError` or `OSError` as `tidemark serve` would, and `ValueError` for
     settings that several brokers cannot share.
     """
@@ -367,7 +377,7 @@ async def open_cluster(
         if own:
             raise ValueError(f"{', '.join(own)}: several brokers cannot share that")
     with TemporaryDirectory(prefix="tidemark-") as folder, _lone_errors_as_themselves():
-        hosted = _hosted(brokers, data_dir or Path(folder) / "data", given)
+        hosted = _hosted(brokers, data_dir or Path(folder) / "data", given, racks)
         async with trio.open_nursery() as nursery:
             cluster = Cluster(hosted, nursery)
             try:
@@ -379,7 +389,9 @@ async def open_cluster(
                     await cluster._end()
 
 
-def _hosted(count: int, data_dir: Path, given: Mapping[str, str]) -> dict[int, HostedBroker]:
+def _hosted(
+    count: int, data_dir: Path, given: Mapping[str, str], racks: Sequence[str]
+) -> dict[int, HostedBroker]:
     if count == 1:
         return {1: HostedBroker(1, data_dir, {**TEST_SETTINGS, **given})}
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -388,9 +400,12 @@ def _hosted(count: int, data_dir: Path, given: Mapping[str, str]) -> dict[int, H
         "default.replication.factor": str(min(count, _REPLICAS_MAX)),
         **given,
     }
+    own = {node: {"node.id": str(node)} for node in range(1, count + 1)}
+    for node, rack in enumerate(racks, start=1):
+        own[node]["broker.rack"] = rack
     return {
-        node: HostedBroker(node, data_dir / f"broker-{node}", {**same, "node.id": str(node)})
-        for node in range(1, count + 1)
+        node: HostedBroker(node, data_dir / f"broker-{node}", {**same, **settings})
+        for node, settings in own.items()
     }
 
 

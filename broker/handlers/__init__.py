@@ -10,12 +10,14 @@ from typing import Final
 
 from tidemark.broker.handlers import (
     api_versions,
+    confirm_leadership,
     delete_groups,
     delete_records,
     describe_cluster,
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_replicas,
     fetch,
     find_coordinator,
     heartbeat,
@@ -65,5 +67,7 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         60: describe_cluster.handle,
         **{key: change.answer for key, change in CHANGES.items()},
         55: describe_any_quorum,
+        20_005: confirm_leadership.handle,
+        20_006: describe_replicas.handle,
     }
 )

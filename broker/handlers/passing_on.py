@@ -22,6 +22,7 @@ from tidemark.broker.handlers import (
     elect_leaders,
     incremental_alter_configs,
     move_leaders,
+    set_observers,
     set_broker_state,
 )
 from tidemark.broker.network.requests import RequestContext
@@ -57,6 +58,7 @@ from tidemark.protocol.messages.incremental_alter_configs import (
 from tidemark.protocol.messages.move_leaders import MoveLeadersResponse
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
 from tidemark.protocol.messages.set_broker_state import SetBrokerStateResponse
+from tidemark.protocol.messages.set_observers import SetObserversResponse
 from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
@@ -224,6 +226,7 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
         20_003: Change(
             handle=describe_brokers.handle, response=DescribeBrokersResponse, may_repeat=True
         ),
+        20_004: Change(handle=set_observers.handle, response=SetObserversResponse, may_repeat=True),
     }
 )
 """By API key."""

@@ -14,6 +14,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -42,8 +43,12 @@ class _Standing:
 class NonVoters:
     """Looks after all of a broker's. Used on the loop's thread."""
 
-    def __init__(self, node: ReplicationNode) -> None:
+    def __init__(
+        self, node: ReplicationNode, observes: Callable[[PartitionKey], bool] = lambda _: False
+    ) -> None:
+        """Those that `observes` are left to who knows whom they had better pull from."""
         self._node = node
+        self._observes = observes
         self._standings: dict[PartitionKey, _Standing] = {}
         self._next: list[PartitionKey] = []  # at which to look, before beginning again
         self._has_told = False
@@ -56,6 +61,8 @@ class NonVoters:
         for key in dict.fromkeys((*before, *looked_at)):
             replica = self._node.get(key)
             if replica is None or replica.group.is_voter or replica.failure is not None:
+                continue
+            if self._observes(key):
                 continue
             self._standings[key] = self._look_at(replica, before.get(key), now)
         return self._has_told
@@ -81,9 +88,20 @@ class NonVoters:
         return replica.is_eager and known.leads and known.committed <= replica.committed
 
 
-async def keep_following(node: ReplicationNode, *, turn: Turn, touch: Callable[[], None]) -> None:
+async def keep_following(
+    node: ReplicationNode,
+    *,
+    observes: Callable[[PartitionKey], bool],
+    turn: Turn,
+    touch: Callable[[], None],
+) -> None:
     """Look after the replicas without a vote, again and again, as long as this runs."""
-    non_voters = NonVoters(node)
+
+    def is_sent_the_log(key: PartitionKey) -> bool:
+        # Replicas that move wait for their leader: it knows how much may be sent.
+        return key != CLUSTER_KEY or observes(key)
+
+    non_voters = NonVoters(node, is_sent_the_log)
 
     def look(now: float) -> None:
         if non_voters.look(now):

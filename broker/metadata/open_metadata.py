@@ -48,6 +48,8 @@ from tidemark.broker.metadata.identity import (
 from tidemark.broker.metadata.membership import Membership, join, refuse_another_cluster
 from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
+from tidemark.broker.metadata.observer_keeping import keep_placing
+from tidemark.broker.metadata.observers import Observing, keep_observing
 from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metadata.voters import keep_voters
@@ -202,6 +204,7 @@ class _Parts:
         self.controller = Controller(own.node_id, self.cluster, network)
         self._membership = Membership(own, self.cluster, network, lambda: self._group.voters)
         self._hosting = hosting
+        self._observing = Observing(driver.node, lambda: self.cluster.state)
         self.topics = Topics(
             settings,
             services,
@@ -250,8 +253,25 @@ class _Parts:
                 turn=services.turn,
                 touch=driver.touch,
             ),
-            partial(keep_following, driver.node, turn=services.turn, touch=driver.touch),
+            partial(
+                keep_following,
+                driver.node,
+                observes=self._observing.observes,
+                turn=services.turn,
+                touch=driver.touch,
+            ),
+            partial(
+                keep_observing,
+                self._observing,
+                turn=services.turn,
+                touch=driver.touch,
+                wait_more=self._wait_more,
+            ),
+            partial(keep_placing, self.cluster, self.brokers.is_alive, wait_more=self._wait_more),
         ]
+
+    async def _wait_more(self) -> None:
+        await self.cluster.wait_version(self.cluster.state.version + 1)
 
     async def stay_registered(self) -> None:
         """Register, and from then on be current; end the broker if another one takes its place."""

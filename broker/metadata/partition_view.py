@@ -4,6 +4,10 @@ The assignment comes from the metadata, and is the same everywhere. Who leads co
 and may be a moment old. Who is *in sync* only the leader knows for certain: there it is whose
 broker lives and holds all that is committed. Any other broker takes who lives for in sync, which a
 replica that has just come back is not yet.
+
+Observers are shown as replicas, for a client follows its leader's word to read from a replica only
+if that is one of those it was told of (Java's does). They are never in sync: nothing that is
+acknowledged has waited for them, and none of them can lead.
 """
 
 from __future__ import annotations
@@ -44,13 +48,14 @@ class PartitionView:
 def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionView:
     """Look at one partition of a topic."""
     assignment = topic.metadata.assignments[partition]
+    replicas = (*assignment, *topic.metadata.observers.get(partition, ()))
     replica = topic.replica(partition)
     leader, epoch = brokers.leader_of(PartitionKey(topic.id, partition))
     if replica is not None:
         epoch = max(epoch, replica.epoch)
     if leader == brokers.node_id and (replica is None or not replica.is_available):
         leader = None
-    offline = tuple(node for node in assignment if not _is_online(brokers, replica, node))
+    offline = tuple(node for node in replicas if not _is_online(brokers, replica, node))
     lagging = (
         brokers.lagging(PartitionKey(topic.id, partition)) if leader == brokers.node_id else ()
     )
@@ -58,7 +63,7 @@ def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionV
         partition=partition,
         leader=leader,
         epoch=epoch,
-        replicas=assignment,
+        replicas=replicas,
         in_sync=tuple(node for node in assignment if node not in offline and node not in lagging),
         offline=offline,
     )

@@ -26,6 +26,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    SetObservers,
     SetTopicConfigs,
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome
@@ -251,6 +252,20 @@ class Topics:
         await self._propose(decide)
         await self._hosting.wait_settled(topic.id)
         await self._wait_leaders(self.by_id(topic.id) or topic)
+
+    async def set_observers(self, topic: Topic, partition: int, observers: Assignment) -> None:
+        """Name the brokers that observe a partition: they hold a copy, and have no vote."""
+
+        def decide(state: ClusterState) -> SetObservers:
+            return SetObservers(
+                at_version=state.version,
+                topic_id=_current(state, topic).id,
+                partition=partition,
+                replicas=observers,
+            )
+
+        await self._propose(decide)
+        await self._hosting.wait_settled(topic.id)
 
     async def _set_configs(
         self,

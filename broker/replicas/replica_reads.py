@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tidemark.broker.replicas.replica_state import ReplicaState
 from tidemark.broker.replicas.waiters import FetchWaiter
 from tidemark.partitions.replication.confirming import Confirmed, Question
 from tidemark.partitions.replication.observers import Freshness
+from tidemark.partitions.replication.standings import RememberedStanding
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
@@ -92,6 +95,10 @@ class ReadingReplica(ReplicaState):
     def confirm(self, done: Confirmed) -> Question:
         """Have `done` called once it is certain that this broker leads, or that it does not."""
         return self._services.driver.confirm(self.key, done)
+
+    def observer_standings(self) -> Mapping[NodeId, RememberedStanding]:
+        """What the observers of this partition, which is led here, have said of themselves."""
+        return self._services.driver.node.standings(self.key)
 
     def forget_question(self, question: Question) -> None:
         """Whoever asked waits no more."""

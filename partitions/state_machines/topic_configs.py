@@ -30,6 +30,7 @@ from tidemark.partitions.state_machines.config_table import (
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 DAY_MS: Final = 86_400_000
+OBSERVERS: Final = "observers"
 _NO_EFFECT: Final = "Kept for tools that set it; it has no effect in Tidemark."
 
 
@@ -170,6 +171,13 @@ class TopicConfig:
         "How many replicas must hold a record before a producer with acks=all is answered; a "
         "majority always does.",
         synonym="min.insync.replicas",
+    )
+    observers: int = setting(
+        OBSERVERS,
+        whole_int(-1),
+        "-1",
+        "How many brokers observe each partition: they hold a copy that consumers can read from, "
+        "and have no vote. The controller chooses them; -1 leaves them to whoever names brokers.",
     )
     preallocate: bool = setting(
         "preallocate", YesNo(), "false", _NO_EFFECT, synonym="log.preallocate"

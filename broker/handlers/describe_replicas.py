@@ -1,0 +1,141 @@
+"""DescribeReplicas: how far each replica of a partition is, learners and observers too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.describe_replicas import (
+    DescribeReplicasRequest,
+    DescribeReplicasResponse,
+    PartitionReplicas,
+    ReplicaDescription,
+    TopicReplicas,
+)
+from tidemark.protocol.types import NodeId
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+VOTER: Final = "voter"
+LEARNER: Final = "learner"
+OBSERVER: Final = "observer"
+_UNKNOWN: Final = -1
+
+
+def handle(
+    node: Node, request: DescribeReplicasRequest, context: RequestContext
+) -> DescribeReplicasResponse:
+    if request.topics is None:
+        return DescribeReplicasResponse(
+            topics=[_describe(node, each, None) for each in node.topics]
+        )
+    topics = []
+    for asked in request.topics:
+        topic = node.topics.get(asked.topic)
+        if topic is None:
+            unknown = TopicReplicas(
+                topic=asked.topic, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            topics.append(unknown)
+        else:
+            topics.append(_describe(node, topic, asked.partitions))
+    return DescribeReplicasResponse(topics=topics)
+
+
+def _describe(node: Node, topic: Topic, partitions: object) -> TopicReplicas:
+    numbers = range(topic.partition_count) if partitions is None else partitions
+    assert isinstance(numbers, range | tuple | list)
+    return TopicReplicas(
+        topic=topic.name, partitions=[_partition(node, topic, number) for number in numbers]
+    )
+
+
+def _partition(node: Node, topic: Topic, partition: int) -> PartitionReplicas:
+    if not 0 <= partition < topic.partition_count:
+        return PartitionReplicas(
+            partition=partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+    leader, epoch = node.brokers.leader_of(PartitionKey(topic.id, partition))
+    replica = topic.replica(partition)
+    if replica is not None and not replica.is_available:
+        replica = None
+    leads = replica is not None and replica.is_serving
+    described = _unknown(node, topic, partition)
+    try:
+        if replica is not None and leads:
+            described |= _as_leader(node, replica, described)
+        elif replica is not None:
+            described[node.node_id] = _own(node, replica, described[node.node_id].role)
+    except (RequestError, KeyError):
+        replica = None  # it has just been given up
+    return PartitionReplicas(
+        partition=partition,
+        leader=_UNKNOWN if leader is None else leader,
+        leader_epoch=epoch if replica is None else max(epoch, replica.epoch),
+        is_leaders_word=leads,
+        high_watermark=_UNKNOWN if replica is None else replica.high_watermark,
+        log_start=_UNKNOWN if replica is None else replica.log_start,
+        replicas=list(described.values()),
+    )
+
+
+def _unknown(node: Node, topic: Topic, partition: int) -> dict[NodeId, ReplicaDescription]:
+    """All that the metadata know: who holds it, and why."""
+    metadata = topic.metadata
+    roles = {
+        **dict.fromkeys(metadata.assignments[partition], VOTER),
+        **dict.fromkeys(metadata.observers.get(partition, ()), OBSERVER),
+    }
+    for broker in sorted(metadata.hosts(partition)):
+        roles.setdefault(broker, LEARNER)
+    return {
+        broker: ReplicaDescription(broker=broker, role=role, is_alive=node.brokers.is_alive(broker))
+        for broker, role in roles.items()
+    }
+
+
+def _own(node: Node, replica: Replica, role: str) -> ReplicaDescription:
+    fresh = replica.freshness
+    return ReplicaDescription(
+        broker=node.node_id,
+        role=role,
+        is_alive=True,
+        end_offset=fresh.high_watermark,
+        lag_records=_UNKNOWN if fresh.lag_records is None else fresh.lag_records,
+        staleness_ms=_UNKNOWN if fresh.staleness_ms is None else fresh.staleness_ms,
+        parent=_UNKNOWN if fresh.parent is None else fresh.parent,
+    )
+
+
+def _as_leader(
+    node: Node, replica: Replica, known: dict[NodeId, ReplicaDescription]
+) -> dict[NodeId, ReplicaDescription]:
+    """What the leader knows besides: how far the others are."""
+    committed = replica.high_watermark
+    found = {node.node_id: _own(node, replica, VOTER)}
+    for each in replica.member.group.progress():
+        end_offset = max(each.match.offset, _UNKNOWN)
+        found[each.node] = ReplicaDescription(
+            broker=each.node,
+            role=VOTER if each.is_voter else LEARNER,
+            is_alive=node.brokers.is_alive(each.node),
+            end_offset=end_offset,
+            lag_records=_UNKNOWN if end_offset < 0 else max(0, committed - end_offset),
+        )
+    for broker, standing in replica.observer_standings().items():
+        if broker in known:
+            found[broker] = ReplicaDescription(
+                broker=broker,
+                role=OBSERVER,
+                is_alive=node.brokers.is_alive(broker),
+                end_offset=standing.committed.offset,
+                lag_records=max(0, committed - standing.committed.offset),
+                staleness_ms=standing.staleness_ms,
+                parent=standing.parent,
+            )
+    return found

@@ -23,6 +23,7 @@ from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_lead
 from tidemark.broker.balancing.progress import Progress, holds, work_left
 from tidemark.broker.balancing.rules import without_waiting
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
+from tidemark.partitions.balancing.agenda import Agenda
 from tidemark.partitions.balancing.leaders import LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
@@ -86,6 +87,7 @@ class Balancer:
         self._metrics = metrics
         self._hand_over_metadata = hand_over_metadata
         self._rng = rng
+        self._agenda = Agenda()
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
         self._is_busy = False
@@ -106,6 +108,7 @@ class Balancer:
         """Even out now. `at_once`: partitions that have just moved are not let be."""
         rules = without_waiting(self.rules) if at_once else self.rules
         self._by_hand = _ByHand(rules, trio.current_time() + _BY_HAND_SECONDS)
+        self._agenda.clear()
         self._is_woken.set()
 
     # The loop
@@ -125,6 +128,7 @@ class Balancer:
     def _rest(self) -> None:
         self._history.stop_watching()
         self._metrics.clear()
+        self._agenda.clear()
         self.progress.keep_only(())
         self._by_hand = None
 
@@ -140,11 +144,12 @@ class Balancer:
 
     async def _act_on(self, snapshot: Snapshot) -> None:
         self._note_progress(snapshot)
-        made = await self._plan(snapshot)
-        self._metrics.show(snapshot, made)
-        await self._begin(made.moves)
-        in_flight = any(group.is_moving for group in snapshot.groups)
-        self._is_busy = bool(made.moves) or in_flight
+        rules = self._rules_now()
+        if not self._agenda or self._agenda.is_outdated(snapshot):
+            await self._plan(snapshot, rules)
+        self._metrics.show(snapshot)
+        await self._begin(self._agenda.take(snapshot))
+        self._is_busy |= bool(self._agenda) or any(group.is_moving for group in snapshot.groups)
         if not self._is_busy:
             self._by_hand = None
         if not self._is_busy:
@@ -154,21 +159,35 @@ class Balancer:
                 await self._move_replicas(snapshot, broker.node_id)
                 await self._let_go(snapshot, broker.node_id)
 
-    async def _plan(self, snapshot: Snapshot) -> Plan:
+    def _rules_now(self) -> Settings:
         by_hand = self._by_hand
         if by_hand is not None and trio.current_time() > by_hand.until:
             by_hand = self._by_hand = None
-        rules = self.rules if by_hand is None else by_hand.rules
-        only_empties = by_hand is None and not self.is_enabled
+        return self.rules if by_hand is None else by_hand.rules
+
+    async def _plan(self, snapshot: Snapshot, rules: Settings) -> None:
+        """All the way; drained brokers are emptied first, and that waits for nothing."""
+        at_once = without_waiting(rules)
+        made = await self._planned(snapshot, at_once, only_empties=True)
+        self._agenda.fill(made, snapshot, at_once)
+        if not made.moves and (self.is_enabled or self._by_hand is not None):
+            made = await self._planned(snapshot, rules)
+            self._agenda.fill(made, snapshot, rules)
+        self._metrics.planned(made)
+
+    async def _planned(
+        self, snapshot: Snapshot, rules: Settings, *, only_empties: bool = False
+    ) -> Plan:
         # On a thread: with thousands of partitions it takes tenths of a second.
         return await trio.to_thread.run_sync(
-            partial(plan, snapshot, rules, self._rng, only_empties=only_empties)
+            partial(plan, snapshot, rules.without_bounds(), self._rng, only_empties=only_empties)
         )
 
     async def _begin(self, moves: Sequence[LeaderMove]) -> None:
         if not moves:
             return
         begun = await proposing.move_leaders(self._cluster, moves, now_ms=self._clock.now_ms())
+        self._is_busy = bool(begun)
         for move in begun:
             self._metrics.moves[move.cause].inc()
             logger.info(

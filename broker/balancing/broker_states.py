@@ -70,7 +70,7 @@ class BrokerStates:
     ) -> Consequences:
         """Raises `Refused` with what it would cost, unless it is forced, and `RequestError` for a
         broker that is not there."""
-        snapshot = await self._gathering.gather()
+        snapshot = await self._gathering.gather_all()
         found = Consequences()
 
         def decide(current: ClusterState) -> SetBrokerState:

@@ -28,6 +28,8 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, TopicPartition
 
 _AT_ONCE: Final = 200
+_PATIENCE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.2
 METADATA: Final = TopicPartition(CLUSTER_TOPIC, CLUSTER_KEY.partition)
 _STATES: Final = {
     cluster_values.BrokerState.ACTIVE: BrokerState.ACTIVE,
@@ -50,19 +52,34 @@ class Gathering:
         self._brokers = brokers
         self._reports = reports
         self._history = history
+        self._unheard = 0
+
+    async def gather_all(self) -> Snapshot:
+        """The same, once all leaders have told what they lead, or a few seconds have passed: soon
+        after the lead of the metadata, or of partitions, has changed."""
+        snapshot = await self.gather()
+        with trio.move_on_after(_PATIENCE_SECONDS):
+            while self._unheard:
+                await trio.sleep(_LOOK_SECONDS)
+                snapshot = await self.gather()
+        return snapshot
 
     async def gather(self) -> Snapshot:
         """Takes its time where there are thousands of partitions: others are served meanwhile, and
         what has changed by then is noticed when something is to be done about it."""
         now_ms = now()
+        unheard = 0
         groups: list[Group] = []
         ids: list[PartitionId] = []
         for topic in list(self._state().topics.values()):
             for partition in range(topic.partitions):
-                groups.append(self._group(topic, partition, now_ms))
+                group, is_heard = self._group(topic, partition, now_ms)
+                groups.append(group)
+                unheard += not is_heard
                 ids.append(PartitionId(topic.id, partition))
                 if len(groups) % _AT_ONCE == 0:
                     await trio.lowlevel.checkpoint()
+        self._unheard = unheard
         self._reports.keep_only({PartitionKey(*each) for each in ids})
         self._history.forget_partitions(set(ids))
         return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
@@ -100,7 +117,8 @@ class Gathering:
             up_since_ms=now_ms if since_ms is None else since_ms,
         )
 
-    def _group(self, topic: TopicMetadata, partition: int, now_ms: int) -> Group:
+    def _group(self, topic: TopicMetadata, partition: int, now_ms: int) -> tuple[Group, bool]:
+        """And whether its leader, if there is one, has told of it."""
         number = PartitionId(topic.id, partition)
         key = PartitionKey(topic.id, partition)
         leader, epoch = self._brokers.leader_of(key)
@@ -118,8 +136,8 @@ class Gathering:
         )
         load = None if leader is None else self._reports.load(key, leader, epoch)
         if load is None:
-            return at
-        return at._replace(
+            return at, leader is None
+        heard = at._replace(
             voters=tuple(NodeId(each.node_id) for each in load.voters),
             lags={
                 NodeId(each.node_id): each.lag
@@ -132,6 +150,7 @@ class Gathering:
             size_bytes=load.size_bytes,
             is_changing=at.is_changing or load.is_changing,
         )
+        return heard, True
 
     def metadata_group(self) -> Group | None:
         """The metadata's own group; None if it is not led here."""

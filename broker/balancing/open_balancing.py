@@ -50,7 +50,7 @@ class Balancing:
         """The whole way to where leaders are even, which is begun unless it is a `dry_run`."""
         rules = self.balancer.rules
         rules = without_waiting(rules) if at_once else rules
-        snapshot = await self.gathering.gather()
+        snapshot = await self.gathering.gather_all()
         made = await trio.to_thread.run_sync(plan, snapshot, rules.without_bounds(), SystemRandom())
         if not dry_run:
             self.balancer.ask(at_once=at_once)

@@ -1,8 +1,8 @@
 """Who leads tells who plans: each broker what it leads, to the leader of the cluster's metadata.
 
 A report has only what has changed by more than a little since the leader was last told, and not
-more than some hundreds of partitions; the rest comes with the next one. To another leader, or after
-a report that may not have come, everything is told anew. What is lost is made up for by itself.
+more than some hundreds of partitions: where there are more, there are several. To another leader,
+or after a report that may not have come, everything is told anew. What is lost is made up for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from tidemark.protocol.messages.peer.load_report import (
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import Epoch, NodeId
 
-REPORT_SECONDS: Final = 2.0
+REPORT_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.1
+"""Whether another broker leads the metadata: it wants to know at once."""
 GROUPS_MAX: Final = 500
 """In one report: about 50 kB."""
 _ANSWER_SECONDS: Final = 5.0
@@ -110,8 +112,11 @@ class Reporter:
 
     async def run(self) -> None:
         while True:
-            await trio.sleep(REPORT_SECONDS)
             await self.report()
+            with trio.move_on_after(REPORT_SECONDS):
+                await trio.sleep(LOOK_SECONDS)
+                while self._has_begun:  # noqa: ASYNC110 # nobody says when
+                    await trio.sleep(LOOK_SECONDS)
 
     async def report(self) -> None:
         """Look once, and tell whoever leads the metadata, if anybody does."""
@@ -123,15 +128,20 @@ class Reporter:
         if begins:
             self._told.clear()
         changed = [load for load in loads if is_news(self._told.get(_key(load)), load)]
-        if not changed and not begins:
-            return
-        told = changed[:GROUPS_MAX]
-        request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
-        if await self._tell(leader, request):
-            self._told_to = leader, epoch
+        while changed or begins:
+            told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
+            request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
+            if not await self._tell(leader, request):
+                self._told_to = None
+                return
+            self._told_to, begins = (leader, epoch), False
             self._told.update((_key(load), load) for load in told)
-        else:
-            self._told_to = None
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether whoever leads the metadata has been told, if anybody does."""
+        leader = self._brokers.leader_of(CLUSTER_KEY)
+        return leader[0] is None or leader == self._told_to
 
     async def _tell(self, leader: NodeId, request: LoadReportRequest) -> bool:
         if leader == self._node_id:

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tidemark.broker.metrics.counts import Count
-from tidemark.partitions.balancing.eligibility import Role
 from tidemark.partitions.balancing.leaders import Cause, Plan
 from tidemark.partitions.balancing.snapshot import Snapshot
 from tidemark.protocol.types import NodeId
@@ -29,12 +28,12 @@ class BalanceMetrics:
         self.moves = {cause: Count() for cause in Cause}
         """Leaders' moves that were begun, by what they are for."""
         self.brokers: dict[NodeId, BrokerFigures] = {}
-        self.leader_spread: int | None = None
-        """Between those that take leaders: the most that one leads less the fewest."""
+        self.misplaced: int | None = None
+        """Leaders on brokers that are to lead nothing."""
         self.unevenness: float | None = None
         """The sum that is made smaller."""
 
-    def show(self, snapshot: Snapshot, made: Plan) -> None:
+    def show(self, snapshot: Snapshot) -> None:
         leaders = Counter(group.leader for group in snapshot.groups)
         replicas = Counter(node for group in snapshot.groups for node in group.replicas)
         self.brokers = {
@@ -46,10 +45,11 @@ class BalanceMetrics:
             )
             for broker in snapshot.brokers
         }
-        taking = [leaders[each.node_id] for each in made.brokers if each.role is Role.TAKES]
-        self.leader_spread = max(taking) - min(taking) if taking else 0
+
+    def planned(self, made: Plan) -> None:
         self.unevenness = made.before.total
+        self.misplaced = made.before.misplaced
 
     def clear(self) -> None:
         self.brokers = {}
-        self.leader_spread = self.unevenness = None
+        self.misplaced = self.unevenness = None

@@ -129,7 +129,7 @@ class BrokerAdmin(Calls):
                 SetBrokerStateRequest(node_id=node_id, state=state, force=force, dry_run=dry_run),
                 SetBrokerStateResponse,
             )
-            check(answer.error_code, f"broker {node_id}", answer.error_message)
+            check(answer.error_code, "SetBrokerState", answer.error_message)
             return answer
 
         answer = await self._on_any_broker(ask)

@@ -7,7 +7,7 @@ alone are not counted at all: they are no load that could be moved, and their br
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +19,9 @@ from tidemark.partitions.balancing.eligibility import (
     why_not_in_sync,
 )
 from tidemark.partitions.balancing.settings import Settings, Weights
-from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.partitions.balancing.snapshot import Group, Snapshot
 from tidemark.partitions.balancing.tally import EPSILON, Gains, Tally
+from tidemark.protocol.types import NodeId
 
 NONE: Final = -1
 """In place of a broker's number: there is none."""
@@ -70,12 +71,7 @@ class Board:
         self.takers = [at for at, role in enumerate(self.roles) if role is Role.TAKES]
         topics: dict[str, int] = {}
         self.topic = [topics.setdefault(g.partition.topic, len(topics)) for g in self.groups]
-        self.lead = [
-            index.get(g.leader if g.moving_to is None else g.moving_to, NONE)
-            if g.leader is not None
-            else NONE
-            for g in self.groups
-        ]
+        self.lead = [_lead(group, index) for group in self.groups]
         self.share = self._shares()
         self._begin_tally(len(topics))
         self.targets: list[tuple[int, ...]] = []
@@ -272,6 +268,12 @@ class Board:
         for group, is_open in enumerate(self.is_open):
             if is_open and not self.is_forced[group]:
                 yield group
+
+
+def _lead(group: Group, index: Mapping[NodeId, int]) -> int:
+    """The broker that leads a group, or is about to: in between nobody does for a moment."""
+    node = group.leader if group.moving_to is None else group.moving_to
+    return NONE if node is None else index.get(node, NONE)
 
 
 class Bounds:

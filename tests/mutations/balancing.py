@@ -375,4 +375,42 @@ MUTATIONS = (
         new="    if False:\n",
         killed_by=f"{_LEADERS}::test_leaders_that_only_have_to_leave_are_the_only_ones_to_move",
     ),
+    _rule(
+        "a leader that is being handed over counts where it goes to",
+        "board.py",
+        old="    node = group.leader if group.moving_to is None else group.moving_to\n"
+        "    return NONE if node is None",
+        new="    node = group.leader and (group.moving_to or group.leader)\n"
+        "    return NONE if node is None",
+        killed_by=f"{_LEADERS}"
+        "::test_a_leader_that_is_being_handed_over_counts_though_nobody_leads_for_a_moment",
+    ),
+    _rule(
+        "a plan is begun a few moves at a time",
+        "agenda.py",
+        old="        if self._left < 1 or min(",
+        new="        if False and min(",
+        killed_by="test_agenda.py::test_a_few_begin_at_a_time_until_all_is_done",
+    ),
+    _rule(
+        "moves on the way take room",
+        "agenda.py",
+        old="            if group.moving_to is not None:\n",
+        new="            if False:\n",
+        killed_by="test_agenda.py::test_what_is_on_the_way_counts",
+    ),
+    _rule(
+        "what was planned is looked at again before it begins",
+        "agenda.py",
+        old="        and why_no_leaders(target, snapshot.now_ms, settings) is None\n",
+        new="",
+        killed_by="test_agenda.py::test_nothing_goes_to_a_broker_that_takes_no_leaders_any_more",
+    ),
+    _rule(
+        "a move whose leader has changed is not begun",
+        "agenda.py",
+        old="        group.leader == move.source\n",
+        new="        group.leader is not None\n",
+        killed_by="test_agenda.py::test_what_does_not_fit_any_more_is_dropped",
+    ),
 )

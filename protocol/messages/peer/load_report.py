@@ -50,8 +50,8 @@ class GroupLoad(Struct):
 
 @message(versions=(1, 1), flexible_since=1)
 class LoadReportRequest(Message):
-    """The partitions led by the sender that have changed since its last report, but not more than
-    some hundreds: the rest comes with the next."""
+    """The partitions led by the sender that have changed since its last report; some hundreds at a
+    time."""
 
     epoch: int = wire(INT32, "The epoch in which the receiver leads the metadata.")
     begins: bool = wire(

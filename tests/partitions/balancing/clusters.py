@@ -106,7 +106,7 @@ def naive_objective(of: Snapshot, settings: Settings) -> tuple[int, float]:
     at = {
         each.partition: each.leader if each.moving_to is None else each.moving_to
         for each in of.groups
-        if each.leader is not None
+        if each.leader is not None or each.moving_to is not None
     }
     counted = [g for g in of.groups if at.get(g.partition) in taking | emptied]
     whole = max(sum(g.bytes_per_s for g in counted), settings.quiet_bytes_per_s)

@@ -20,6 +20,7 @@ from tidemark.partitions.balancing.leaders import Cause, Plan, plan
 from tidemark.partitions.balancing.refusals import Reason, Refusal
 from tidemark.partitions.balancing.settings import Settings, Weights
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
+from tidemark.protocol.types import NodeId
 
 EVERYWHERE = (1, 2, 3)
 ALL_THE_WAY = Settings().without_bounds()
@@ -584,3 +585,10 @@ def test_a_move_says_what_it_is_for_above_all() -> None:
     for groups, cause in ((by_number, Cause.COUNT), (home, Cause.PREFERRED)):
         made = plan(snapshot(brokers(2), groups), Settings(weights=weights), Random(1))
         assert {move.cause for move in made.moves} == {cause}
+
+
+def test_a_leader_that_is_being_handed_over_counts_though_nobody_leads_for_a_moment() -> None:
+    """Else another one would be sent there, and there would be one too many."""
+    groups = [group(f"t-{at}", (1, 2), 1) for at in range(3)]
+    between = groups[0]._replace(leader=None, moving_to=NodeId(2))
+    assert moves(planned(brokers(2), [between, *groups[1:]])) == []

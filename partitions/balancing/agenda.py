@@ -1,0 +1,111 @@
+"""A plan that goes all the way, begun a few moves at a time.
+
+Making a plan anew for every few moves takes longer, and makes moves that another one undoes: with
+few moves allowed, what seems best is not what leads to the best end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from tidemark.partitions.balancing.eligibility import (
+    Role,
+    role_of,
+    why_in_motion,
+    why_no_leaders,
+    why_not_in_sync,
+)
+from tidemark.partitions.balancing.leaders import LeaderMove, Plan
+from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.balancing.snapshot import Group, Snapshot
+from tidemark.protocol.types import NodeId
+
+AGE_MAX_MS: Final = 30_000
+"""What traffic was planned for has changed by then."""
+
+
+class Agenda:
+    """What is left of the last plan."""
+
+    def __init__(self) -> None:
+        self._left: deque[LeaderMove] = deque()
+        self._settings = Settings()
+        self._made_ms = 0
+        self._roles: dict[NodeId, Role] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    def clear(self) -> None:
+        self._left.clear()
+
+    def fill(self, made: Plan, snapshot: Snapshot, settings: Settings) -> None:
+        """`settings` are those that the plan was made with, but for the bounds, which are these."""
+        self._left = deque(made.moves)
+        self._settings = settings
+        self._made_ms = snapshot.now_ms
+        self._roles = _roles(snapshot, settings)
+
+    def is_outdated(self, snapshot: Snapshot) -> bool:
+        """Whether the brokers are others, or take other parts, or it is too long ago."""
+        return (
+            snapshot.now_ms - self._made_ms > AGE_MAX_MS
+            or _roles(snapshot, self._settings) != self._roles
+        )
+
+    def take(self, snapshot: Snapshot) -> list[LeaderMove]:
+        """The moves that may begin now, in order. Those that do not fit any more are dropped."""
+        groups = {group.partition: group for group in snapshot.groups}
+        room = _Room(snapshot, self._settings)
+        taken: list[LeaderMove] = []
+        left: deque[LeaderMove] = deque()
+        for move in self._left:
+            group = groups.get(move.partition)
+            if group is None or not _fits(move, group, snapshot, self._settings):
+                continue
+            (taken if room.take(move) else left).append(move)
+        self._left = left
+        return taken
+
+
+class _Room:
+    """How many more moves may be on the way, in all and for each broker."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self._left = settings.moves_in_flight_max
+        each = settings.broker_moves_in_flight_max
+        self._of_broker = {broker.node_id: each for broker in snapshot.brokers}
+        for group in snapshot.groups:
+            if group.moving_to is not None:
+                self._use(group.leader, group.moving_to)
+
+    def take(self, move: LeaderMove) -> bool:
+        if self._left < 1 or min(self._of_broker[n] for n in (move.source, move.target)) < 1:
+            return False
+        self._use(move.source, move.target)
+        return True
+
+    def _use(self, *nodes: NodeId | None) -> None:
+        self._left -= 1
+        for node in nodes:
+            if node is not None and node in self._of_broker:
+                self._of_broker[node] -= 1
+
+
+def _fits(move: LeaderMove, group: Group, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether it would still be planned, and can be begun."""
+    target = next((each for each in snapshot.brokers if each.node_id == move.target), None)
+    return (
+        group.leader == move.source
+        and target is not None
+        and why_no_leaders(target, snapshot.now_ms, settings) is None
+        and why_in_motion(group) is None
+        and why_not_in_sync(group, move.target, settings) is None
+    )
+
+
+def _roles(snapshot: Snapshot, settings: Settings) -> dict[NodeId, Role]:
+    return {
+        broker.node_id: role_of(broker, snapshot.now_ms, settings) for broker in snapshot.brokers
+    }

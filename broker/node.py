@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemark.broker.metrics import Metrics
     from tidemark.broker.moves.desk import MoveDesk
     from tidemark.broker.network.timers import Timers
+    from tidemark.broker.reassigning.open_reassigning import Reassigning
     from tidemark.broker.replicas.disk import DiskWriter
     from tidemark.protocol.types import NodeId
 
@@ -49,6 +50,7 @@ class Node:
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
     moves: MoveDesk
+    reassigning: Reassigning
     balancing: Balancing
     disk: DiskWriter
     metrics: Metrics

@@ -45,6 +45,7 @@ from tidemark.broker.peers import (
     open_peer_network,
 )
 from tidemark.broker.peers.calls import PeerHandler
+from tidemark.broker.reassigning.open_reassigning import open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.partitions.storage.files import Files, OsFiles
@@ -184,6 +185,7 @@ async def _open_node(
         open_metadata(settings, services, network.own, network, handlers) as metadata,
         open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
         open_moves(settings, services, metadata) as moves,
+        open_reassigning(settings, services, metadata) as reassigning,
         open_balancing(settings, metadata, services, network, handlers) as balancing,
     ):
         node = Node(
@@ -196,6 +198,7 @@ async def _open_node(
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
             moves=moves,
+            reassigning=reassigning,
             balancing=balancing,
             disk=services.disk,
             metrics=parts.metrics,

@@ -179,6 +179,15 @@ class BrokerSettings:
         section=CLUSTER,
     )
 
+    reassignment_bytes_per_second: int = setting(
+        "reassignment.bytes.per.second",
+        Whole(0),
+        50 * 1024 * 1024,
+        "How many bytes a second this broker sends at most to replicas that are new on other "
+        "brokers, all together, until they hold nearly everything; 0 is no limit. If more is "
+        "written to a partition than this, its new replicas never catch up.",
+        section=CLUSTER,
+    )
     leader_balance_enable: bool = setting(
         "leader.balance.enable",
         YesNo(),

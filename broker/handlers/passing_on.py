@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidemark.broker.handlers import (
     alter_configs,
+    alter_partition_reassignments,
     balance_leaders,
     create_partitions,
     create_topics,
@@ -21,6 +22,7 @@ from tidemark.broker.handlers import (
     describe_quorum,
     elect_leaders,
     incremental_alter_configs,
+    list_partition_reassignments,
     move_leaders,
     set_observers,
     set_broker_state,
@@ -30,6 +32,9 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import alter_configs as alter_configs_messages
 from tidemark.protocol.messages import incremental_alter_configs as incremental_messages
 from tidemark.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from tidemark.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsResponse,
+)
 from tidemark.protocol.messages.balance_leaders import BalanceLeadersResponse
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -54,6 +59,9 @@ from tidemark.protocol.messages.elect_leaders import ElectLeadersResponse
 from tidemark.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+)
+from tidemark.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsResponse,
 )
 from tidemark.protocol.messages.move_leaders import MoveLeadersResponse
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
@@ -199,6 +207,17 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
             response=ElectLeadersResponse,
             may_repeat=True,
             afterwards=elect_leaders.wait_over,
+        ),
+        45: Change(
+            handle=alter_partition_reassignments.handle,
+            refuse=alter_partition_reassignments.refuse,
+            response=AlterPartitionReassignmentsResponse,
+        ),
+        46: Change(
+            handle=list_partition_reassignments.handle,
+            refuse=list_partition_reassignments.refuse,
+            response=ListPartitionReassignmentsResponse,
+            may_repeat=True,
         ),
         55: Change(
             handle=describe_quorum.handle,

@@ -1,12 +1,17 @@
 """The partitions that a broker hosts: opened and closed as the cluster's metadata say.
 
 The metadata decide; files follow, in passes, each of which does all that is to be done by then:
-first what has been deleted is renamed, then what is new is opened. A crash in between leaves files
-that do not agree with the metadata yet, and the next start makes them agree:
+first what has been deleted, or is other brokers' now, is renamed, then what is new is opened. A
+crash in between leaves files that do not agree with the metadata yet, and the next start makes them
+agree:
 
 1. a partition that is to be here and has no directory is made, as any new one;
-2. a directory of a partition that is no longer in the metadata is renamed, and then removed. It
-   cannot belong to a later topic of that name, for a pass renames before it opens.
+2. a directory of a partition that is no longer in the metadata, or not to be here any more, is
+   renamed, and then removed. It cannot belong to a later topic of that name, for a pass renames
+   before it opens;
+3. a replica that was to go while it could not be renamed is not opened by the next start once the
+   metadata are current. Before, it may be, as it was: its group has gone over to others then, and
+   listens to nobody who does not know that.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import trio
 
@@ -48,6 +53,7 @@ class Hosting:
         self._replicas: dict[UUID, dict[int, Replica]] = {}
         self._to_open: dict[UUID, Topic] = {}
         self._to_remove: dict[UUID, TopicMetadata] = {}
+        self._to_give_up: dict[PartitionKey, TopicPartition] = {}
         self._failures: dict[UUID, str] = {}
         self._is_asked = trio.Event()
         self._is_current = False
@@ -87,6 +93,36 @@ class Hosting:
         if topic.id in self._to_open:
             self._to_open[topic.id] = topic
 
+    def rehost(self, topic: Topic) -> None:
+        """The topic has other hosts: open what is to be here now, and give up what is not.
+
+        Nothing is given up before the metadata are current: what an old command takes from this
+        broker, a later one that is still to be applied may have given it again.
+        """
+        if self._is_current:
+            self._give_up_strangers(topic.metadata)
+        for partition, replica in self.by_partition(topic.id).items():
+            if replica.is_available:
+                replica.member.preference = topic.metadata.replicas(partition)
+        self._may_be_here.add(topic.id)
+        if topic.id in self._to_open:
+            self._to_open[topic.id] = topic
+        self.open(topic)
+
+    def _give_up_strangers(self, metadata: TopicMetadata) -> None:
+        here = self._replicas.get(metadata.id, {})
+        for partition in [each for each in here if not self._is_host(metadata, each)]:
+            self._give_up(here.pop(partition))
+
+    def _give_up(self, replica: Replica) -> None:
+        """Its group has gone over to others, durably: nobody counts on what is here."""
+        replica.give_up()
+        self._to_give_up[replica.key] = TopicPartition(replica.topic, replica.partition)
+        self._is_asked.set()
+
+    def _is_host(self, metadata: TopicMetadata, partition: int) -> bool:
+        return partition < metadata.partitions and self._node_id in metadata.hosts(partition)
+
     def remove(self, metadata: TopicMetadata) -> None:
         """Serve none of its partitions any more, from now on; rename their files."""
         self._to_open.pop(metadata.id, None)
@@ -105,13 +141,20 @@ class Hosting:
         Raises KAFKA_STORAGE_ERROR if it could not be done. The metadata stand: the next start, or
         the next change of the topic, tries again.
         """
-        while topic_id in self._to_open or topic_id in self._to_remove:
+        while self._is_unsettled(topic_id):
             if topic_id in self._failures:
                 break
             await self._passed.wait()
         failure = self._failures.get(topic_id)
         if failure is not None:
             raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, failure)
+
+    def _is_unsettled(self, topic_id: UUID) -> bool:
+        return (
+            topic_id in self._to_open
+            or topic_id in self._to_remove
+            or any(key.topic_id == topic_id for key in self._to_give_up)
+        )
 
     # Passes
 
@@ -139,6 +182,22 @@ class Hosting:
             else:
                 del self._to_remove[metadata.id]
                 self.has_leftovers.set()
+        given_up = dict(self._to_give_up)
+        try:
+            await self._forget_given_up(given_up)
+        except (OSError, StorageError) as error:
+            self._failed(list({key.topic_id for key in given_up}), error)
+        else:
+            for key in given_up:
+                del self._to_give_up[key]
+
+    async def _forget_given_up(self, given_up: Mapping[PartitionKey, TopicPartition]) -> None:
+        if given_up:
+            rename = self._services.directory.mark_deleted
+            await trio.to_thread.run_sync(rename, list(given_up.values()), uuid4())
+            await self._services.driver.wait_durable()
+            await trio.to_thread.run_sync(self._services.state.forget_partitions, list(given_up))
+            self.has_leftovers.set()
 
     async def _forget(self, metadata: TopicMetadata) -> None:
         await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
@@ -180,10 +239,14 @@ class Hosting:
         recorded may be anybody's; they are left, and spoken of.
         """
         self._is_current = True
+        for metadata in state().topics.values():
+            self._give_up_strangers(metadata)
         try:
             there, recorded = await trio.to_thread.run_sync(self._look)
             strays = {
-                key: stored for key, stored in recorded.items() if not self._belongs(key, state())
+                key: stored
+                for key, stored in recorded.items()
+                if key not in self._to_give_up and not self._belongs(key, state())
             }
             self._speak_of_strangers(there, recorded.values(), state())
             await trio.to_thread.run_sync(self._forget_strays, strays, there)
@@ -203,9 +266,9 @@ class Hosting:
     ) -> None:
         """On a thread. Who is not in the metadata will never be again."""
         by_name = {str(partition): partition for partition in there}
-        for key, stored in strays.items():
+        for stored in strays.values():
             if stored.name in by_name:
-                self._services.directory.mark_deleted([by_name[stored.name]], key.topic_id)
+                self._services.directory.mark_deleted([by_name[stored.name]], uuid4())
         self._services.state.forget_partitions(strays)
 
     def _speak_of_strangers(
@@ -230,9 +293,7 @@ class Hosting:
         if key == CLUSTER_KEY:
             return True
         topic = state.topic_by_id(key.topic_id)
-        if topic is None or key.partition >= topic.partitions:
-            return False
-        return self._node_id in topic.assignments[key.partition]
+        return topic is not None and self._is_host(topic, key.partition)
 
     async def _open(self) -> None:
         topics = []
@@ -254,6 +315,7 @@ class Hosting:
                 for topic in topics
                 if are_new is (topic.id not in self._may_be_here)
                 for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
+                if spec.key not in self._to_give_up
             ]
             if specs:
                 for replica in await open_replicas(self._services, specs, are_new=are_new):
@@ -269,6 +331,9 @@ class Hosting:
         if topic is None:
             # Deleted while it was opened; a later pass renames what is on the disk.
             replica.delete()
+            return
+        if self._is_current and not self._is_host(topic.metadata, replica.partition):
+            self._give_up(replica)
             return
         replica.apply_config(topic.config)
         self._replicas.setdefault(topic.id, {})[replica.partition] = replica

@@ -82,7 +82,11 @@ class Topic:
         return next((each for each in self.replicas if each.partition == partition), None)
 
     def specs(self, node_id: NodeId, *, without: Container[int] = ()) -> list[ReplicaSpec]:
-        """What that broker has to open of its partitions, but for those that are open."""
+        """What that broker has to open of its partitions, but for those that are open.
+
+        One that it was not assigned to when the group was made, it joins without a vote: who votes
+        is in the group's log.
+        """
         return [
             ReplicaSpec(
                 topic=self.name,
@@ -90,7 +94,8 @@ class Topic:
                 partition=partition,
                 config=self.config,
                 voters=assignment,
+                joins=node_id not in assignment,
             )
             for partition, assignment in enumerate(self.metadata.assignments)
-            if node_id in assignment and partition not in without
+            if partition not in without and node_id in self.metadata.hosts(partition)
         ]

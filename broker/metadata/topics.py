@@ -26,6 +26,8 @@ from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    FinishReassignments,
+    ReassignPartitions,
     SetObservers,
     SetTopicConfigs,
 )
@@ -328,9 +330,17 @@ class Topics:
             self._show(metadata)
             if metadata.name in before:
                 self._hosting.reconfigure(self._topics[metadata.name])
-            self._hosting.open(self._topics[metadata.name])
+                self._hosting.rehost(self._topics[metadata.name])
+            else:
+                self._hosting.open(self._topics[metadata.name])
 
     def _applied(self, outcome: Outcome) -> None:
+        command = outcome.command
+        if isinstance(command, ReassignPartitions | FinishReassignments):
+            for topic_id in {each.topic_id for each in command.reassignments}:
+                changed = self._cluster.state.topic_by_id(topic_id)
+                if changed is not None:
+                    self._rehost(changed)
         if not isinstance(outcome.result, TopicMetadata):
             return
         metadata = outcome.result
@@ -341,8 +351,15 @@ class Topics:
             case SetTopicConfigs():
                 self._show(metadata)
                 self._hosting.reconfigure(self._topics[metadata.name])
+            case SetObservers():
+                self._rehost(metadata)
             case DeleteTopic():
                 self._gone(metadata.name, metadata)
+
+    def _rehost(self, metadata: TopicMetadata) -> None:
+        """Other brokers are to hold its partitions than before; this one among them, perhaps."""
+        self._show(metadata)
+        self._hosting.rehost(self._topics[metadata.name])
 
     def _show(self, metadata: TopicMetadata) -> None:
         here = self._hosting.by_partition(metadata.id)

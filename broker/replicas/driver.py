@@ -106,10 +106,11 @@ class ReplicationDriver:
         self.node.add(replica, priority=priority, preference=preference, is_eager=is_eager)
         self.touch()
 
-    def remove(self, key: PartitionKey, *, is_deleted: bool) -> None:
-        """Take no part in a group any more: its files are going away."""
+    def remove(self, key: PartitionKey, *, is_deleted: bool, lives_on: bool = False) -> None:
+        """Take no part in a group any more: its files are going away. `lives_on`: but the group
+        is not."""
         if self._watchers.pop(key, None) is not None:
-            self.node.remove(key, is_deleted=is_deleted)
+            self.node.remove(key, is_deleted=is_deleted, lives_on=lives_on)
             self.touch()
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:

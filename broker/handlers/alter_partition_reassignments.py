@@ -1,0 +1,66 @@
+"""AlterPartitionReassignments: what is to be held by other brokers, each partition by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.node import Node
+from tidemark.broker.reassigning.door import Asked
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopic,
+    ReassignableTopicResponse,
+)
+from tidemark.protocol.types import NodeId
+
+
+async def handle(
+    node: Node, request: AlterPartitionReassignmentsRequest, _context: RequestContext
+) -> AlterPartitionReassignmentsResponse:
+    asked = [each for topic in request.topics for each in _asked(topic)]
+    answers = iter(
+        await node.reassigning.door.take(
+            asked, may_change_factor=request.allow_replication_factor_change
+        )
+    )
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _answer(each.partition_index, next(answers)) for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def refuse(
+    request: AlterPartitionReassignmentsRequest, error: RequestError
+) -> AlterPartitionReassignmentsResponse:
+    """The response to a request that came to nothing as a whole."""
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_code=error.code,
+        error_message=error.message,
+    )
+
+
+def _asked(topic: ReassignableTopic) -> Iterator[Asked]:
+    for each in topic.partitions:
+        replicas = None if each.replicas is None else tuple(map(NodeId, each.replicas))
+        yield Asked(topic.name, each.partition_index, replicas)
+
+
+def _answer(partition: int, error: RequestError | None) -> ReassignablePartitionResponse:
+    if error is None:
+        return ReassignablePartitionResponse(partition_index=partition)
+    return ReassignablePartitionResponse(
+        partition_index=partition, error_code=error.code, error_message=error.message
+    )

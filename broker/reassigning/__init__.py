@@ -1,0 +1,1 @@
+"""Replicas that move: what a broker does about those of the groups it leads."""

@@ -1,0 +1,134 @@
+"""Taking wishes for other replicas, on the broker that leads the cluster's metadata.
+
+Each partition is taken or refused by itself. What is known to stand in the way is refused with a
+sentence; whether the brokers can hold what they are to hold, only copying it will tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster_commands import Command, ReassignPartitions
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    BrokerState,
+    Reassignment,
+    TopicMetadata,
+)
+from tidemark.partitions.state_machines.cluster_wishes import check_partition, reassigned
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+
+IsAlive = Callable[[NodeId], bool]
+
+
+class Asked(NamedTuple):
+    """A partition, and who is to hold it, the preferred leader first; `None`: who did before."""
+
+    topic: str
+    partition: int
+    replicas: Assignment | None
+
+
+class Cluster(Protocol):
+    """The cluster's metadata, and the way to change them."""
+
+    @property
+    def state(self) -> ClusterState: ...
+    async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
+
+
+class Door:
+    """Where wishes come in; only for the leader of the metadata."""
+
+    def __init__(self, cluster: Cluster, is_alive: IsAlive) -> None:
+        self._cluster = cluster
+        self._is_alive = is_alive
+
+    async def take(
+        self, asked: Sequence[Asked], *, may_change_factor: bool = True
+    ) -> list[RequestError | None]:
+        """For each, in their order, why it is refused; `None` where it is wished from now on.
+
+        Raises `RequestError` if nothing could be written down.
+        """
+        answers: list[RequestError | None] = []
+
+        def decide(state: ClusterState) -> ReassignPartitions:
+            decided = list(self._decided(state, asked, may_change_factor))
+            answers[:] = [each if isinstance(each, RequestError) else None for each in decided]
+            changes = tuple(each for each in decided if isinstance(each, Reassignment))
+            return ReassignPartitions(at_version=state.version, reassignments=changes)
+
+        if decide(self._cluster.state).reassignments:
+            await self._cluster.propose(decide)
+        return answers
+
+    def _decided(
+        self, state: ClusterState, asked: Sequence[Asked], may_change_factor: bool
+    ) -> Iterator[Reassignment | RequestError]:
+        times = Counter((each.topic, each.partition) for each in asked)
+        for each in asked:
+            try:
+                if times[each.topic, each.partition] > 1:
+                    raise RequestError(
+                        ErrorCode.INVALID_REQUEST,
+                        f"{each.topic}-{each.partition} is named more than once",
+                    )
+                yield change_of(state, each, self._is_alive, may_change_factor=may_change_factor)
+            except RequestError as error:
+                yield error
+
+
+def change_of(
+    state: ClusterState, asked: Asked, is_alive: IsAlive, *, may_change_factor: bool = True
+) -> Reassignment:
+    """The wish that is asked for. Raises `RequestError` where it could not come true."""
+    topic = state.topic(asked.topic)
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {asked.topic}")
+    check_partition(topic, asked.partition)
+    change = Reassignment(topic_id=topic.id, partition=asked.partition, replicas=asked.replicas)
+    reassigned(topic, change, state.brokers, version=state.version, moves=state.wishes.moves)
+    if asked.replicas is not None:
+        before = topic.assignments[asked.partition]
+        if not may_change_factor and len(asked.replicas) != len(before):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{topic.name}-{asked.partition} has {len(before)} replicas, and "
+                f"{len(asked.replicas)} were asked for: that change was not allowed",
+            )
+        _check_brokers(state, topic, asked.partition, asked.replicas, is_alive)
+    return change
+
+
+def _check_brokers(
+    state: ClusterState,
+    topic: TopicMetadata,
+    partition: int,
+    replicas: Assignment,
+    is_alive: IsAlive,
+) -> None:
+    name, before = f"{topic.name}-{partition}", topic.assignments[partition]
+    for node in replicas:
+        if node in before:
+            continue
+        if not is_alive(node):
+            raise _impossible(f"broker {node} cannot be reached: start it, or choose another one")
+        if state.wishes.broker_state(node) is BrokerState.DECOMMISSIONING:
+            raise _impossible(f"broker {node} is being decommissioned: choose another one")
+    for held_by, when in ((before, "now"), (replicas, "then")):
+        alive = [node for node in held_by if is_alive(node)]
+        if len(alive) <= len(held_by) // 2:
+            named = ", ".join(map(str, alive)) or "none"
+            raise _impossible(
+                f"{name} is {when} on brokers {', '.join(map(str, held_by))}, of which "
+                f"{named} can be reached: without a majority nothing can be written or changed"
+            )
+
+
+def _impossible(why: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)

@@ -1,0 +1,56 @@
+"""Everything about moves of replicas that requests need, and the tasks that carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from tidemark.broker.config import BrokerSettings
+from tidemark.broker.metadata.controller import Controller
+from tidemark.broker.metadata.open_metadata import Metadata
+from tidemark.broker.reassigning.door import Door
+from tidemark.broker.reassigning.executor import ReassignmentExecutor
+from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.replication.reassigning import Reassignments
+from tidemark.partitions.state_machines.cluster_commands import FinishReassignments
+from tidemark.partitions.state_machines.cluster_values import Reassignment
+
+
+@dataclass(frozen=True, slots=True)
+class Reassigning:
+    """Where handlers ask for other replicas, and see how far they are."""
+
+    door: Door
+    """Takes wishes on the leader of the metadata, and on no other broker."""
+    reassignments: Reassignments
+
+
+@asynccontextmanager
+async def open_reassigning(
+    settings: BrokerSettings, services: ReplicaServices, metadata: Metadata
+) -> AsyncIterator[Reassigning]:
+    """Replicas are moved, and asked to be, as long as this block lasts."""
+    driver = services.driver
+    reassignments = Reassignments(
+        driver.node, bytes_per_second=settings.reassignment_bytes_per_second
+    )
+    executor = ReassignmentExecutor(
+        reassignments,
+        metadata.cluster,
+        partial(_report, metadata.controller),
+        turn=services.turn,
+        touch=driver.touch,
+    )
+    async with trio.open_nursery() as tasks:
+        tasks.start_soon(executor.run)
+        tasks.start_soon(executor.run_reports)
+        yield Reassigning(Door(metadata.cluster, metadata.brokers.is_alive), reassignments)
+        tasks.cancel_scope.cancel()
+
+
+async def _report(controller: Controller, done: Sequence[Reassignment]) -> None:
+    await controller.tell(FinishReassignments(at_version=0, reassignments=tuple(done)))

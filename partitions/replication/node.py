@@ -125,7 +125,8 @@ class ReplicationNode:
         self._join(replica)
 
     def _join(self, replica: GroupReplica) -> None:
-        if not replica.group.is_clean:
+        # One without a vote is not missed.
+        if not replica.group.is_clean and replica.group.is_voter:
             self.unclean[replica] = None
         self._leaders.join(replica)
         self.dirty[replica] = None
@@ -138,10 +139,10 @@ class ReplicationNode:
     def replicas(self) -> Iterable[GroupReplica]:
         return self._replicas.values()
 
-    def remove(self, key: PartitionKey, *, is_deleted: bool) -> None:
+    def remove(self, key: PartitionKey, *, is_deleted: bool, lives_on: bool = False) -> None:
         """Take part no more. `is_deleted`: and the journal is to forget it; its log is not
-        touched again."""
-        if is_deleted:
+        touched again. `lives_on`: on other brokers the group goes on, and who leads it is known."""
+        if is_deleted and not lives_on:
             self._leaders.forget(key)
         replica = self._replicas.pop(key, None)
         if replica is None:

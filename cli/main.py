@@ -52,6 +52,7 @@ NOUNS: Final = {
     "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
+    "leader": Noun("tidemark.cli.leader:leader", "See which brokers lead, and have others lead."),
     "bench": Noun(
         "tidemark.cli.bench:bench",
         "Measure throughput, or latency at a steady rate, on a topic of its own.",

@@ -1,0 +1,210 @@
+"""`tidemark leader`: who leads what, and who is to."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tidemark.cli.output import (
+    Column,
+    Form,
+    Json,
+    notice,
+    output_option,
+    print_rows,
+)
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.client import (
+    Client,
+    ElectedLeader,
+    MovedLeader,
+    PartitionDescription,
+    RequestError,
+    TopicPartition,
+)
+
+if TYPE_CHECKING:
+    from tidemark.client import TopicDescription
+
+NOT_ALL: Final = 1
+"""The exit status where some leader has not moved."""
+
+_MOVE_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("leader"),
+    Column("outcome"),
+    Column("catch_up_ms"),
+    Column("held_ms"),
+    Column("attempts"),
+)
+_LIST_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("leader"),
+    Column("preferred"),
+    Column("epoch", wide=True),
+    Column("replicas"),
+    Column("in_sync"),
+)
+_ELECT_COLUMNS: Final = (Column("topic"), Column("partition"), Column("outcome"))
+
+
+@click.group()
+def leader() -> None:
+    """See which brokers lead, and have others lead."""
+
+
+@leader.command()
+@click.argument("topic")
+@click.argument("partition", type=click.IntRange(min=0))
+@click.option("--to", "target", type=int, required=True, help="The broker that is to lead.")
+@click.option("--reason", default="", help="Why, for the brokers' logs.")
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=0.001),
+    default=30.0,
+    show_default=True,
+    help="Give up what has not happened after so many seconds.",
+)
+@click.option("--dry-run", is_flag=True, help="Say only what would be refused, and move nothing.")
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def move(
+    session: Session,
+    topic: str,
+    partition: int,
+    target: int,
+    reason: str,
+    timeout_seconds: float,
+    dry_run: bool,
+    form: Form,
+) -> None:
+    """Have broker --to, one of its replicas, lead a partition.
+
+    Writes go on while it catches up, and are held for some tens of milliseconds while it takes
+    over; no client sees an error. If it does not come about, the partition is led as before, and
+    the exit status is 1.
+    """
+    moved = session.run(
+        lambda client: client.admin.move_leader(
+            topic,
+            partition,
+            to=target,
+            timeout_seconds=timeout_seconds,
+            reason=reason,
+            dry_run=dry_run,
+        )
+    )
+    print_rows([_move_row(moved, dry_run=dry_run)], _MOVE_COLUMNS, form)
+
+
+def _move_row(moved: MovedLeader, *, dry_run: bool) -> dict[str, Json]:
+    if dry_run:
+        outcome = "leads already" if moved.leader == moved.target else "would move"
+    else:
+        outcome = "led already" if moved.was_needless else "moved"
+    return {
+        "topic": moved.partition.topic,
+        "partition": moved.partition.partition,
+        "leader": moved.leader,
+        "target": moved.target,
+        "outcome": outcome,
+        "catch_up_ms": round(moved.catch_up_seconds * 1000, 1),
+        "held_ms": round(moved.pause_seconds * 1000, 1),
+        "attempts": moved.attempts,
+    }
+
+
+@leader.command("list")
+@click.argument("topics", nargs=-1, metavar="[TOPIC]…")
+@click.option("--broker", "broker", type=int, help="Only what this broker leads.")
+@click.option("--strayed", is_flag=True, help="Only what its preferred leader does not lead.")
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def list_(
+    session: Session, topics: Sequence[str], broker: int | None, strayed: bool, form: Form
+) -> None:
+    """List who leads each partition, and who is to lead it first."""
+
+    async def look(client: Client) -> "Sequence[TopicDescription]":
+        if topics:
+            return await client.admin.describe_topics(topics)
+        return await client.admin.list_topics(internal=True)
+
+    rows = [
+        _list_row(found.name, each)
+        for found in session.run(look)
+        for each in found.partitions
+        if (broker is None or each.leader == broker)
+        and not (strayed and each.leader == _preferred(each))
+    ]
+    print_rows(rows, _LIST_COLUMNS, form)
+
+
+def _preferred(partition: PartitionDescription) -> int | None:
+    return partition.replicas[0] if partition.replicas else None
+
+
+def _list_row(topic: str, partition: PartitionDescription) -> dict[str, Json]:
+    return {
+        "topic": topic,
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "preferred": _preferred(partition),
+        "epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "in_sync": list(partition.in_sync),
+    }
+
+
+@leader.command()
+@click.argument("topics", nargs=-1, metavar="[TOPIC]…")
+@output_option
+@talks_to_brokers
+@click.pass_obj
+@click.pass_context
+def elect(ctx: click.Context, session: Session, topics: Sequence[str], form: Form) -> None:
+    """Have preferred leaders lead: of these topics, or of all.
+
+    The preferred leader is the first of a partition's replicas. Any Kafka broker knows this
+    command. The exit status is 1 if some leader stayed where it should not.
+    """
+
+    async def do(client: Client) -> Sequence[ElectedLeader]:
+        partitions = None
+        if topics:
+            partitions = [
+                TopicPartition(topic.name, each.partition)
+                for topic in await client.admin.describe_topics(topics)
+                for each in topic.partitions
+            ]
+        return await client.admin.elect_leaders(partitions)
+
+    elected = session.run(do)
+    rows: list[dict[str, Json]] = [
+        {
+            "topic": each.partition.topic,
+            "partition": each.partition.partition,
+            "outcome": _elected(each),
+        }
+        for each in elected
+    ]
+    print_rows(rows, _ELECT_COLUMNS, form)
+    if not rows:
+        notice("All preferred leaders lead.")
+    if any(each.error is not None and not each.was_needless for each in elected):
+        ctx.exit(NOT_ALL)
+
+
+def _elected(elected: ElectedLeader) -> str:
+    if elected.error is None:
+        return "moved"
+    return "led already" if elected.was_needless else _sentence(elected.error)
+
+
+def _sentence(error: RequestError) -> str:
+    return error.message or error.code.name

@@ -23,6 +23,7 @@ from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node, SystemClock
+from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
@@ -62,9 +63,12 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
             open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
             open_moves(given, services, metadata) as moves,
+            open_reassigning(given, services, metadata) as reassigning,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
-            yield _node(given, metadata, services, coordinator, moves, balancing, timers)
+            yield _node(
+                given, metadata, services, coordinator, moves, reassigning, balancing, timers
+            )
         tasks.cancel_scope.cancel()
     assert not failures
 
@@ -92,6 +96,7 @@ def _node(
     services: ReplicaServices,
     coordinator: GroupCoordinator,
     moves: MoveDesk,
+    reassigning: Reassigning,
     balancing: Balancing,
     timers: Timers,
 ) -> Node:
@@ -105,6 +110,7 @@ def _node(
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
         moves=moves,
+        reassigning=reassigning,
         balancing=balancing,
         timers=timers,
         disk=services.disk,

@@ -36,6 +36,8 @@ VERIFIED = {
     42: ("DeleteGroups", 0, 2),
     43: ("ElectLeaders", 0, 2),
     44: ("IncrementalAlterConfigs", 0, 1),
+    45: ("AlterPartitionReassignments", 0, 1),
+    46: ("ListPartitionReassignments", 0, 0),
     47: ("OffsetDelete", 0, 0),
     55: ("DescribeQuorum", 0, 2),
     60: ("DescribeCluster", 0, 2),

@@ -21,6 +21,7 @@ from tidemark.protocol.messages.peer import (
     observer_reports,
     pulls,
     resets,
+    steady,
     votes,
 )
 from tidemark.protocol.schema.declaration import Message
@@ -70,6 +71,8 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _one_way(10_020, confirms.ConfirmRounds),
             _one_way(10_021, confirms.ConfirmAnswers),
             _one_way(10_022, observer_reports.ObserverReports),
+            _one_way(10_030, steady.SteadyAppends),
+            _one_way(10_031, steady.SteadyAnswers),
         )
     }
 )

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tidemark.broker.peers.questions import confirm_answers, confirm_rounds, observer_reports
+from tidemark.broker.peers.steady_rows import answers_of, appends_of
 from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -32,6 +33,7 @@ from tidemark.partitions.replication.peer_messages import (
 )
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.peer import steady
 from tidemark.protocol.messages.peer.appends import (
     AppendRequestData,
     AppendRequests,
@@ -294,5 +296,7 @@ _TO_VALUES: Final[dict[type[WireMessage], Callable[[Any], list[PeerMessage]]]] =
     ConfirmRounds: confirm_rounds,
     ConfirmAnswers: confirm_answers,
     ObserverReports: observer_reports,
+    steady.SteadyAppends: lambda message: [appends_of(message)],
+    steady.SteadyAnswers: lambda message: [answers_of(message)],
 }
-_WITH_RECORDS: Final = frozenset({AppendRequests, PullResponses})
+_WITH_RECORDS: Final = frozenset({AppendRequests, PullResponses, steady.SteadyAppends})

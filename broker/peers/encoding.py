@@ -13,6 +13,7 @@ from typing import Final, Protocol, cast
 
 from tidemark.broker.network.send_queue import FileSlice, Part
 from tidemark.broker.peers.questions import question_to_wire
+from tidemark.broker.peers.steady_rows import answers_to_wire, appends_to_wire
 from tidemark.broker.peers.to_wire import KINDS, Kind, heartbeat_to_wire
 from tidemark.partitions.raft.entries import Entry, Run
 from tidemark.partitions.raft.messages import (
@@ -22,6 +23,7 @@ from tidemark.partitions.raft.messages import (
     ResetRequest,
 )
 from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat, PeerMessage
+from tidemark.partitions.replication.steady_messages import SteadyAnswers, SteadyAppends
 from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.schema import SizedRecords, Struct
@@ -81,19 +83,24 @@ def encode(messages: Iterable[PeerMessage], version: int) -> list[Frame]:
     """The frames for `messages`, the urgent ones first. Nothing of them is needed afterwards, but
     the log files that slices hold."""
     frames: list[Frame] = []
+    appends: list[Frame] = []
     by_kind: dict[type[Message], list[GroupMessage]] = {}
     for message in messages:
         if isinstance(message, GroupMessage):
             by_kind.setdefault(type(message.message), []).append(message)
         elif isinstance(message, Heartbeat):
             frames.append(Frame.of(heartbeat_to_wire(message), version))
+        elif isinstance(message, SteadyAppends):
+            appends.append(Frame.of(appends_to_wire(message), version, is_urgent=False))
+        elif isinstance(message, SteadyAnswers):
+            frames.append(Frame.of(answers_to_wire(message), version))
         else:
             frames.append(Frame.of(question_to_wire(message), version))
     for kind in KINDS:
         of_kind = by_kind.get(kind.cls)
         if of_kind is not None:
             frames += _frames(kind, of_kind, version)
-    return frames
+    return frames + appends
 
 
 def _frames(kind: Kind, messages: Sequence[GroupMessage], version: int) -> Iterator[Frame]:

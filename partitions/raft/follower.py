@@ -34,6 +34,11 @@ class Follower:
         # The news may overtake the entries, and the leader says it once.
         self._leader_committed = ORIGIN
 
+    @property
+    def is_in_step(self) -> bool:
+        """Whether it has taken entries of this epoch, and nothing waits for a gap to be filled."""
+        return self._has_taken and not self._early and self._clean_at is None
+
     def hear_committed(self, group: Group, committed: Position) -> None:
         """This epoch's leader has committed so much of its log; as far as it is here, of this."""
         self._leader_committed = max(self._leader_committed, committed)

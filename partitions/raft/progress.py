@@ -74,6 +74,17 @@ class Progress:
         return self.match if clean_at is None or self.match >= clean_at else NOWHERE
 
     @property
+    def is_steady(self) -> bool:
+        """Whether it takes what is appended, and nothing else has to be told to it."""
+        return (
+            not self.is_probing
+            and not self.must_probe
+            and self._is_clean_at_told
+            and self.clean_at is None
+            and self.allowance is None
+        )
+
+    @property
     def has_in_flight(self) -> bool:
         return bool(self._in_flight)
 

@@ -270,6 +270,35 @@ class Replica:
         return self._close()
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether the next `Ready` would say at most that records were appended, and committed."""
+        return not (
+            self._sealed
+            or self._entries
+            or self._send
+            or self._send_after
+            or self._hard_state_changed
+            or self._truncate_to is not None
+            or self._reset is not None
+            or self.failure is not None
+            or self.is_serving != self._serving_told
+            or (self.epoch, self.leader) != self._leadership_told
+        )
+
+    def take_quiet(self) -> tuple[int, Position | None]:
+        """The next `Ready`'s token, and what is committed if that has moved; while `is_quiet`."""
+        self.has_ready = False
+        token, committed = 0, self.committed
+        if self._has_appended:
+            self._has_appended = False
+            self._token = token = self._token + 1
+            self._tokens.append((token, self.shape.last))
+        if committed is self._committed_told:
+            return token, None
+        self._committed_told = committed
+        return token, committed
+
+    @property
     def _has_writes(self) -> bool:
         return bool(
             self._has_appended

@@ -20,8 +20,14 @@ from tidemark.partitions.raft.messages import (
 )
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import CorruptBatch
-from tidemark.protocol.records.header import HEADER_BYTES, check_crc, read_header
-from tidemark.protocol.types import BytesLike, Epoch, Position
+from tidemark.protocol.records.header import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    BatchHeader,
+    check_crc,
+    read_header,
+)
+from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
 _ELECTIONS_MAX: Final = 1 << 28
 """More than any replica can have missed."""
@@ -99,6 +105,25 @@ def _with_bytes(run: Run) -> Run:
     if isinstance(run.records, LogSlice):
         return replace(run, records=run.records.read())
     raise RefusedMessage(f"batches in a {type(run.records).__name__}")
+
+
+def checked_headers(
+    records: BytesLike, epoch: Epoch, base: Offset, end: Offset
+) -> list[BatchHeader] | None:
+    """The headers of batches that are just what a run of these offsets has; `None` if not."""
+    headers, at, due, size = [], 0, base, len(records)
+    try:
+        while at < size:
+            header = read_header(records, at)
+            if header[0] != due or header[2] != epoch:  # its base offset and its epoch
+                return None
+            check_crc(records, header, at)
+            headers.append(header)
+            due = header.next_offset
+            at += header.batch_length + LOG_OVERHEAD
+    except CorruptBatch:
+        return None
+    return headers if due == end and headers else None
 
 
 def _check_run(run: Run) -> None:

@@ -16,13 +16,13 @@ from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
 from tidemark.partitions.replication.reading import read_entries
-from tidemark.partitions.replication.recent import RecentRuns
+from tidemark.partitions.replication.recent import RecentRuns, find
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.records.header import BatchHeader, iter_headers
-from tidemark.protocol.types import Epoch, Offset, Position
+from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
 
 class Appended(NamedTuple):
@@ -39,10 +39,10 @@ class GroupLog:
 
     __slots__ = (
         "_host",
-        "_journaled_bytes_max",
         "_recent",
         "_syncs",
         "has_state_machine",
+        "journaled_bytes_max",
         "key",
         "last_batch",
         "log",
@@ -72,7 +72,8 @@ class GroupLog:
         """The journal batch with the newest record of this group."""
         self._host = host
         self._syncs = syncs_before_ack
-        self._journaled_bytes_max = journaled_bytes_max
+        self.journaled_bytes_max = journaled_bytes_max
+        """A run of so many bytes is synced where it lies, and not written to the journal."""
         self._recent: RecentRuns = {}
 
     @property
@@ -141,7 +142,7 @@ class GroupLog:
         has_followers: bool,
     ) -> None:
         """One copy for all who need it later: the journal, and the frames to the followers."""
-        is_journaled = self._syncs and len(records) < self._journaled_bytes_max
+        is_journaled = self._syncs and len(records) < self.journaled_bytes_max
         kept = bytes(records) if is_journaled or has_followers else b""
         if is_journaled:
             record = journal.batches(self.key, kept)
@@ -183,7 +184,7 @@ class GroupLog:
 
     def _record_of(self, run: Run, *, is_written: bool) -> JournalRecord:
         data = bytes_of(run)
-        if is_written and len(data) >= self._journaled_bytes_max:
+        if is_written and len(data) >= self.journaled_bytes_max:
             return self._synced_to(run.end_offset)
         return journal.batches(self.key, data)
 
@@ -207,6 +208,25 @@ class GroupLog:
                 self.log.append(data)
                 for _, header in iter_headers(data):
                     producers.on_batch(header, now_ms)
+
+    def write_checked(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
+        """Append another replica's batches, whose headers these are."""
+        self.log.append(records)
+        producers, now_ms = self.producers, self._host.now_ms()
+        for header in headers:
+            producers.on_batch(header, now_ms)
+
+    def stage_run(self, records: BytesLike) -> None:
+        """Have the journal say what was appended: a small run, of another replica's."""
+        record = journal.batches(self.key, records)
+        self.last_batch = self._host.outbox.stage_record(record)
+
+    def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> Run | None:
+        """All that lies between two offsets, if it is in memory and no more than so much."""
+        run = find(self._recent, base, end=end, bytes_max=bytes_max)
+        if run is None or run.end_offset != end or len(run.records) > bytes_max:
+            return None
+        return run
 
     def cut(self, ready: Ready) -> None:
         """Reset or truncate, as it says."""

@@ -24,6 +24,7 @@ from tidemark.partitions.replication.applier import apply_committed, with_snapsh
 from tidemark.partitions.replication.checking import RefusedMessage, checked
 from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -34,7 +35,7 @@ _DEFERRED_MAX: Final = 256
 """Messages that wait for the journal; a peer sends again what is dropped."""
 
 
-class GroupReplica(AppendingReplica, TrimmingReplica):
+class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
     """Made by `opening.open_group`, then given to the node.
 
     Invariant: log_start <= high_watermark <= log_end, and the high watermark never goes back.

@@ -38,11 +38,14 @@ from tidemark.partitions.replication.peer_messages import (
     Heartbeat,
     ObserverReport,
     PeerMessage,
+    group_messages,
 )
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.recent import RecentBytes
 from tidemark.partitions.replication.retries import Retries, needs_watch, reset_peer
 from tidemark.partitions.replication.standings import RememberedStanding
+from tidemark.partitions.replication.steady_lane import SteadyLane
+from tidemark.partitions.replication.steady_messages import SteadyAnswers, SteadyAppends
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -65,9 +68,11 @@ class ReplicationNode:
         limits: Limits | None = None,
         recent: RecentBytes | None = None,
         now_ms: Callable[[], int] = lambda: 0,
+        has_lane: bool = True,
     ) -> None:
         """`incarnation` grows with each start of the process; `rng` decides the elections' jitter;
-        `now_ms` is the time of day, for what is remembered of producers."""
+        `now_ms` is the time of day, for what is remembered of producers; without a lane, groups
+        that are in step go the long way, too."""
         self.node_id = node_id
         self.incarnation = incarnation
         self.timing = timing or Timing()
@@ -97,6 +102,7 @@ class ReplicationNode:
             node_id, incarnation, self.timing, self.outbox, self._replicas
         )
         """Who waits to hear that this broker leads; see `confirm`."""
+        self._lane = SteadyLane(self.outbox, self._replicas.get) if has_lane else None
         self._now = 0.0
 
     def set_last_resorts(self, nodes: Iterable[NodeId]) -> None:
@@ -152,6 +158,8 @@ class ReplicationNode:
             self._news.add(key, self.peers.nodes)
         self._paused.pop(replica, None)
         self.unclean.pop(replica, None)
+        if self._lane is not None:
+            self._lane.remove(replica)
         replica.close()
         self.dirty.pop(replica, None)
         self._campaigns.remove(key, self._now)
@@ -236,6 +244,9 @@ class ReplicationNode:
             return
         if self.peers.heard(source, now):
             self._came_alive(source)
+        if isinstance(message, SteadyAppends | SteadyAnswers):
+            self._receive_rows(source, message)
+            return
         if not isinstance(message, GroupMessage):
             self._take_question(source, message)
             return
@@ -257,6 +268,17 @@ class ReplicationNode:
                 self.confirmations.take(source, message)
             case ObserverReport():
                 self._observers.take_report(source, message, self._now)
+
+    def _receive_rows(self, source: NodeId, message: SteadyAppends | SteadyAnswers) -> None:
+        if self._lane is None:
+            for key, said in group_messages([message]):
+                replica = self._replicas.get(key)
+                if replica is not None:
+                    replica.receive(source, said)
+        elif isinstance(message, SteadyAppends):
+            self._lane.take(source, message)
+        else:
+            self._lane.acknowledge(source, message)
 
     def peer_up(self, node: NodeId, incarnation: int, now: float) -> None:
         """There is a connection with that process of `node`; perhaps in place of an earlier one,
@@ -333,16 +355,20 @@ class ReplicationNode:
 
     def take_output(self) -> Output:
         """What has come of everything since the last time. To be called once a turn."""
+        lane = self._lane
         while self.dirty:
             dirty, self.dirty = self.dirty, {}
             for replica in dirty:
-                replica.work()
-                if needs_watch(replica):
+                if lane is None or not replica.work_steadily(lane):
+                    replica.work()
+                if replica not in self._retries and needs_watch(replica):
                     self._retries.watch(replica, self._now)
                 if self.unclean:
                     self._note_clean(replica)
-                if replica.key in self.moves:
+                if self.moves and replica.key in self.moves:
                     self.moves.changed(replica, self._now)
+        if lane is not None:
+            lane.close_turn()
         self.confirmations.send(self._now)
         self._news.send_pressing(self._now)
         output = self.outbox.take()

@@ -7,10 +7,16 @@ side has not confirmed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tidemark.partitions.raft.messages import Message
+from tidemark.partitions.replication.steady_messages import (
+    SteadyAnswers,
+    SteadyAppends,
+    partition_key,
+)
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -96,4 +102,22 @@ class ObserverReport:
     standings: tuple[ObserverStanding, ...]
 
 
-PeerMessage: TypeAlias = GroupMessage | Heartbeat | ConfirmRound | ConfirmAnswer | ObserverReport
+PeerMessage: TypeAlias = (
+    GroupMessage
+    | Heartbeat
+    | SteadyAppends
+    | SteadyAnswers
+    | ConfirmRound
+    | ConfirmAnswer
+    | ObserverReport
+)
+
+
+def group_messages(messages: Iterable[PeerMessage]) -> Iterator[GroupMessage]:
+    """What groups say, also where one message has a row for each of many."""
+    for message in messages:
+        if isinstance(message, GroupMessage):
+            yield message
+        elif isinstance(message, SteadyAppends | SteadyAnswers):
+            for key, said in message.messages():
+                yield GroupMessage(partition_key(key), said)

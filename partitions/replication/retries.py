@@ -35,6 +35,9 @@ class Retries:
         self._heap: list[tuple[float, int, GroupReplica]] = []
         self._numbers = count()
 
+    def __contains__(self, replica: GroupReplica) -> bool:
+        return replica in self._watched
+
     def watch(self, replica: GroupReplica, now: float) -> None:
         """Something of the group is in flight."""
         if replica not in self._watched:

@@ -17,7 +17,7 @@ from tidemark.partitions.raft.messages import (
 )
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import NOTHING, Output
-from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -166,14 +166,13 @@ class Process:
             self.desk.look_again(change.key)
 
     def _mark_moments(self, messages: Sequence[PeerMessage]) -> None:
-        for message in messages:
-            if isinstance(message, GroupMessage):
-                said = message.message
-                name = _MOMENTS.get(type(said))
-                if name is not None:
-                    self.moment(name)
-                elif isinstance(said, VoteResponse) and said.granted:
-                    self.moment("promise" if said.ballot is Ballot.PRE else "grant")
+        for message in group_messages(messages):
+            said = message.message
+            name = _MOMENTS.get(type(said))
+            if name is not None:
+                self.moment(name)
+            elif isinstance(said, VoteResponse) and said.granted:
+                self.moment("promise" if said.ballot is Ballot.PRE else "grant")
 
     def _look_at(self, output: Output) -> None:
         node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace

@@ -20,7 +20,7 @@ from tidemark.partitions.raft.messages import (
     VoteResponse,
 )
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
 from tidemark.partitions.storage.journal import records as journal_records
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.log import Log
@@ -245,9 +245,8 @@ class Watch:
             self.groups[replica.key].believes(node, replica)
 
     def says(self, node: NodeId, to: NodeId, messages: Sequence[PeerMessage]) -> None:
-        for message in messages:
-            if isinstance(message, GroupMessage):
-                self.groups[message.key].says(node, to, message.message)
+        for message in group_messages(messages):
+            self.groups[message.key].says(node, to, message.message)
 
 
 def positions(rows: Iterable[EpochStart]) -> list[Position]:

@@ -28,6 +28,13 @@ from tidemark.partitions.replication.peer_messages import (
     ObserverStanding,
     PeerMessage,
 )
+from tidemark.partitions.replication.steady_messages import (
+    AnswerRow,
+    AppendRow,
+    SteadyAnswers,
+    SteadyAppends,
+    row_key,
+)
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -122,7 +129,22 @@ questions = st.one_of(
     st.builds(ConfirmAnswer, counts, group_epochs),
     st.builds(ObserverReport, st.lists(standings, max_size=3).map(tuple)),
 )
-peer_messages: st.SearchStrategy[PeerMessage] = group_messages | heartbeats | questions
+
+
+@st.composite
+def steady_appends(draw: st.DrawFn) -> SteadyAppends:
+    rows, records = [], []
+    for _ in range(draw(st.integers(0, 3))):
+        base = Offset(draw(st.integers(0, 2**62)))
+        row = (row_key(draw(keys)), draw(epochs), base, Offset(base + 1), draw(offsets))
+        rows.append(AppendRow(*row))
+        records.append(draw(st.binary(min_size=1, max_size=20)))
+    return SteadyAppends(rows, records)
+
+
+answer_rows = st.builds(AnswerRow, keys.map(row_key), epochs, offsets, offsets)
+rows = steady_appends() | st.builds(SteadyAnswers, st.lists(answer_rows, max_size=3))
+peer_messages: st.SearchStrategy[PeerMessage] = group_messages | heartbeats | questions | rows
 
 
 def key(partition: int = 0) -> PartitionKey:

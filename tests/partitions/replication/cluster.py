@@ -51,7 +51,15 @@ def batch_of(*values: str, producer: int = -1, epoch: int = 0, sequence: int = 0
 class Broker:
     """One broker's process. `start` another one on what a crash left."""
 
-    def __init__(self, node_id: int, files: MemoryFiles, state: StateDb, timing: Timing) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        files: MemoryFiles,
+        state: StateDb,
+        timing: Timing,
+        *,
+        has_lane: bool = True,
+    ) -> None:
         self.node_id = NodeId(node_id)
         self.files = files
         self.state = state
@@ -62,7 +70,7 @@ class Broker:
             files, self.directory.journal_path, self.redone.start, file_bytes=JOURNAL_FILE_BYTES
         )
         self.node = ReplicationNode(
-            self.node_id, run.incarnation, rng=Random(node_id), timing=timing
+            self.node_id, run.incarnation, rng=Random(node_id), timing=timing, has_lane=has_lane
         )
         self.readers = FileCache(files, open_max=8)
         self.is_disk_slow = False
@@ -183,8 +191,9 @@ def values_between(replica: GroupReplica, end: Offset | None) -> list[str]:
 class Cluster:
     """Some brokers and what lies between them."""
 
-    def __init__(self, count: int, *, timing: Timing | None = None) -> None:
+    def __init__(self, count: int, *, timing: Timing | None = None, has_lane: bool = True) -> None:
         self.now = 1.0
+        self.has_lane = has_lane
         self.timing = timing or Timing(failure_timeout_s=0.8)
         self.brokers: dict[NodeId, Broker] = {}
         self.pool: list[tuple[NodeId, NodeId, PeerMessage]] = []
@@ -197,7 +206,7 @@ class Cluster:
         return self.brokers[NodeId(node_id)]
 
     def start(self, node_id: int, files: MemoryFiles, state: StateDb) -> Broker:
-        broker = Broker(node_id, files, state, self.timing)
+        broker = Broker(node_id, files, state, self.timing, has_lane=self.has_lane)
         self.brokers[broker.node_id] = broker
         for each in self.brokers.values():
             each.node.set_peers(list(self.brokers))

@@ -1,0 +1,82 @@
+"""Rows of groups that are in step, as they travel: packed, one behind the other.
+
+What cannot be true of any group is refused, with the whole connection; columns are looked at as a
+whole, for there is a row for every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import starmap
+from operator import lt
+from struct import Struct
+from typing import Final, cast
+
+from tidemark.partitions.replication.steady_messages import (
+    AnswerRow,
+    AppendRow,
+    SteadyAnswers,
+    SteadyAppends,
+)
+from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.peer import steady
+
+_APPEND: Final = Struct(">20siqqqi")
+_ANSWER: Final = Struct(">20siqq")
+# Made for every batch: calling the class takes twice the time.
+_append_row: Final = partial(tuple.__new__, AppendRow)
+
+
+def appends_to_wire(appends: SteadyAppends) -> steady.SteadyAppends:
+    pack = _APPEND.pack
+    rows = [
+        pack(*row, len(records)) for row, records in zip(appends.rows, appends.records, strict=True)
+    ]
+    return steady.SteadyAppends(rows=b"".join(rows), records=b"".join(appends.records))
+
+
+def answers_to_wire(answers: SteadyAnswers) -> steady.SteadyAnswers:
+    return steady.SteadyAnswers(rows=b"".join(starmap(_ANSWER.pack, answers.rows)))
+
+
+def appends_of(message: steady.SteadyAppends) -> SteadyAppends:
+    """Raises `MalformedMessage`."""
+    _check_size(message.rows, _APPEND)
+    rows: list[AppendRow] = []
+    lengths: list[int] = []
+    for *row, length in _APPEND.iter_unpack(message.rows):
+        rows.append(_append_row(row))
+        lengths.append(length)
+    if rows:
+        _, epochs, bases, ends, committed = zip(*rows)
+        are_runs = min(*epochs, *bases, *committed, 0) == 0 and all(map(lt, bases, ends))
+        if not are_runs or min(lengths) <= 0:
+            raise MalformedMessage("a run that cannot be: below 0, or empty")
+    if sum(lengths) != len(message.records):
+        raise MalformedMessage(f"runs of {sum(lengths)} bytes in {len(message.records)}")
+    records = memoryview(cast("bytes", message.records))  # as it came in
+    return SteadyAppends(rows, list(_pieces(records, lengths)))
+
+
+def _pieces(records: memoryview, lengths: Sequence[int]) -> Iterator[memoryview]:
+    at = 0
+    for length in lengths:
+        yield records[at : at + length]
+        at += length
+
+
+def answers_of(message: steady.SteadyAnswers) -> SteadyAnswers:
+    """Raises `MalformedMessage`."""
+    _check_size(message.rows, _ANSWER)
+    rows = [AnswerRow(*row) for row in _ANSWER.iter_unpack(message.rows)]
+    if rows:
+        _, epochs, bases, matches = zip(*rows)
+        if min(*epochs, *bases, *matches, 0) < 0:
+            raise MalformedMessage("an answer with a position below 0")
+    return SteadyAnswers(rows)
+
+
+def _check_size(rows: bytes, row: Struct) -> None:
+    if len(rows) % row.size:
+        raise MalformedMessage(f"{len(rows)} bytes of rows that have {row.size} each")

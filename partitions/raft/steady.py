@@ -1,0 +1,134 @@
+"""The way that nearly everything goes: a leader appends, and followers that are in step take it.
+
+A `Ready`, and a message that is an object, cost more than a small batch does. Here is the same in a
+few numbers, for groups of which the state proves that it is the same: nothing but records of the
+newest epoch is under way, and everybody is where the leader thinks. Each function either does to
+the group just what the long way would do, or says that it is not for it, and has done nothing.
+
+It belongs to the classes of the roles as if it were written there, and looks into them. A test
+holds both ways against each other (`tests/scenarios/test_steady.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from tidemark.partitions.raft.entries import Run
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.leader import Leader
+from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+
+FindRun = Callable[[Offset, Offset], "Run | None"]
+"""`find(base, end)`: the batches of the newest epoch between two offsets, if all are in memory."""
+
+# Made for every batch: calling the class takes twice the time.
+_position: Final = partial(tuple.__new__, Position)
+
+
+class SteadyReady(NamedTuple):
+    """A `Ready` that has at most one run for some followers, and nothing to be written."""
+
+    token: int
+    """As in `Ready`."""
+    committed: Position | None
+    """As in `Ready`."""
+    to: tuple[NodeId, ...]
+    """The followers that get `run`: an `AppendRequest` each, that begins where the run does."""
+    run: Run | None
+
+
+def take_ready(group: Group, find: FindRun) -> SteadyReady | None:
+    """In place of `Group.take_ready`, of a leader; `None` if that has more to say."""
+    role = group.role
+    if type(role) is not Leader or not group.is_quiet:
+        return None
+    last, window_bytes = group.shape.last, group.limits.window_bytes
+    after: Position | None = None
+    to: list[NodeId] = []
+    for node, progress in role._progress.items():
+        if progress.wants(last) and progress.may_send(window_bytes):
+            if not progress.is_steady or progress.next[0] != last[0]:
+                return None
+            if after is None:
+                after = progress.next
+            elif after != progress.next:
+                return None
+            to.append(node)
+    run = None
+    if after is not None:
+        if after[1] < group.shape.start_offset:
+            return None
+        run = find(after[1], last[1])
+        if run is None:
+            return None
+        size_bytes = len(run.records)
+        for node in to:
+            role._progress[node].sent(last, size_bytes)
+    token, committed = group.take_quiet()
+    return SteadyReady(token, committed, tuple(to), run)
+
+
+def may_take(group: Group, source: NodeId, epoch: int, prev: int) -> bool:
+    """Whether a run of `epoch` from `prev` on, which `source` sends, is what a follower waits for.
+
+    Then it goes behind the log's last entry, and nothing else is to be thought of.
+    """
+    last, role = group.shape.last, group.role
+    return (
+        last[1] == prev
+        and last[0] == epoch == group.epoch
+        and group.leader == source
+        and not group.has_ready
+        and group.is_clean
+        and group.failure is None
+        and type(role) is Follower
+        and role.is_in_step
+    )
+
+
+def take_in(group: Group, end: Offset, committed: Offset) -> tuple[int, Position | None]:
+    """In place of receiving it: the run up to `end` is in the log, of this epoch.
+
+    The token with which it is durable, and what is committed if that has moved. To be acknowledged
+    once the token is persisted.
+    """
+    role = group.role
+    assert isinstance(role, Follower)
+    group.extend(end, is_durable=False)
+    heard = max(_position((group.epoch, committed)), role._leader_committed)
+    group.commit_to(min(heard, group.shape.last))
+    return group.take_quiet()
+
+
+def acknowledged(group: Group, source: NodeId, epoch: int, prev: Offset, match: Offset) -> bool:
+    """In place of receiving an `AppendResponse` of a clean follower, to a run of this epoch."""
+    role = group.role
+    if type(role) is not Leader or epoch != group.epoch or role.successor is not None:
+        return False
+    progress, shape = role._progress.get(source), group.shape
+    if progress is None or progress.clean_at is not None:
+        return False
+    position = _position((epoch, match))
+    if not shape.contains(position):
+        return False
+    # What is committed already cannot make more of it so.
+    if progress.succeeded(_position((epoch, prev)), position) and position > group.committed:
+        role._commit(group)
+    if progress.wants(shape.last):
+        group.has_ready = True
+    return True
+
+
+def request_of(run: Run, committed: Offset) -> AppendRequest:
+    """What a row with a run stands for."""
+    prev = Position(run.epoch, run.base_offset)
+    return AppendRequest(run.epoch, prev, (run,), Position(run.epoch, committed))
+
+
+def response_of(epoch: Epoch, prev: Offset, match: Offset) -> AppendResponse:
+    """What a row of an answer stands for."""
+    return AppendResponse(epoch, Position(epoch, prev), Position(epoch, match))

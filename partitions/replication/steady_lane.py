@@ -1,0 +1,173 @@
+"""What a turn has to say to other brokers, and to the journal, about groups that are in step.
+
+All groups of a turn share a message for each set of followers, one place in the journal's batch,
+and one message with all answers for each leader. See `raft.steady` for who may go this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from tidemark.partitions.raft.entries import Run
+from tidemark.partitions.replication.outbox import Outbox
+from tidemark.partitions.replication.steady_messages import (
+    AnswerRow,
+    AppendRow,
+    RowKey,
+    SteadyAnswers,
+    SteadyAppends,
+    partition_key,
+    row_key,
+)
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset
+
+if TYPE_CHECKING:
+    from tidemark.partitions.replication.group_replica import GroupReplica
+    from tidemark.partitions.replication.steady_replica import SteadyReplica
+
+_MESSAGE_BYTES: Final = 1024 * 1024
+"""About as much goes into one message: a heartbeat waits for one, and not for all."""
+
+# Made for every batch: calling the class takes twice the time.
+_append_row: Final = partial(tuple.__new__, AppendRow)
+_answer_row: Final = partial(tuple.__new__, AnswerRow)
+
+_Staged = tuple["SteadyReplica", int, Offset, "tuple[NodeId, Epoch, Offset] | None"]
+
+
+class _Appends:
+    """For the same followers, until they are sent."""
+
+    __slots__ = ("records", "rows", "size_bytes")
+
+    def __init__(self) -> None:
+        self.rows: list[AppendRow] = []
+        self.records: list[BytesLike] = []
+        self.size_bytes = 0
+
+
+class SteadyLane:
+    """The one of a broker. `find` finds a replica by its group."""
+
+    def __init__(self, outbox: Outbox, find: Callable[[PartitionKey], GroupReplica | None]) -> None:
+        self._outbox = outbox
+        self._find = find
+        self._replicas: dict[RowKey, GroupReplica] = {}
+        self._keys: dict[SteadyReplica, RowKey] = {}
+        self._appends: dict[tuple[NodeId, ...], _Appends] = {}
+        self._answers: dict[NodeId, list[AnswerRow]] = {}
+        self._staged: list[_Staged] = []
+
+    def remove(self, replica: GroupReplica) -> None:
+        """It is not of this broker any more."""
+        key = self._keys.pop(replica, None)
+        if key is not None:
+            self._replicas.pop(key, None)
+
+    # What comes
+
+    def take(self, source: NodeId, message: SteadyAppends) -> None:
+        """Runs for groups that are led by `source`, and are in step if it is right."""
+        replicas = self._replicas
+        for row, records in zip(message.rows, message.records, strict=True):
+            key, epoch, base, end, committed = row
+            replica = replicas.get(key) or self._replica(key)
+            if replica is not None and not replica.take_steadily(
+                self, source, (epoch, base, end), committed, records
+            ):
+                replica.receive(source, AppendRow(*row).message(records))
+
+    def acknowledge(self, source: NodeId, message: SteadyAnswers) -> None:
+        """Answers of a follower."""
+        replicas = self._replicas
+        for row in message.rows:
+            key, epoch, base, match = row
+            replica = replicas.get(key) or self._replica(key)
+            if replica is not None and not replica.acknowledged_steadily(
+                source, epoch, base, match
+            ):
+                replica.receive(source, AnswerRow(*row).message)
+
+    def _replica(self, key: RowKey) -> GroupReplica | None:
+        replica = self._find(partition_key(key))
+        if replica is not None:
+            self._replicas[key], self._keys[replica] = replica, key
+        return replica
+
+    # What goes
+
+    def send(
+        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: Run, committed: Offset
+    ) -> None:
+        """The followers `to` are to get a run."""
+        appends = self._appends.get(to)
+        if appends is None:
+            appends = self._appends[to] = _Appends()
+        row = (self._key_of(replica), run.epoch, run.base_offset, run.end_offset, committed)
+        appends.rows.append(_append_row(row))
+        appends.records.append(run.records)  # type: ignore[arg-type]  # found in memory
+        appends.size_bytes += len(run.records)
+        if appends.size_bytes > _MESSAGE_BYTES:
+            del self._appends[to]
+            self._say(to, appends)
+
+    def stage(
+        self,
+        replica: SteadyReplica,
+        token: int,
+        end: Offset,
+        answer: tuple[NodeId, Epoch, Offset] | None = None,
+    ) -> None:
+        """The log up to `end` is durable with what is staged now. Then tell the replica, and have
+        a leader hear that it has the run that begins there, if one waits for it."""
+        self._staged.append((replica, token, end, answer))
+
+    def answer(
+        self, replica: SteadyReplica, to: NodeId, epoch: Epoch, base: Offset, match: Offset
+    ) -> None:
+        """A leader is to hear that its run is here, for good."""
+        row = _answer_row((self._key_of(replica), epoch, base, match))
+        answers = self._answers.get(to)
+        if answers is None:
+            self._answers[to] = [row]
+        else:
+            answers.append(row)
+
+    def close_turn(self) -> None:
+        """Give the outbox all that has come together."""
+        if self._staged:
+            staged, self._staged = self._staged, []
+            self._outbox.stage((), partial(self._persisted, staged))
+        if self._appends:
+            all_appends, self._appends = self._appends, {}
+            for to, appends in all_appends.items():
+                self._say(to, appends)
+        self._send_answers()
+
+    def _say(self, to: tuple[NodeId, ...], appends: _Appends) -> None:
+        message = SteadyAppends(appends.rows, appends.records)
+        for node in to:
+            self._outbox.send(node, message)
+
+    def _send_answers(self) -> None:
+        if self._answers:
+            all_answers, self._answers = self._answers, {}
+            for to, rows in all_answers.items():
+                self._outbox.send(to, SteadyAnswers(rows))
+
+    def _persisted(self, staged: list[_Staged]) -> None:
+        for replica, token, end, answer in staged:
+            if replica.failure is None:
+                if answer is not None:
+                    to, epoch, base = answer
+                    self.answer(replica, to, epoch, base, end)
+                replica.persisted_steadily(token, end)
+
+    def _key_of(self, replica: SteadyReplica) -> RowKey:
+        key = self._keys.get(replica)
+        if key is None:
+            key = self._keys[replica] = row_key(replica.key)
+        return key

@@ -1,0 +1,136 @@
+"""Appends and their answers where everybody is in step: see `raft.steady`.
+
+The same is done, in the same order, as on the long way in `group_replica`; only nothing of it is
+put into objects, and a follower writes a run as soon as it comes, and not at the end of the turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tidemark.partitions.raft import steady
+from tidemark.partitions.replication.checking import checked_headers
+from tidemark.partitions.replication.replica_state import ReplicaState
+from tidemark.protocol.errors import CorruptBatch, StorageError
+from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset, Position
+
+if TYPE_CHECKING:
+    from tidemark.partitions.raft.entries import Run
+    from tidemark.partitions.replication.steady_lane import SteadyLane
+
+RUN_BYTES_MAX: Final = 64 * 1024
+"""Larger runs are sent from the files, or synced with them, and cost more than their message."""
+
+
+class SteadyReplica(ReplicaState):
+    """The part of a `GroupReplica` that has a short way."""
+
+    __slots__ = ()
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether nothing but the core decides what there is to do."""
+        return (
+            self.failure is None
+            and self._held is None
+            and self._start_move is None
+            and self._applier is None
+            and not self.is_eager
+        )
+
+    def work_steadily(self, lane: SteadyLane) -> bool:
+        """Do what has come of the events since the last time, if a leader has only appended and
+        committed; else nothing has happened."""
+        store, outbox = self._store, self._host.outbox
+        if not self._group.has_ready and self._appended_end is None and not self._is_alone:
+            self._solo_epoch = None
+            return self._start_move is None
+        if not self._is_steady or (self._is_alone and not store.syncs_before_ack):
+            return False
+        if self._appended_end is not None:
+            if store.syncs_before_ack and store.last_batch != outbox.staging:
+                return False
+            self._tell_appended()
+        ready = steady.take_ready(self._group, self._find_run)
+        if ready is None:
+            return False
+        token, committed, to, run = ready
+        self._solo_epoch = None
+        if run is not None:
+            lane.send(self, to, run, self._group.committed.offset)
+        if committed is not None:
+            self._note_committed(committed)
+        if token:
+            lane.stage(self, token, self.log.end_offset)
+        return True
+
+    def take_steadily(
+        self,
+        lane: SteadyLane,
+        source: NodeId,
+        span: tuple[Epoch, Offset, Offset],
+        committed: Offset,
+        records: BytesLike,
+    ) -> bool:
+        """Take in a run that the leader sends, if it is what comes next; else nothing has happened.
+
+        `span`: the run's epoch, and from where to where it reaches.
+        """
+        epoch, base, end = span
+        store, group = self._store, self._group
+        if not (
+            self._is_steady
+            and steady.may_take(group, source, epoch, base)
+            and len(records) <= min(RUN_BYTES_MAX, store.journaled_bytes_max - 1)
+            and (store.syncs_before_ack or self._host.outbox.is_persisted(store.last_batch))
+        ):
+            return False
+        headers = checked_headers(records, epoch, base, end)
+        if headers is None:
+            return False
+        try:
+            store.write_checked(records, headers)
+        except (OSError, StorageError, CorruptBatch):
+            return False  # It will fail again on the long way, which knows what to do then.
+        token, moved = steady.take_in(group, end, committed)
+        self._solo_epoch = None
+        if store.syncs_before_ack:
+            store.stage_run(records)
+            lane.stage(self, token, end, (source, epoch, base))
+        else:
+            lane.answer(self, source, epoch, base, end)
+            self.persisted_steadily(token, end)
+        if moved is not None:
+            self._note_committed(moved)
+        self._touch()
+        return True
+
+    def acknowledged_steadily(
+        self, source: NodeId, epoch: Epoch, base: Offset, match: Offset
+    ) -> bool:
+        """A follower has a run, durably; `False` if that has to be thought about."""
+        if self.failure is not None or self._held is not None:
+            return False
+        self._tell_appended()
+        self._solo_epoch = None
+        if not steady.acknowledged(self._group, source, epoch, base, match):
+            return False
+        self._touch()
+        return True
+
+    def persisted_steadily(self, token: int, end_offset: Offset) -> None:
+        """What the lane has staged for this replica is durable."""
+        self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
+        self._tell_appended()
+        self._solo_epoch = None
+        self._group.persisted(token)
+        self._touch()
+
+    def _find_run(self, base: Offset, end: Offset) -> Run | None:
+        return self._store.recent_run(base, end, bytes_max=RUN_BYTES_MAX)
+
+    def _note_committed(self, committed: Position) -> None:
+        if committed > self.committed:
+            self._commit(committed)
+        self._tell_committed()
+        self._host.outbox.committed(self.key)

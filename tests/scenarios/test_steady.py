@@ -1,0 +1,186 @@
+"""Scenarios of groups that are in step, or nearly.
+
+Here as everywhere each group goes both ways (see `twins`), and it is a failure if those differ.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.scenarios.cluster import Cluster, at, resetting
+from tests.scenarios.twins import both_ways
+from tidemark.partitions.raft.group import Limits
+from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
+from tidemark.protocol.types import Epoch, NodeId
+
+
+@pytest.fixture
+def short() -> Iterator[Counter[str]]:
+    """How often the short way was for it."""
+    with both_ways() as counts:
+        yield counts
+
+
+def test_what_is_appended_and_answered_goes_the_short_way(short: Counter[str]) -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    short.clear()
+    cluster.produce(1, b"b")
+    assert short == {"sent": 1, "taken in": 2, "acknowledged": 2, "committed": 1}
+    assert [cluster[node].committed for node in (1, 2, 3)] == [b"ab"] * 3
+
+
+def test_a_dead_follower_keeps_nobody_from_the_short_way(short: Counter[str]) -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster.crash(3)
+    cluster[1].do(resetting(3))
+    cluster.produce(1, b"b")
+    short.clear()
+    cluster.produce(1, b"c")
+    assert short == {"sent": 1, "taken in": 1, "acknowledged": 1, "committed": 1}
+
+
+def test_what_does_not_fit_in_the_window_waits(short: Counter[str]) -> None:
+    cluster = Cluster(3, limits=Limits(window_bytes=2))
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    for data in (b"bb", b"c"):
+        cluster[1].append(data)
+    assert len(cluster.take(AppendRequest)) == 2, "one for each follower"
+
+
+def test_followers_that_are_not_at_the_same_place_get_what_each_lacks() -> None:
+    cluster = Cluster(3, limits=Limits(window_bytes=2))
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"bb")
+    (late,) = cluster.take(AppendRequest, to=3)
+    cluster.settle()
+    cluster[1].append(b"c")
+    cluster.deliver(late)
+    cluster.settle()
+    assert [cluster[node].log for node in (1, 2, 3)] == [b"abbc"] * 3
+
+
+def test_a_run_that_comes_out_of_turn_is_kept() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    for data in (b"b", b"c", b"d"):
+        cluster[1].append(data)
+    first, second, third = cluster.take(AppendRequest, to=2)
+    cluster.deliver(second)
+    assert cluster[2].log == b"a"
+    cluster.deliver(first)
+    cluster.deliver(first)
+    assert cluster[2].log == b"abc"
+    cluster.deliver(third)
+    assert cluster[2].log == b"abcd"
+
+
+def test_a_run_of_somebody_else_than_the_leader_is_not_taken() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    (request,) = [each.message for each in cluster.take(AppendRequest, to=2)]
+    cluster[2].do(lambda group: group.receive(NodeId(3), request))
+    assert cluster[2].log == b"a"
+
+
+def test_an_answer_after_the_lead_was_given_up_counts_for_nothing() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    (answer,) = cluster.take(AppendResponse, source=2)
+    cluster[1].persist()
+    cluster[1].do(lambda group: group.step_down())
+    cluster.deliver(answer)
+    assert cluster[1].committed == b"a"
+
+
+def test_an_answer_of_a_stranger_counts_for_nothing() -> None:
+    cluster = Cluster(4, voters=[1, 2, 3])
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    epoch = cluster[1].group.epoch
+    lie = AppendResponse(epoch, at(epoch, 1), at(epoch, 2))
+    cluster[1].do(lambda group: group.receive(NodeId(4), lie))
+    cluster[1].persist()
+    assert cluster[1].committed == b"a"
+
+
+def test_an_answer_about_what_the_leader_has_not_counts_for_nothing() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    epoch = cluster[1].group.epoch
+    lie = AppendResponse(epoch, at(epoch, 1), at(epoch, 9))
+    cluster[1].do(lambda group: group.receive(NodeId(2), lie))
+    cluster[1].append(b"b")
+    cluster[1].persist()
+    assert cluster[1].committed == b"a"
+
+
+def test_the_last_answer_lets_the_successor_know() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    cluster[1].do(lambda group: group.hand_over(NodeId(2)))
+    cluster.settle()
+    assert cluster[2].group.is_serving
+
+
+def test_a_follower_commits_no_more_than_it_has() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster.cut |= {(1, 3)}
+    cluster[1].append(b"b")
+    (first,) = cluster.take(AppendRequest, to=3)
+    cluster.produce(1, b"c")
+    cluster.cut.clear()
+    cluster[1].append(b"d")
+    assert isinstance(first.message, AppendRequest)
+    ahead = AppendRequest(
+        first.message.epoch,
+        first.message.prev,
+        first.message.entries,
+        cluster[1].group.committed,
+    )
+    cluster[3].do(lambda group: group.receive(NodeId(1), ahead))
+    assert cluster[3].committed == b"ab"
+
+
+def test_news_of_the_commit_that_overtake_a_run_are_remembered() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    (late,) = cluster.take(AppendRequest, to=3)
+    cluster.settle(only=[1, 2])
+    cluster.beat()
+    assert cluster[3].committed == b"a"
+    cluster.deliver(late)
+    assert cluster[3].committed == b"ab"
+
+
+def test_an_epoch_that_is_not_the_newest_is_no_longer_followed() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    (late,) = cluster.take(AppendRequest, to=2)
+    newer = Epoch(cluster[2].group.epoch + 1)
+    cluster[2].do(lambda group: group.heard_leader(NodeId(3), newer, at(newer, 1)))
+    cluster.deliver(late)
+    assert cluster[2].log == b"a"

@@ -15,6 +15,8 @@ from tidemark.client.network import Network, open_network
 from tidemark.client.offsets import Beginning, End, Isolation, Start, as_start
 from tidemark.client.partitioner import Partitioner, murmur2_partition
 from tidemark.client.producer import Producer, ProducerSettings, open_producer
+from tidemark.client.read_levels import ReadLevel
+from tidemark.client.read_levels import read_level as level_of
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition
@@ -75,6 +77,7 @@ class Client:
         out_of_range: Literal["error", "beginning", "end"] = "error",
         until_end: bool = False,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        read_level: ReadLevel | str | None = None,
         fetch_min_bytes: int = 1,
         fetch_max_wait_ms: int = 500,
         fetch_bytes: int = 50 * 1024 * 1024,
@@ -99,6 +102,12 @@ class Client:
         there. `auto_commit_seconds` None leaves commits to the caller; otherwise they are made in
         the background, at a rebalance and at the end of the block. `on_assigned` and `on_revoked`
         run in the background, too; heartbeats wait for them.
+
+        `read_level` is "committed", "strict", "two-step" or "replica": see `ReadLevel`. Without it,
+        a client with a rack reads from replicas near it, any other from the leaders. With "strict"
+        and "two-step", `until_end` and `end_offsets` mean all that was committed by anybody when
+        they were asked for, and reading fails with the reason while no majority can say what that
+        is.
         """
         topics, partitions = _split(what)
         same = as_start("beginning" if isinstance(start, Mapping) else start)
@@ -119,6 +128,8 @@ class Client:
                     prefetch_bytes=prefetch_bytes,
                     isolation=isolation,
                     reset=_RESETS[out_of_range],
+                    level=level_of(read_level, self._network.settings.rack),
+                    rack=self._network.settings.rack,
                 ),
                 group=None
                 if group is None
@@ -161,6 +172,7 @@ async def open_client(
     *,
     settings: ClientSettings | None = None,
     client_id: str | None = None,
+    rack: str | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the cluster that these brokers belong to, for as long as the block.
 
@@ -172,5 +184,7 @@ async def open_client(
     settings = settings or ClientSettings()
     if client_id is not None:
         settings = replace(settings, client_id=client_id)
+    if rack is not None:
+        settings = replace(settings, rack=rack)
     async with open_network(parse_bootstrap(bootstrap), settings, Random()) as network:
         yield Client(network)

@@ -19,7 +19,7 @@ from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group import GroupMember, GroupSettings, Rebalanced
 from tidemark.client.lookups import list_offsets, require_partitions, resolve_starts
 from tidemark.client.network import Network
-from tidemark.client.offsets import AtOffset, Beginning, End, OffsetSpec, Start, as_start
+from tidemark.client.offsets import AtOffset, Beginning, Start, as_start
 from tidemark.client.pool import open_pool
 from tidemark.client.reading import read_records
 from tidemark.client.readings import Readings
@@ -223,16 +223,14 @@ class Consumer:
 
     async def beginning_offsets(self) -> dict[TopicPartition, Offset]:
         """The log start of everything assigned, asked for now."""
-        return await self._ask_offsets(Beginning())
-
-    async def end_offsets(self) -> dict[TopicPartition, Offset]:
-        """The end (exclusive) of everything assigned, asked for now."""
-        return await self._ask_offsets(End())
-
-    async def _ask_offsets(self, spec: OffsetSpec) -> dict[TopicPartition, Offset]:
-        specs = dict.fromkeys(self._readings.by_partition, spec)
+        specs = dict.fromkeys(self._readings.by_partition, Beginning())
         found = await list_offsets(self._network, specs, self._settings.fetch.isolation)
         return {topic_partition: listed.offset for topic_partition, listed in found.items()}
+
+    async def end_offsets(self) -> dict[TopicPartition, Offset]:
+        """The end (exclusive) of everything assigned, asked for now; with the levels strict and
+        two-step, all that was committed by now."""
+        return await self._readings.ends(list(self._readings.by_partition))
 
     # The group
 

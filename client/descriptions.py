@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
@@ -101,6 +101,53 @@ class QuorumDescription:
             node_id: None if end is None or leader_end is None else max(0, leader_end - end)
             for node_id, end in sorted(ends.items())
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmedEnd:
+    """Up to where a partition is committed, as a leader says that is certain to lead it."""
+
+    high_watermark: Offset
+    leader_epoch: Epoch
+
+
+class ReplicaRole(StrEnum):
+    """What a replica is in its group."""
+
+    VOTER = "voter"
+    LEARNER = "learner"
+    """On its way to a vote."""
+    OBSERVER = "observer"
+    """Has a copy to be read from, and no vote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaStanding:
+    """How far one replica is; `None` is not known."""
+
+    node_id: NodeId
+    role: ReplicaRole
+    is_alive: bool
+    end_offset: Offset | None
+    lag_records: int | None
+    staleness_ms: int | None
+    """For how long it may have lacked what the leader has committed; observers say so."""
+    parent: NodeId | None
+    """Whom an observer pulls from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReplicas:
+    """How the replicas of one partition are, voters first."""
+
+    leader: NodeId | None
+    leader_epoch: Epoch
+    high_watermark: Offset | None
+    replicas: tuple[ReplicaStanding, ...]
+
+    @property
+    def observers(self) -> tuple[ReplicaStanding, ...]:
+        return tuple(each for each in self.replicas if each.role is ReplicaRole.OBSERVER)
 
 
 class ConfigSource(IntEnum):

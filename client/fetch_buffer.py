@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tidemark.client.background import Signal
 from tidemark.client.records import FetchedBatches
 from tidemark.protocol.errors import CorruptBatch, RequestError
-from tidemark.protocol.types import NO_EPOCH, Epoch, Offset, TopicPartition
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
 
 class Reading:
@@ -22,6 +22,7 @@ class Reading:
 
     __slots__ = (
         "buffered_bytes",
+        "confirmed",
         "end",
         "failing_since",
         "failures",
@@ -29,9 +30,12 @@ class Reading:
         "high_watermark",
         "is_failed",
         "is_paused",
+        "leader_until",
         "not_before",
         "position",
         "position_epoch",
+        "replica",
+        "replica_until",
         "session",
         "topic_partition",
     )
@@ -52,6 +56,14 @@ class Reading:
         self.failing_since = math.inf
         self.not_before = -math.inf
         self.buffered_bytes = 0
+        self.confirmed: Offset | None = None
+        """All that was committed when it was asked for last; `None`: not asked for yet."""
+        self.replica: NodeId | None = None
+        """Whom it is fetched from in place of the leader, as the leader has said."""
+        self.replica_until = -math.inf
+        """After that the leader is asked again who is near."""
+        self.leader_until = -math.inf
+        """Until then it is fetched from the leader: the other one was of no use."""
 
     @property
     def is_at_end(self) -> bool:
@@ -69,6 +81,14 @@ class Reading:
         self.buffered_bytes = 0
         self.is_failed = False
         self.recovered()
+
+    def go_near(self, replica: NodeId, until: float) -> None:
+        """Fetch from that replica, as the leader has said."""
+        self.replica, self.replica_until = replica, until
+
+    def go_back(self, until: float) -> None:
+        """Fetch from the leader, at least until then."""
+        self.replica, self.leader_until = None, until
 
     def recovered(self) -> None:
         self.failures, self.failing_since, self.not_before = 0, math.inf, -math.inf

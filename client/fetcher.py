@@ -1,4 +1,4 @@
-"""Fetches ahead of the reader: one task for each broker that leads something.
+"""Fetches ahead of the reader: one task for each broker that something is fetched from.
 
 Each keeps one fetch under way as long as there is room for what it may bring, so that the broker
 and the network work while the caller does. What arrives is handed to `FetchBuffer`; only where a
@@ -6,18 +6,22 @@ batch ends is looked at, nothing is decoded here.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import trio
 
 from tidemark.client.background import Signal
 from tidemark.client.codes import check, error_code
+from tidemark.client.confirming import confirm_once
+from tidemark.client.descriptions import ConfirmedEnd
 from tidemark.client.fetch_buffer import FetchBuffer, Reading
 from tidemark.client.lookups import resolve_starts
 from tidemark.client.network import Network, address_of
 from tidemark.client.offsets import Isolation, Start
 from tidemark.client.pool import Pool
+from tidemark.client.read_levels import ReadLevel
 from tidemark.client.reading import next_offset
 from tidemark.client.records import FetchedBatches
 from tidemark.client.retries import may_pass
@@ -30,6 +34,14 @@ from tidemark.protocol.messages.fetch import (
     PartitionData,
 )
 from tidemark.protocol.types import NO_EPOCH, NodeId, Offset, TopicPartition
+
+LEADER_SECONDS: Final = 5.0
+"""For so long the leader is read from after a nearer replica was of no use."""
+
+
+def _is_due(reading: Reading) -> bool:
+    """Whether there certainly is more to be read."""
+    return reading.confirmed is not None and reading.fetch_offset < reading.confirmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +56,9 @@ class FetchSettings:
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     reset: Start | None = None
     """Where to go on when a position is out of range; None raises."""
+    level: ReadLevel = ReadLevel.COMMITTED
+    rack: str | None = None
+    """Where the reader is."""
 
 
 class BrokerFetcher:
@@ -56,13 +71,17 @@ class BrokerFetcher:
         pool: Pool,
         settings: FetchSettings,
         buffer: FetchBuffer,
+        route: Callable[[], None],
     ) -> None:
+        """`route` is called when a partition is to be fetched from another broker."""
         self.node_id = node_id
         self.readings: dict[TopicPartition, Reading] = {}
         self._network = network
         self._pool = pool
         self._settings = settings
         self._buffer = buffer
+        self._route = route
+        self._rack = settings.level.rack_to_name(settings.rack)
         self.signal = Signal()
         """Something may have become due: a partition, room in the buffer."""
 
@@ -93,6 +112,10 @@ class BrokerFetcher:
         return due, wake_at
 
     async def _fetch(self, readings: list[Reading]) -> None:
+        if self._settings.level.is_confirmed:
+            readings = await self._confirmed(readings)
+            if not readings:
+                return
         sessions = {
             reading.topic_partition: (reading, reading.session, reading.fetch_offset)
             for reading in readings
@@ -119,7 +142,31 @@ class BrokerFetcher:
                 if reading.session == session and self.readings.get(topic_partition) is reading:
                     await self._arrived(reading, offset, partition)
 
-    def _request(self, readings: Iterable[Reading]) -> FetchRequest:
+    async def _confirmed(self, readings: list[Reading]) -> list[Reading]:
+        """Those of which it is known how far they must be read before they have been read to the
+        end; asks where that is not known any more."""
+        unsure = {
+            reading.topic_partition: reading
+            for reading in readings
+            if reading.confirmed is None or reading.fetch_offset >= reading.confirmed
+        }
+        if not unsure:
+            return readings
+        for topic_partition, answer in (await confirm_once(self._network, unsure)).items():
+            reading = unsure[topic_partition]
+            if isinstance(answer, ConfirmedEnd):
+                reading.confirmed = answer.high_watermark
+            else:
+                readings = [each for each in readings if each is not reading]
+                await self._failed([reading], answer)
+        return readings
+
+    def _rack_now(self, readings: Iterable[Reading]) -> str:
+        """None while something is to come from the leader, whoever is nearer."""
+        now = trio.current_time()
+        return "" if any(reading.leader_until > now for reading in readings) else self._rack
+
+    def _request(self, readings: Sequence[Reading]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}
         for reading in readings:
             topic_partition = reading.topic_partition
@@ -137,6 +184,7 @@ class BrokerFetcher:
             min_bytes=self._settings.min_bytes,
             max_bytes=self._settings.fetch_bytes,
             isolation_level=self._settings.isolation,
+            rack_id=self._rack_now(readings),
             topics=[
                 FetchTopic(topic=topic, partitions=partitions)
                 for topic, partitions in topics.items()
@@ -145,15 +193,37 @@ class BrokerFetcher:
 
     async def _arrived(self, reading: Reading, offset: Offset, data: PartitionData) -> None:
         code = error_code(data.error_code)
-        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        if code is not ErrorCode.NONE and reading.replica == self.node_id:
+            # The leader knows better, also what is out of range: a replica may have less.
+            self._go_back(reading)
+        elif code is ErrorCode.NONE and data.preferred_read_replica >= 0:
+            self._go_near(reading, NodeId(data.preferred_read_replica))
+        elif code is ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._out_of_range(reading, data)
         elif code is not ErrorCode.NONE:
             await self._failed([reading], RequestError(code, str(reading.topic_partition)))
         else:
             reading.recovered()
-            reading.high_watermark = Offset(data.high_watermark)
+            # Another replica may know of less than the one before.
+            known = reading.high_watermark or Offset(0)
+            reading.high_watermark = max(Offset(data.high_watermark), known)
             if data.records is not None and len(data.records):
                 self._keep(reading, offset, data)
+            elif reading.replica == self.node_id and _is_due(reading):
+                # What is committed has not come to that replica in all the time of a fetch.
+                self._go_back(reading)
+
+    def _go_near(self, reading: Reading, replica: NodeId) -> None:
+        until = trio.current_time() + self._network.settings.metadata_max_age_seconds
+        if replica not in self._network.view.brokers:
+            reading.go_back(trio.current_time() + LEADER_SECONDS)
+            return
+        reading.go_near(replica, until)
+        self._route()
+
+    def _go_back(self, reading: Reading) -> None:
+        reading.go_back(trio.current_time() + LEADER_SECONDS)
+        self._route()
 
     def _keep(self, reading: Reading, offset: Offset, data: PartitionData) -> None:
         records = data.records
@@ -218,6 +288,9 @@ class BrokerFetcher:
         now = trio.current_time()
         settings = self._network.settings
         for reading in readings:
+            if reading.replica == self.node_id and not isinstance(error, RequestError):
+                self._go_back(reading)
+                continue
             reading.failing_since = min(reading.failing_since, now)
             has_lasted = now - reading.failing_since
             if not may_pass(error) or has_lasted > settings.retry_timeout_seconds:

@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 from tidemark.client.group import Rebalanced
 from tidemark.client.offsets import Isolation, Start
 from tidemark.client.partitioner import Partitioner
+from tidemark.client.read_levels import ReadLevel
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition
 
@@ -34,6 +35,7 @@ class ConsumerOptions(TypedDict, total=False):
     out_of_range: Literal["error", "beginning", "end"]
     until_end: bool
     isolation: Isolation
+    read_level: ReadLevel | str | None
     fetch_min_bytes: int
     fetch_max_wait_ms: int
     fetch_bytes: int

@@ -1,11 +1,13 @@
-"""The partitions a consumer reads, each with the fetcher of the broker that leads it now."""
+"""The partitions a consumer reads, each with the fetcher of the broker that it is fetched from:
+the one that leads it now, or a nearer one that the leader has named."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import trio
 
 from tidemark.client.background import Signal
+from tidemark.client.confirming import confirmed_ends
 from tidemark.client.fetch_buffer import FetchBuffer, Reading
 from tidemark.client.fetcher import BrokerFetcher, FetchSettings
 from tidemark.client.lookups import list_offsets, resolve_starts
@@ -14,7 +16,7 @@ from tidemark.client.offsets import End, Start
 from tidemark.client.pool import Pool
 from tidemark.client.records import FetchedBatches
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.types import NodeId, Offset, TopicPartition
 
 
 class Readings:
@@ -40,14 +42,21 @@ class Readings:
         """
         if not starts:
             return
-        isolation = self._settings.isolation
-        offsets = await resolve_starts(self._network, starts, isolation)
-        specs = dict.fromkeys(starts, End())
-        ends = await list_offsets(self._network, specs, isolation) if until_end else {}
+        offsets = await resolve_starts(self._network, starts, self._settings.isolation)
+        ends = await self.ends(starts) if until_end else {}
         for topic_partition, offset in offsets.items():
-            end = ends[topic_partition].offset if until_end else None
+            end = ends.get(topic_partition)
             self.by_partition[topic_partition] = Reading(topic_partition, offset, end)
         self.route()
+
+    async def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Offset]:
+        """Where these end now, as certainly as the read level wants it."""
+        if self._settings.level.is_confirmed:
+            confirmed = await confirmed_ends(self._network, partitions)
+            return {each: end.high_watermark for each, end in confirmed.items()}
+        specs = dict.fromkeys(partitions, End())
+        listed = await list_offsets(self._network, specs, self._settings.isolation)
+        return {each: found.offset for each, found in listed.items()}
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these no more."""
@@ -71,19 +80,30 @@ class Readings:
             fetcher.signal.set()
 
     def route(self) -> None:
-        """Give every partition to the fetcher of the broker that leads it now."""
+        """Give every partition to the fetcher of the broker that leads it now, or that the leader
+        has named."""
         for topic_partition, reading in self.by_partition.items():
-            leader = self._network.view.leader(topic_partition)
-            if leader is None:
+            node_id = self._source(reading)
+            if node_id is None:
                 self._withdraw(topic_partition)
                 self._stale.set()
                 continue
-            fetcher = self._fetchers.get(leader.node_id) or self._start_fetcher(leader.node_id)
+            fetcher = self._fetchers.get(node_id) or self._start_fetcher(node_id)
             if fetcher.readings.get(topic_partition) is not reading:
                 self._withdraw(topic_partition)
                 fetcher.readings[topic_partition] = reading
                 self._fetcher_of[topic_partition] = fetcher
                 fetcher.signal.set()
+
+    def _source(self, reading: Reading) -> NodeId | None:
+        """Whom to fetch a partition from."""
+        view = self._network.view
+        if reading.replica is not None:
+            if reading.replica in view.brokers and trio.current_time() < reading.replica_until:
+                return reading.replica
+            reading.replica = None
+        leader = view.leader(reading.topic_partition)
+        return None if leader is None else leader.node_id
 
     def _withdraw(self, topic_partition: TopicPartition) -> None:
         fetcher = self._fetcher_of.pop(topic_partition, None)
@@ -92,7 +112,7 @@ class Readings:
 
     def _start_fetcher(self, node_id: NodeId) -> BrokerFetcher:
         fetcher = self._fetchers[node_id] = BrokerFetcher(
-            node_id, self._network, self._pool, self._settings, self.buffer
+            node_id, self._network, self._pool, self._settings, self.buffer, self.route
         )
         self._nursery.start_soon(fetcher.fetch_until_cancelled)
         return fetcher

@@ -11,6 +11,9 @@ class ClientSettings:
     """Settings of one client; everything it opens (producers, consumers) inherits them."""
 
     client_id: str = "tidemark"
+    rack: str | None = None
+    """The rack or zone this client is in: its consumers read from the replica or observer there,
+    if there is one (Kafka's `client.rack`)."""
     connect_timeout_seconds: float = 10.0
     request_timeout_seconds: float = 30.0
     """How long one request may stay unanswered before its connection is given up."""

@@ -12,10 +12,18 @@ from tidemark.client.admin.configs import ConfigAdmin
 from tidemark.client.admin.groups import GroupAdmin
 from tidemark.client.admin.leaders import LeaderAdmin
 from tidemark.client.admin.offsets import OffsetAdmin
+from tidemark.client.admin.replicas import ReplicaAdmin
 from tidemark.client.admin.topics import TopicAdmin
 
 
 class Admin(
-    TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, ClusterAdmin, BrokerAdmin, LeaderAdmin
+    TopicAdmin,
+    ConfigAdmin,
+    OffsetAdmin,
+    GroupAdmin,
+    ClusterAdmin,
+    BrokerAdmin,
+    LeaderAdmin,
+    ReplicaAdmin,
 ):
     """Everything that can be asked of a cluster; `Client.admin`."""

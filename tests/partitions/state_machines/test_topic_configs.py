@@ -32,7 +32,7 @@ def refusal(overrides: dict[str, str]) -> RequestError:
 
 
 def test_trap_m10_every_config_of_kafka_4_is_known_with_a_default_it_takes() -> None:
-    assert set(KAFKA_4_NAMES.split()) | {"flush"} == set(TOPIC_SETTINGS)
+    assert set(KAFKA_4_NAMES.split()) | {"flush", "observers"} == set(TOPIC_SETTINGS)
     defaults = {name: row.default for name, row in TOPIC_SETTINGS.items()}
     assert TopicConfig.from_overrides(defaults) == TopicConfig()
 

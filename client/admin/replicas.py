@@ -1,0 +1,134 @@
+"""Replicas: how far they are, who observes, and what is certainly committed. Tidemark's own."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tidemark.client.admin.calls import Calls
+from tidemark.client.codes import check, error_code
+from tidemark.client.confirming import confirmed_ends
+from tidemark.client.connection import Connection
+from tidemark.client.descriptions import (
+    ConfirmedEnd,
+    PartitionReplicas,
+    ReplicaRole,
+    ReplicaStanding,
+)
+from tidemark.client.lookups import by_topic
+from tidemark.client.network import address_of
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages import describe_replicas as described
+from tidemark.protocol.messages.set_observers import (
+    ObservedPartition,
+    SetObserversRequest,
+    SetObserversResponse,
+)
+from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+
+TIMEOUT_MS = 30_000
+
+
+class ReplicaAdmin(Calls):
+    """The calls about replicas."""
+
+    async def confirmed_ends(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ConfirmedEnd]:
+        """For each partition, up to where it was committed when this was called, by anybody.
+
+        The leaders ask a majority whether they still lead. Raises `RequestError` if one cannot be
+        certain within the client's `retry_timeout_seconds`.
+        """
+        return await confirmed_ends(self._network, partitions)
+
+    async def set_observers(self, observers: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Name the brokers that observe these partitions: they hold a copy, and have no vote.
+
+        Those that observed and are not named give their copy up. Raises `RequestError` for the
+        first partition that is refused.
+        """
+        request = SetObserversRequest(
+            partitions=[
+                ObservedPartition(
+                    topic=partition.topic, partition=partition.partition, observers=tuple(nodes)
+                )
+                for partition, nodes in observers.items()
+            ],
+            timeout_ms=TIMEOUT_MS,
+        )
+
+        async def ask(connection: Connection) -> None:
+            answer = await connection.request(request, SetObserversResponse)
+            check(answer.error_code, "observers", answer.error_message)
+            for each in answer.partitions:
+                check(each.error_code, f"{each.topic}-{each.partition}", each.error_message)
+
+        await self._on_any_broker(ask)
+
+    async def describe_replicas(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, PartitionReplicas]:
+        """How far the replicas of these partitions are, as their leaders know it.
+
+        Of a partition that nobody leads, some broker says what it knows. Raises UNSUPPORTED_VERSION
+        against a broker that is not Tidemark's.
+        """
+        found: dict[TopicPartition, PartitionReplicas] = {}
+        by_broker: dict[NodeId | None, list[TopicPartition]] = {}
+        for partition in partitions:
+            await self._network.topic(partition.topic)
+            leader = self._network.view.leader(partition)
+            by_broker.setdefault(None if leader is None else leader.node_id, []).append(partition)
+        for node_id, led in by_broker.items():
+            try:
+                found |= await self._describe(node_id, led)
+            except OSError:
+                found |= await self._describe(None, led)
+        return found
+
+    async def _describe(
+        self, node_id: NodeId | None, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, PartitionReplicas]:
+        network = self._network
+        if node_id is None:
+            connection = await network.any_connection()
+        else:
+            connection = await network.pool.connection(address_of(network.broker(node_id)))
+        request = described.DescribeReplicasRequest(
+            topics=[
+                described.DescribeReplicasTopic(topic=topic, partitions=numbers)
+                for topic, numbers in by_topic(partitions).items()
+            ]
+        )
+        answer = await connection.request(request, described.DescribeReplicasResponse)
+        check(answer.error_code, "replicas", answer.error_message)
+        found = {}
+        for topic in answer.topics:
+            check(topic.error_code, f"topic {topic.topic}")
+            for each in topic.partitions:
+                code = error_code(each.error_code)
+                if code is not ErrorCode.NONE:
+                    raise RequestError(
+                        code, each.error_message or f"{topic.topic}-{each.partition}"
+                    )
+                found[TopicPartition(topic.topic, each.partition)] = _replicas(each)
+        return found
+
+
+def _replicas(answer: described.PartitionReplicas) -> PartitionReplicas:
+    return PartitionReplicas(
+        leader=NodeId(answer.leader) if answer.leader >= 0 else None,
+        leader_epoch=Epoch(answer.leader_epoch),
+        high_watermark=Offset(answer.high_watermark) if answer.high_watermark >= 0 else None,
+        replicas=tuple(map(_standing, answer.replicas)),
+    )
+
+
+def _standing(answer: described.ReplicaDescription) -> ReplicaStanding:
+    return ReplicaStanding(
+        node_id=NodeId(answer.broker),
+        role=ReplicaRole(answer.role),
+        is_alive=answer.is_alive,
+        end_offset=Offset(answer.end_offset) if answer.end_offset >= 0 else None,
+        lag_records=answer.lag_records if answer.lag_records >= 0 else None,
+        staleness_ms=answer.staleness_ms if answer.staleness_ms >= 0 else None,
+        parent=NodeId(answer.parent) if answer.parent >= 0 else None,
+    )

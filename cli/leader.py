@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tidemark.cli.leader_balance import balance
 from tidemark.cli.output import (
     Column,
     Form,
@@ -53,6 +54,9 @@ _ELECT_COLUMNS: Final = (Column("topic"), Column("partition"), Column("outcome")
 @click.group()
 def leader() -> None:
     """See which brokers lead, and have others lead."""
+
+
+leader.add_command(balance)
 
 
 @leader.command()

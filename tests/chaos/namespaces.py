@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tests.chaos.commands import run, tried
-from tests.chaos.networks import CLIENTS, Link, links_of
+from tests.chaos.networks import CLIENTS, Link, Wires, links_of
 
 _NOWHERE: Final = "02:00:00:00:ff:ff"
 _CLIENTS_HOST: Final = 254
@@ -24,7 +24,7 @@ class Namespaces:
     """A bridge in a namespace of its own, one namespace for each broker, and the clients' host."""
 
     name = "network namespaces"
-    can_delay = False
+    wires: Wires | None = None
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self._nodes = list(nodes)
@@ -95,12 +95,6 @@ class Namespaces:
         if bytes_per_second is not None:
             how = ("tbf", "rate", f"{8 * bytes_per_second}bit", "burst", "32kb", "latency", "400ms")
             run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", *how)
-
-    def delay(self, links: Iterable[Link], seconds: float) -> None:
-        raise NotImplementedError(f"{links} cannot be made {seconds} s longer")
-
-    def reset(self, links: Iterable[Link]) -> None:
-        raise NotImplementedError(f"nothing on {links} can be reset")
 
     def remove(self) -> None:
         tried("ip", "link", "del", self._clients_device)

@@ -20,11 +20,27 @@ CLIENTS: Final = 0
 """The node that stands for all clients."""
 
 
+class Wires(Protocol):
+    """The connections of a network that passes on what they carry."""
+
+    def delay(self, links: Iterable[Link], seconds: float) -> None:
+        """What is sent on these links arrives so much later; on all others at once."""
+        ...
+
+    def reset(self, links: Iterable[Link]) -> None:
+        """Break the connections that use these links, once."""
+        ...
+
+
 class Network(Protocol):
     """Where the brokers are. A cut link swallows what is sent: nobody is told."""
 
     name: str
-    can_delay: bool
+
+    @property
+    def wires(self) -> Wires | None:
+        """The connections, if it passes on what they carry."""
+        ...
 
     def bootstrap(self, node: int) -> str:
         """Where clients reach a broker."""
@@ -48,14 +64,6 @@ class Network(Protocol):
 
     def throttle(self, node: int, bytes_per_second: int | None) -> None:
         """Let a node send to the other brokers no faster than that; `None` ends it."""
-        ...
-
-    def delay(self, links: Iterable[Link], seconds: float) -> None:
-        """What is sent on these links arrives so much later; on all others at once."""
-        ...
-
-    def reset(self, links: Iterable[Link]) -> None:
-        """Break the connections that use these links, once."""
         ...
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import SystemRandom
-from typing import Final
+from typing import Final, Self
 
 import trio
 
@@ -54,7 +54,6 @@ class Proxies:
     """All proxies, on a thread of their own. Made by `open_proxies`."""
 
     name = "loopback proxies"
-    can_delay = True
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self._nodes = list(nodes)
@@ -65,6 +64,10 @@ class Proxies:
         self._token: trio.lowlevel.TrioToken | None = None
         self._scope = trio.CancelScope()
         self._is_open = threading.Event()
+
+    @property
+    def wires(self) -> Self:
+        return self
 
     def bootstrap(self, node: int) -> str:
         return self._clients[node].address

@@ -58,7 +58,7 @@ def possible(cluster: ChaosCluster) -> dict[str, str]:
     reasons = dict.fromkeys(FAULTS, "")
     if len(cluster.nodes) != orders.NODES:
         reasons |= dict.fromkeys(_OF_THREE, f"not {orders.NODES} brokers")
-    if not cluster.network.can_delay:
+    if cluster.network.wires is None:
         reasons |= dict.fromkeys(_BY_PROXY, "needs --network proxies")
     if not all(broker.disk.can_fail for broker in cluster.brokers.values()):
         reasons |= dict.fromkeys(_OF_THE_DISK, "needs root: no disks of their own")

@@ -106,11 +106,11 @@ class Dispatcher:
         try:
             answer = handler.answer(self._node, frame, session, route.codec)
         except Exception as error:
-            call = Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)
+            call = _known_call(route, frame, came_at)
             call.fail(error)
             return call
         if isinstance(answer, Pending):
-            call = Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)
+            call = _known_call(route, frame, came_at)
             call.wait_for(answer)
             return call
         if answer is not None:
@@ -203,3 +203,8 @@ class Dispatcher:
             call.fail(error)
         else:
             call.answer(response)
+
+
+def _known_call(route: Route, frame: memoryview, came_at: float) -> Call:
+    """The call of a frame that was not decoded."""
+    return Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)

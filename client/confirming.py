@@ -4,7 +4,7 @@ One round of questions; whoever asks has its own patience.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from functools import partial
 
 from tidemark.client.codes import check, error_code
 from tidemark.client.connection import Connection
@@ -20,15 +20,12 @@ from tidemark.protocol.messages.confirm_leadership import (
 )
 from tidemark.protocol.types import Epoch, Offset, TopicPartition
 
-CONFIRM_MS: Final = 3_000
-"""How long a majority may take before the leader says that it cannot be certain."""
-
 
 async def confirmed_ends(
     network: Network, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, ConfirmedEnd]:
     """For each, all that was committed when this was called. Tried again while that may help."""
-    return await ask_leaders(network, partitions, _ask)
+    return await ask_leaders(network, partitions, partial(_ask, network))
 
 
 async def confirm_once(
@@ -46,24 +43,25 @@ async def confirm_once(
         try:
             leader = network.leader(led[0])
             connection = await network.pool.connection(address_of(leader))
-            found |= await _ask(connection, led)
+            found |= await _ask(network, connection, led)
         except (OSError, RequestError) as error:
             found |= dict.fromkeys(led, error)
     return found
 
 
 async def _ask(
-    connection: Connection, partitions: Sequence[TopicPartition]
+    network: Network, connection: Connection, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, ConfirmedEnd | RequestError]:
+    patience_seconds = network.settings.confirm_timeout_seconds
     request = ConfirmLeadershipRequest(
         topics=[
             ConfirmTopic(topic=topic, partitions=numbers)
             for topic, numbers in by_topic(partitions).items()
         ],
-        timeout_ms=CONFIRM_MS,
+        timeout_ms=int(patience_seconds * 1000),
     )
     answer = await connection.request(
-        request, ConfirmLeadershipResponse, patience_seconds=CONFIRM_MS / 1000
+        request, ConfirmLeadershipResponse, patience_seconds=patience_seconds
     )
     check(answer.error_code, "confirming who leads", answer.error_message)
     return {

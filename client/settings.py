@@ -17,6 +17,9 @@ class ClientSettings:
     connect_timeout_seconds: float = 10.0
     request_timeout_seconds: float = 30.0
     """How long one request may stay unanswered before its connection is given up."""
+    confirm_timeout_seconds: float = 3.0
+    """How long a majority may take to say who leads, for a read that must not be stale, before the
+    leader says that it cannot be certain."""
     retry_timeout_seconds: float = 60.0
     """How long an operation is tried again on errors that may pass, before the last one is raised.
     A producer's bound is its own `delivery_timeout_seconds`."""

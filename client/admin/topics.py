@@ -16,6 +16,7 @@ from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from tidemark.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -48,14 +49,22 @@ class TopicAdmin(Calls):
         partitions: int = -1,
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
+        assignments: Sequence[Sequence[int]] = (),
         validate_only: bool = False,
     ) -> CreatedTopic:
-        """Create a topic; -1 asks for the broker's default. Waits until metadata shows it."""
+        """Create a topic; -1 asks for the broker's default. Waits until metadata shows it.
+
+        `assignments` names the brokers of each partition, the preferred leader first; then the two
+        numbers are left out.
+        """
         topic = CreatableTopic(
             name=name,
             num_partitions=partitions,
             replication_factor=replication_factor,
-            assignments=(),
+            assignments=[
+                CreatableReplicaAssignment(partition_index=partition, broker_ids=tuple(brokers))
+                for partition, brokers in enumerate(assignments)
+            ],
             configs=[
                 CreatableTopicConfig(name=config, value=value)
                 for config, value in (configs or {}).items()
@@ -66,10 +75,8 @@ class TopicAdmin(Calls):
         )
 
         async def ask(connection: Connection) -> CreatedTopic:
-            if connection.version(CreateTopicsRequest) < 4 and -1 in (
-                partitions,
-                replication_factor,
-            ):
+            has_default = not assignments and -1 in (partitions, replication_factor)
+            if connection.version(CreateTopicsRequest) < 4 and has_default:
                 check(
                     ErrorCode.UNSUPPORTED_VERSION,
                     "the broker has no defaults: say how many partitions and replicas",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from typing import Any, Final
 
-from tidemark.protocol.messages import consumer_offsets
+from tidemark.protocol.messages import consumer_offsets, transaction_state
 from tidemark.protocol.registry import APIS, Api
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import Array, Nested, WireType
@@ -34,10 +34,10 @@ use them should be sure of whom it talks to.
 |---:|---|---|---|---|"""
 
 STORED: Final = """\
-## Records of `__consumer_offsets`
+## Records of `__consumer_offsets` and `__transaction_state`
 
-Keys and values begin with an int16 version. Versions 0 and 1 of a key are commits, version 2 is a
-group.
+Keys and values begin with an int16 version. In `__consumer_offsets` versions 0 and 1 of a key are
+commits, version 2 is a group.
 """
 
 READING: Final = """\
@@ -69,6 +69,8 @@ def _page() -> Iterator[str]:
         consumer_offsets.OffsetCommitValue,
         consumer_offsets.GroupMetadataKey,
         consumer_offsets.GroupMetadataValue,
+        transaction_state.TransactionLogKey,
+        transaction_state.TransactionLogValue,
     ):
         yield from message_tables(
             cls, f"{cls.__name__}, versions {_range(cls.first_version, cls.last_version)}"

@@ -13,11 +13,9 @@ value   00 03 | 00 00 00 00 00 00 00 2a | ff ff ff ff | 00 00    | 00 00 01 8b c
 """
 
 from collections.abc import Sequence
-from struct import Struct as Packer
-from typing import Final, TypeVar
 
 from tidemark.protocol import codec
-from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.messages.stored import split_version
 from tidemark.protocol.schema import (
     BYTES,
     INT32,
@@ -30,10 +28,6 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
-
-M = TypeVar("M", bound=Message)
-
-_VERSION: Final = Packer(">h")
 
 
 @message(versions=(0, 1))
@@ -121,30 +115,11 @@ class GroupMetadataValue(Message):
     members: Sequence[MemberMetadata] = wire(array(MemberMetadata), "The members.")
 
 
-def encode_record(message: Message, version: int) -> bytes:
-    """A key or a value as it is stored: its version, then its encoding at that version."""
-    return _VERSION.pack(version) + codec.encode(message, version)
-
-
 def decode_key(data: bytes | memoryview) -> OffsetCommitKey | GroupMetadataKey | None:
     """What a key names; None for the kinds of key that are not known here, which are skipped."""
-    version = _version_of(data)
+    version, encoded = split_version(data)
     if version <= OffsetCommitKey.last_version:
-        return codec.decode(OffsetCommitKey, version, data[_VERSION.size :])
+        return codec.decode(OffsetCommitKey, version, encoded)
     if version == GroupMetadataKey.first_version:
-        return codec.decode(GroupMetadataKey, version, data[_VERSION.size :])
+        return codec.decode(GroupMetadataKey, version, encoded)
     return None
-
-
-def decode_value(cls: type[M], data: bytes | memoryview) -> M:
-    """The value beside a key; raises `MalformedMessage` for a version that is not known."""
-    return codec.decode(cls, _version_of(data), data[_VERSION.size :])
-
-
-def _version_of(data: bytes | memoryview) -> int:
-    if len(data) < _VERSION.size:
-        raise MalformedMessage("a record of __consumer_offsets without a version")
-    version: int = _VERSION.unpack_from(data)[0]
-    if version < 0:
-        raise MalformedMessage(f"version {version} of a record of __consumer_offsets")
-    return version

@@ -12,9 +12,8 @@ from tidemark.protocol.messages.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
     decode_key,
-    decode_value,
-    encode_record,
 )
+from tidemark.protocol.messages.stored import decode_value, encode_record
 
 COMMIT_KEY = OffsetCommitKey(group="g", topic="t", partition=5)
 COMMIT = OffsetCommitValue(offset=42, metadata="", commit_timestamp=1_700_000_000_000)

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.messages import consumer_offsets
+from tidemark.protocol.messages import consumer_offsets, transaction_state
 from tidemark.protocol.peer_registry import PEER_APIS
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
@@ -48,6 +48,8 @@ STORED_MESSAGES: Final[list[type[Message]]] = [
     consumer_offsets.OffsetCommitValue,
     consumer_offsets.GroupMetadataKey,
     consumer_offsets.GroupMetadataValue,
+    transaction_state.TransactionLogKey,
+    transaction_state.TransactionLogValue,
 ]
 PEER_MESSAGES: Final[list[type[Message]]] = [
     cls for api in PEER_APIS.values() for cls in (api.request, api.response) if cls is not None

@@ -6,7 +6,7 @@ from typing import Final
 from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.requests import Commit, OffsetToCommit
-from tidemark.protocol.messages import consumer_offsets
+from tidemark.protocol.messages import consumer_offsets, stored
 from tidemark.protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -86,7 +86,7 @@ def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
     """Key and value as Kafka writes them; the value of a tombstone is None."""
     key, value = record
     key_version = _OFFSET_KEY_VERSION if isinstance(key, OffsetCommitKey) else _GROUP_KEY_VERSION
-    encoded_key = consumer_offsets.encode_record(key, key_version)
+    encoded_key = stored.encode_record(key, key_version)
     match value:
         case None:
             return encoded_key, None
@@ -96,7 +96,7 @@ def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
             version = _OFFSET_VALUE_VERSION
         case GroupMetadataValue():
             version = _GROUP_VALUE_VERSION
-    return encoded_key, consumer_offsets.encode_record(value, version)
+    return encoded_key, stored.encode_record(value, version)
 
 
 def decode_record(key: bytes, value: bytes | None) -> LogRecord | None:
@@ -111,6 +111,6 @@ def decode_record(key: bytes, value: bytes | None) -> LogRecord | None:
         case _ if value is None:
             return LogRecord(decoded_key, None)
         case OffsetCommitKey():
-            return LogRecord(decoded_key, consumer_offsets.decode_value(OffsetCommitValue, value))
+            return LogRecord(decoded_key, stored.decode_value(OffsetCommitValue, value))
         case GroupMetadataKey():
-            return LogRecord(decoded_key, consumer_offsets.decode_value(GroupMetadataValue, value))
+            return LogRecord(decoded_key, stored.decode_value(GroupMetadataValue, value))

@@ -1,0 +1,106 @@
+"""What keeps a transaction whole, and late requests out of the next one."""
+
+from tests.mutations import Mutation
+
+
+def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    return Mutation(
+        name=name,
+        file=f"partitions/state_machines/transactions/{file}",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/state_machines/transactions/test_transactions.py::{killed_by}",
+    )
+
+
+MUTATIONS = (
+    _rule(
+        "one change of an id at a time",
+        "shard.py",
+        old="        if held is not None and held.unstored is not None:\n            busy",
+        new="        if False and held is not None:\n            busy",
+        killed_by="TestATransaction::test_one_change_at_a_time",
+    ),
+    _rule(
+        "a decision is answered once it is durable",
+        "shard.py",
+        old="        if not is_final:\n            effects",
+        new="        is_final = False\n        if True:\n            effects",
+        killed_by="TestATransaction::"
+        "test_the_decision_is_answered_when_it_is_durable_and_not_before",
+    ),
+    _rule(
+        "the end is written once all have their marker",
+        "shard.py",
+        old="if value is None or held.unmarked or held.unstored is not None:",
+        new="if value is None or held.unstored is not None:",
+        killed_by="TestATransaction::test_the_next_one_waits_until_all_have_their_marker",
+    ),
+    _rule(
+        "a report about markers is of the end that is going on",
+        "shard.py",
+        old="or not _is_of(markers, held.value):",
+        new="or False:",
+        killed_by="TestAnotherCoordinator::test_a_report_about_markers_before_says_nothing_of_these",
+    ),
+    _rule(
+        "a new coordinator sends the markers again",
+        "shard.py",
+        old="            if value.partitions:\n                effects.markers.append",
+        new="            if held.deadline_ms:\n                effects.markers.append",
+        killed_by="TestAnotherCoordinator::test_it_carries_out_what_was_decided",
+    ),
+    _rule(
+        "a fence raises the epoch",
+        "decisions.py",
+        old="raises_epoch=old.epoch < EPOCH_MAX, wall_ms=wall_ms",
+        new="raises_epoch=False, wall_ms=wall_ms",
+        killed_by="TestTime::"
+        "test_a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fenced",
+    ),
+    _rule(
+        "an end raises the epoch for a client that bumps",
+        "decisions.py",
+        old="raises_epoch=request.bumps_epoch,",
+        new="raises_epoch=False,",
+        killed_by="TestEpochs::"
+        "test_a_late_request_of_a_transaction_before_is_fenced_where_ends_bump",
+    ),
+    _rule(
+        "an abort of nothing raises it too",
+        "decisions.py",
+        old="    if request.bumps_epoch and not request.is_commit:\n        return _end(",
+        new="    if False:\n        return _end(",
+        killed_by="TestEpochs::"
+        "test_an_abort_of_nothing_raises_the_epoch_for_what_may_still_be_late",
+    ),
+    _rule(
+        "an older epoch is fenced",
+        "decisions.py",
+        old="return ErrorCode.NONE if old.epoch == request.epoch else ErrorCode.PRODUCER_FENCED",
+        new="return ErrorCode.NONE",
+        killed_by="TestASession::"
+        "test_the_next_session_gets_the_next_epoch_and_fences_the_one_before",
+    ),
+    _rule(
+        "a zombie does not go on",
+        "decisions.py",
+        old="and not is_retry and not _is_current(old, request):",
+        new="and False:",
+        killed_by="TestASession::test_a_zombie_does_not_go_on",
+    ),
+    _rule(
+        "nothing is verified once the transaction is decided",
+        "decisions.py",
+        old="request.partitions - (old.partitions if is_open else frozenset()))",
+        new="request.partitions - request.partitions)",
+        killed_by="TestVerifying::test_a_late_batch_is_in_no_transaction_once_its_own_is_over",
+    ),
+    _rule(
+        "a decision is not taken back",
+        "decisions.py",
+        old="        old.state.is_commit == request.is_commit and not request.bumps_epoch\n",
+        new="        True\n",
+        killed_by="TestATransaction::test_a_decision_cannot_be_taken_back",
+    ),
+)

@@ -1,0 +1,392 @@
+"""Transactions as producers see them."""
+
+import pytest
+
+from tests.partitions.state_machines.transactions.driver import (
+    CREDIT,
+    DEBIT,
+    FIRST_ID,
+    TIMEOUT_MS,
+    TXN,
+    Coordinator,
+)
+from tidemark.partitions.state_machines.transactions.requests import ProducerAnswer
+from tidemark.partitions.state_machines.transactions.transaction import (
+    EPOCH_MAX,
+    Transaction,
+    TransactionState,
+)
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.types import ProducerId
+
+OLD_ID = ProducerId(7)
+
+
+def producer(producer_id: int, epoch: int) -> ProducerAnswer:
+    return ProducerAnswer(producer_id=ProducerId(producer_id), epoch=epoch)
+
+
+def at_the_last_epoch() -> tuple[Coordinator, ProducerAnswer]:
+    """A session in the last epoch that may be produced with."""
+    coordinator = Coordinator()
+    coordinator.read_back(
+        Transaction(producer_id=OLD_ID, epoch=EPOCH_MAX - 1, timeout_ms=TIMEOUT_MS)
+    )
+    return coordinator, producer(OLD_ID, EPOCH_MAX - 1)
+
+
+class TestASession:
+    def test_a_new_id_gets_a_producer_id_of_its_own(self) -> None:
+        assert Coordinator().init() == producer(FIRST_ID, 0)
+
+    def test_the_next_session_gets_the_next_epoch_and_fences_the_one_before(self) -> None:
+        coordinator = Coordinator()
+        zombie = coordinator.init()
+        assert coordinator.init() == producer(FIRST_ID, 1)
+        assert coordinator.add(zombie, DEBIT) == ErrorCode.PRODUCER_FENCED
+        assert coordinator.end(zombie, commit=True).error == ErrorCode.PRODUCER_FENCED
+
+    def test_what_a_session_before_left_open_is_aborted_first(self) -> None:
+        coordinator = Coordinator()
+        first = coordinator.init()
+        coordinator.add(first, DEBIT)
+        assert coordinator.init().error == ErrorCode.CONCURRENT_TRANSACTIONS
+        (markers,) = coordinator.markers
+        assert not markers.is_commit
+        assert markers.epoch == first.epoch + 1
+        assert coordinator.init() == producer(FIRST_ID, 2)
+
+    def test_a_decision_before_is_carried_out_first(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        first = coordinator.init()
+        coordinator.add(first, DEBIT)
+        coordinator.end(first, commit=True)
+        assert coordinator.init().error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.mark(DEBIT)
+        assert coordinator.init().error == ErrorCode.NONE
+        assert [markers.is_commit for markers in coordinator.markers] == [True]
+
+    def test_a_producer_goes_on_with_what_it_was_given(self) -> None:
+        coordinator = Coordinator()
+        coordinator.init()
+        assert coordinator.init((FIRST_ID, 0)) == producer(FIRST_ID, 1)
+
+    def test_the_answer_that_was_lost_is_given_again(self) -> None:
+        coordinator = Coordinator()
+        coordinator.init()
+        coordinator.init((FIRST_ID, 0))
+        assert coordinator.init((FIRST_ID, 0)) == producer(FIRST_ID, 1)
+
+    def test_a_zombie_does_not_go_on(self) -> None:
+        coordinator = Coordinator()
+        coordinator.init()
+        coordinator.init()
+        assert coordinator.init((FIRST_ID, 0)).error == ErrorCode.PRODUCER_FENCED
+
+    @pytest.mark.parametrize("timeout_ms", [0, -1, 15 * 60_000 + 1])
+    def test_a_time_out_out_of_range_is_refused(self, timeout_ms: int) -> None:
+        answer = Coordinator().init(timeout_ms=timeout_ms)
+        assert answer == ProducerAnswer(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+
+
+@pytest.mark.parametrize("bumps", [False, True])
+class TestATransaction:
+    @pytest.mark.parametrize("commit", [True, False])
+    def test_every_partition_in_it_gets_the_decision(self, bumps: bool, commit: bool) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        assert coordinator.add(session, DEBIT, bumps=bumps) == ErrorCode.NONE
+        assert coordinator.add(session, CREDIT, bumps=bumps) == ErrorCode.NONE
+        answer = coordinator.end(session, commit=commit, bumps=bumps)
+        assert answer == producer(FIRST_ID, int(bumps))
+        (markers,) = coordinator.markers
+        assert markers.partitions == {DEBIT, CREDIT}
+        assert (markers.is_commit, markers.epoch) == (commit, int(bumps))
+
+    def test_the_decision_is_answered_when_it_is_durable_and_not_before(self, bumps: bool) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=bumps)
+        coordinator.holds_writes = True
+        token = coordinator.start_end(session, commit=True, bumps=bumps)
+        assert token not in coordinator.answers
+        assert not coordinator.markers
+        coordinator.store()
+        assert coordinator.answers[token].error == ErrorCode.NONE
+        assert coordinator.markers
+
+    def test_the_next_one_waits_until_all_have_their_marker(self, bumps: bool) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, CREDIT, bumps=bumps)
+        session = coordinator.end(session, commit=True, bumps=bumps)
+        coordinator.mark(DEBIT)
+        assert coordinator.add(session, DEBIT, bumps=bumps) == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.mark(CREDIT)
+        assert coordinator.add(session, DEBIT, bumps=bumps) == ErrorCode.NONE
+
+    def test_an_end_whose_answer_was_lost_is_answered_again(self, bumps: bool) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=bumps)
+        first = coordinator.end(session, commit=True, bumps=bumps)
+        again = coordinator.end(session, commit=True, bumps=bumps)
+        assert again.error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.mark(DEBIT)
+        assert coordinator.end(session, commit=True, bumps=bumps) == first
+        assert len(coordinator.markers) == 1
+
+    def test_a_decision_cannot_be_taken_back(self, bumps: bool) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=bumps)
+        coordinator.end(session, commit=True, bumps=bumps)
+        answer = coordinator.end(session, commit=False, bumps=bumps)
+        assert answer.error == ErrorCode.INVALID_TXN_STATE
+        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
+
+    def test_there_is_nothing_to_commit_where_nothing_was_begun(self, bumps: bool) -> None:
+        coordinator = Coordinator()
+        answer = coordinator.end(coordinator.init(), commit=True, bumps=bumps)
+        assert answer.error == ErrorCode.INVALID_TXN_STATE
+
+    def test_one_change_at_a_time(self, bumps: bool) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.holds_writes = True
+        token = coordinator.start_add(session, DEBIT, bumps=bumps)
+        busy = coordinator.start_add(session, CREDIT, bumps=bumps)
+        assert coordinator.answers[busy].error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.store()
+        assert coordinator.answers[token].error == ErrorCode.NONE
+
+
+class TestEpochs:
+    def test_a_late_request_of_a_transaction_before_is_fenced_where_ends_bump(self) -> None:
+        coordinator = Coordinator()
+        first = coordinator.init()
+        coordinator.add(first, DEBIT, bumps=True)
+        second = coordinator.end(first, commit=True, bumps=True)
+        coordinator.add(second, DEBIT, bumps=True)
+        assert coordinator.add(first, CREDIT, bumps=True) == ErrorCode.PRODUCER_FENCED
+        assert coordinator.end(first, commit=False, bumps=True).error == ErrorCode.PRODUCER_FENCED
+        assert coordinator.value.partitions == {DEBIT}
+
+    def test_an_abort_of_nothing_raises_the_epoch_for_what_may_still_be_late(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        answer = coordinator.end(session, commit=False, bumps=True)
+        assert answer == producer(FIRST_ID, 1)
+        assert coordinator.verify(session, DEBIT).error == ErrorCode.PRODUCER_FENCED
+
+    def test_where_they_run_out_a_new_producer_id_follows(self) -> None:
+        coordinator, session = at_the_last_epoch()
+        coordinator.add(session, DEBIT, bumps=True)
+        following = coordinator.end(session, commit=True, bumps=True)
+        assert following.epoch == 0
+        assert following.producer_id == FIRST_ID
+        assert coordinator.markers[-1].producer_id == OLD_ID
+        assert coordinator.markers[-1].epoch == EPOCH_MAX
+        assert coordinator.end(session, commit=True, bumps=True) == following
+        assert coordinator.add(following, DEBIT, bumps=True) == ErrorCode.NONE
+
+    def test_the_last_one_fences_and_a_session_after_it_has_a_new_producer_id(self) -> None:
+        coordinator, session = at_the_last_epoch()
+        coordinator.add(session, DEBIT)
+        assert coordinator.abort() == ErrorCode.NONE
+        assert coordinator.markers[-1].epoch == EPOCH_MAX
+        assert coordinator.init() == producer(FIRST_ID, 0)
+
+
+class TestVerifying:
+    def test_partitions_in_the_open_transaction_are_there_and_others_are_missing(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        assert coordinator.verify(session, DEBIT).missing == {DEBIT}
+        coordinator.add(session, DEBIT)
+        assert coordinator.verify(session, DEBIT, CREDIT).missing == {CREDIT}
+
+    def test_a_late_batch_is_in_no_transaction_once_its_own_is_over(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.end(session, commit=True)
+        assert coordinator.verify(session, DEBIT).error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.mark(DEBIT)
+        assert coordinator.verify(session, DEBIT).missing == {DEBIT}
+
+
+class TestTime:
+    def test_a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fenced(
+        self,
+    ) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.pass_time(TIMEOUT_MS - 1)
+        assert not coordinator.markers
+        coordinator.pass_time(1)
+        (markers,) = coordinator.markers
+        assert (markers.is_commit, markers.epoch) == (False, session.epoch + 1)
+        assert coordinator.end(session, commit=True).error == ErrorCode.PRODUCER_FENCED
+        # It is the same producer that was late, so it may go on.
+        assert coordinator.init((FIRST_ID, session.epoch)).error == ErrorCode.NONE
+
+    def test_more_partitions_give_no_more_time(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.pass_time(TIMEOUT_MS - 1)
+        coordinator.add(session, CREDIT)
+        coordinator.pass_time(1)
+        assert coordinator.markers[-1].partitions == {DEBIT, CREDIT}
+
+    def test_a_decision_is_never_late(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.end(session, commit=True)
+        coordinator.pass_time(10 * TIMEOUT_MS)
+        assert [markers.is_commit for markers in coordinator.markers] == [True]
+
+    def test_a_time_out_during_an_end_leaves_the_decision_as_it_is(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.holds_writes = True
+        coordinator.start_end(session, commit=True)
+        coordinator.pass_time(TIMEOUT_MS)
+        coordinator.holds_writes = False
+        coordinator.store()
+        coordinator.pass_time(TIMEOUT_MS)
+        assert [markers.is_commit for markers in coordinator.markers] == [True]
+
+    def test_ids_that_nobody_uses_are_forgotten(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.pass_time(coordinator.settings.id_expiration_ms - 1)
+        coordinator.expire_ids()
+        assert coordinator.shard.describe(TXN) is not None
+        coordinator.pass_time(1)
+        coordinator.expire_ids()
+        assert coordinator.shard.describe(TXN) is None
+        assert coordinator.replayed() == {}
+        assert coordinator.add(session, DEBIT) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+    def test_ids_with_something_open_are_not_forgotten(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.end(session, commit=True)
+        coordinator.pass_time(2 * coordinator.settings.id_expiration_ms)
+        coordinator.expire_ids()
+        assert coordinator.value.state is TransactionState.PREPARE_COMMIT
+
+
+class TestAnotherCoordinator:
+    def test_it_carries_out_what_was_decided(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, CREDIT)
+        coordinator.end(session, commit=True)
+        coordinator.mark(DEBIT)
+        coordinator.fail_over()
+        first, again = coordinator.markers
+        assert again == first
+        coordinator.mark(DEBIT, CREDIT)
+        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
+
+    def test_it_knows_nothing_of_what_was_not_durable(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.holds_writes = True
+        token = coordinator.start_end(session, commit=True)
+        coordinator.fail_over()
+        assert coordinator.answers[token].error == ErrorCode.NOT_COORDINATOR
+        assert coordinator.value.state is TransactionState.ONGOING
+        assert not coordinator.markers
+
+    def test_it_gives_an_open_transaction_the_time_that_is_left(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.pass_time(TIMEOUT_MS - 10)
+        coordinator.fail_over()
+        coordinator.pass_time(9)
+        assert not coordinator.markers
+        coordinator.pass_time(1)
+        assert coordinator.markers
+
+    def test_a_report_about_markers_before_says_nothing_of_these(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=True)
+        session = coordinator.end(session, commit=True, bumps=True)
+        late = coordinator.markers[-1]
+        coordinator.mark(DEBIT)
+        coordinator.add(session, DEBIT, bumps=True)
+        coordinator.end(session, commit=False, bumps=True)
+        effects = coordinator.shard.marked(late, frozenset({DEBIT}), coordinator.at)
+        assert not effects.writes
+        assert coordinator.value.state is TransactionState.PREPARE_ABORT
+
+
+class TestAWriteThatFails:
+    def test_nothing_has_changed_and_the_producer_is_told(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.holds_writes = True
+        token = coordinator.start_add(session, DEBIT)
+        coordinator.refuse_write()
+        assert coordinator.answers[token].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert coordinator.value.state is TransactionState.EMPTY
+        coordinator.holds_writes = False
+        assert coordinator.add(session, DEBIT) == ErrorCode.NONE
+
+    def test_a_first_session_that_is_not_stored_is_none(self) -> None:
+        coordinator = Coordinator(holds_writes=True)
+        token = coordinator.start_init()
+        coordinator.refuse_write()
+        assert coordinator.answers[token].error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert coordinator.shard.list_ids() == []
+
+    def test_what_has_to_come_about_is_tried_again_later(self) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.end(session, commit=True)
+        coordinator.holds_writes = True
+        coordinator.mark(DEBIT)
+        coordinator.refuse_write()
+        assert not coordinator.writes
+        coordinator.pass_time(1000)
+        coordinator.store()
+        assert coordinator.value.state is TransactionState.COMPLETE_COMMIT
+
+    def test_so_is_an_abort_of_one_that_is_too_old(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.holds_writes = True
+        coordinator.pass_time(TIMEOUT_MS)
+        coordinator.refuse_write()
+        coordinator.pass_time(1000)
+        coordinator.store()
+        assert coordinator.value.state is TransactionState.PREPARE_ABORT
+
+
+class TestAnOperator:
+    def test_ends_one_that_hangs(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        assert coordinator.abort() == ErrorCode.NONE
+        assert coordinator.value.state is TransactionState.COMPLETE_ABORT
+        assert coordinator.end(session, commit=True).error == ErrorCode.PRODUCER_FENCED
+
+    def test_is_told_that_there_is_none(self) -> None:
+        coordinator = Coordinator()
+        assert coordinator.abort() == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        coordinator.init()
+        assert coordinator.abort() == ErrorCode.INVALID_TXN_STATE

@@ -22,8 +22,8 @@ class Liveness(Protocol):
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]: ...
 
-    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
-        """The voters that do not hold all that is committed, if this broker leads the group."""
+    def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
+        """Which of these do not hold all that is committed, if this broker leads the group."""
         ...
 
     def quorum(self, key: PartitionKey) -> Quorum | None:
@@ -125,9 +125,9 @@ class Brokers:
             return None, epoch
         return leader, epoch
 
-    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
-        """The voters that do not hold all that is committed; known where the group is led."""
-        return self._liveness.lagging(key)
+    def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
+        """Which of these do not hold all that is committed; known where the group is led."""
+        return self._liveness.lagging(key, nodes)
 
     def quorum(self, key: PartitionKey) -> Quorum | None:
         """How the replicas of a group stand, if this broker leads it."""

@@ -13,6 +13,7 @@ from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.opening import open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_ID, CLUSTER_TOPIC
@@ -108,15 +109,13 @@ class GroupLiveness:
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self._node.leader_of(key)
 
-    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
+    def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
         replica = self._node.get(key)
-        if replica is None:
+        if replica is None or not replica.is_leader:
             return ()
-        return [
-            each.node
-            for each in replica.group.progress()
-            if each.is_voter and each.match < replica.committed
-        ]
+        held = {each.node: each.match for each in replica.group.progress()}
+        held[self._node.node_id] = replica.committed
+        return [node for node in nodes if held.get(node, NOWHERE) < replica.committed]
 
     def quorum(self, key: PartitionKey) -> Quorum | None:
         replica = self._node.get(key)

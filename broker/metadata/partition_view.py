@@ -3,7 +3,10 @@
 The assignment comes from the metadata, and is the same everywhere. Who leads comes from heartbeats,
 and may be a moment old. Who is *in sync* only the leader knows for certain: there it is whose
 broker lives and holds all that is committed. Any other broker takes who lives for in sync, which a
-replica that has just come back is not yet.
+replica that has just come back is not yet; but not those to which it is only being moved.
+
+While replicas move, all that hold it or are to are shown, as Kafka does: those that are wanted
+first, then those that are to leave.
 
 Observers are shown as replicas, for a client follows its leader's word to read from a replica only
 if that is one of those it was told of (Java's does). They are never in sync: nothing that is
@@ -47,8 +50,8 @@ class PartitionView:
 
 def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionView:
     """Look at one partition of a topic."""
-    assignment = topic.metadata.assignments[partition]
-    replicas = (*assignment, *topic.metadata.observers.get(partition, ()))
+    holders = topic.metadata.replicas(partition)
+    replicas = (*holders, *topic.metadata.observers.get(partition, ()))
     replica = topic.replica(partition)
     leader, epoch = brokers.leader_of(PartitionKey(topic.id, partition))
     if replica is not None:
@@ -56,15 +59,16 @@ def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionV
     if leader == brokers.node_id and (replica is None or not replica.is_available):
         leader = None
     offline = tuple(node for node in replicas if not _is_online(brokers, replica, node))
-    lagging = (
-        brokers.lagging(PartitionKey(topic.id, partition)) if leader == brokers.node_id else ()
-    )
+    if leader == brokers.node_id:
+        lagging = brokers.lagging(PartitionKey(topic.id, partition), holders)
+    else:
+        lagging = {*holders} - {*topic.metadata.assignments[partition]}
     return PartitionView(
         partition=partition,
         leader=leader,
         epoch=epoch,
         replicas=replicas,
-        in_sync=tuple(node for node in assignment if node not in offline and node not in lagging),
+        in_sync=tuple(node for node in holders if node not in offline and node not in lagging),
         offline=offline,
     )
 

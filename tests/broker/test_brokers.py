@@ -41,8 +41,8 @@ class FakeLiveness:
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self.leaders.get(key, (None, NO_EPOCH))
 
-    def lagging(self, key: PartitionKey) -> Collection[NodeId]:
-        return self.behind
+    def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
+        return [node for node in nodes if node in self.behind]
 
     def quorum(self, key: PartitionKey) -> Quorum | None:
         return None
@@ -149,6 +149,20 @@ def test_a_partition_is_shown_as_far_as_it_is_known(
     view = partition_view(brokers(liveness), topic(*([] if local is None else [local])), 0)
     assert view.replicas == (1, 2, 3)
     assert (view.leader, view.epoch, view.in_sync, view.offline) == seen
+
+
+def test_replicas_that_move_are_shown_and_in_sync_once_they_hold_all() -> None:
+    moving = replace(
+        topic(Local()).metadata, assignments=((NodeId(1), TWO),), wanted={0: (THREE, NodeId(1))}
+    )
+    shown = replace(topic(Local()), metadata=moving)
+    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = {KEY: (ME, Epoch(7))}
+    view = partition_view(brokers(FakeLiveness(leaders=leaders, behind=(THREE,))), shown, 0)
+    assert (view.replicas, view.in_sync) == ((3, 1, 2), (1, 2))
+    view = partition_view(brokers(FakeLiveness(leaders=leaders)), shown, 0)
+    assert view.in_sync == (3, 1, 2)
+    view = partition_view(brokers(FakeLiveness(leaders={KEY: (TWO, Epoch(7))})), shown, 0)
+    assert view.in_sync == (1, 2), "only the leader knows that it holds all"
 
 
 async def test_clients_are_told_of_all_brokers_that_live(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tidemark.cli.output import (
     Section,
     notice,
     output_option,
+    print_rows,
     print_sections,
     render_table,
 )
@@ -255,10 +256,11 @@ def _live() -> Iterator[Callable[[Sequence[BrokerStatus]], None]]:
     from rich.text import Text
 
     console = Console(stderr=True)
+    columns = [column for column in _COLUMNS if not column.wide]
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def show(found: Sequence[BrokerStatus]) -> None:
-            table = render_table([_row(each) for each in found], _shown(Form.TABLE), Console())
+            table = render_table([_row(each) for each in found], columns, Console())
             live.update(Text(table.rstrip()), refresh=True)
 
         yield show
@@ -268,23 +270,14 @@ def _live() -> Iterator[Callable[[Sequence[BrokerStatus]], None]]:
 
 
 def _print(found: Sequence[BrokerStatus], form: Form) -> None:
-    rows = [_row(each) for each in found]
+    print_rows([_row(each) for each in found], _COLUMNS, form)
     in_the_way: list[dict[str, Json]] = [
         {"node_id": each.node_id, "in_the_way": why} for each in found for why in each.stuck
     ]
-    print_sections(
-        {"brokers": rows},
-        {},
-        [
-            Section(title="brokers", rows=rows, columns=_shown(form)),
-            Section(title="in the way", rows=in_the_way, columns=_IN_THE_WAY),
-        ],
-        form,
-    )
-
-
-def _shown(form: Form) -> Sequence[Column]:
-    return [column for column in _COLUMNS if form is Form.WIDE or not column.wide]
+    if form in (Form.TABLE, Form.WIDE):
+        print_sections(
+            {}, {}, [Section(title="in the way", rows=in_the_way, columns=_IN_THE_WAY)], form
+        )
 
 
 def _row(one: BrokerStatus) -> Mapping[str, Json]:

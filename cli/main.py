@@ -53,7 +53,8 @@ NOUNS: Final = {
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
     "broker": Noun(
-        "tidemark.cli.broker_states:broker", "Look at brokers, drain them, let them go."
+        "tidemark.cli.broker_states:broker",
+        "Look at brokers, drain them before they are stopped, and let them go.",
     ),
     "leader": Noun("tidemark.cli.leader:leader", "See which brokers lead, and have others lead."),
     "bench": Noun(

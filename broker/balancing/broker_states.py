@@ -20,6 +20,7 @@ from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Group, Snapshot
 from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_brokers import no_broker
 from tidemark.partitions.state_machines.cluster_commands import (
     ReassignPartitions,
     SetBrokerState,
@@ -70,6 +71,8 @@ class BrokerStates:
     ) -> Consequences:
         """Raises `Refused` with what it would cost, unless it is forced, and `RequestError` for a
         broker that is not there."""
+        if node not in self._cluster.state.brokers:
+            raise no_broker(node)
         snapshot = await self._gathering.gather_all()
         found = Consequences()
 

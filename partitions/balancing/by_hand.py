@@ -171,7 +171,9 @@ def plan_drain(snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random
         else broker
         for broker in snapshot.brokers
     ]
-    board = Board(replace(snapshot, brokers=draining), settings.without_bounds())
+    # Nobody is told to wait: brokers that have just started take over as well.
+    at_once = replace(settings.without_bounds(), start_grace_ms=0)
+    board = Board(replace(snapshot, brokers=draining), at_once)
     for number, lead in enumerate(board.lead):
         if board.is_forced[number] and board.brokers[lead].node_id != node:
             board.is_forced[number] = False

@@ -13,7 +13,7 @@ from functools import reduce
 from random import Random
 from typing import Final
 
-from tidemark.partitions.balancing.board import Board, Bounds, Objective
+from tidemark.partitions.balancing.board import NONE, Board, Bounds, Objective
 from tidemark.partitions.balancing.eligibility import Role
 from tidemark.partitions.balancing.obstacles import refusals
 from tidemark.partitions.balancing.refusals import Refusal
@@ -119,7 +119,13 @@ def plan(
 
 
 def _loads(board: Board) -> list[tuple[int, float]]:
-    return list(zip(board.tally.counts, board.tally.shares, strict=True))
+    """Of brokers that are left alone, too, whose leaders the tally does not count."""
+    counts, shares = [0] * len(board.brokers), [0.0] * len(board.brokers)
+    for lead, share in zip(board.lead, board.share, strict=True):
+        if lead != NONE:
+            counts[lead] += 1
+            shares[lead] += share
+    return list(zip(counts, shares, strict=True))
 
 
 # Why

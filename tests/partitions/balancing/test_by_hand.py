@@ -204,3 +204,8 @@ def test_draining_the_last_that_takes_leaders_is_refused(others: list[Broker]) -
     assert made.refusals[0].sentence == (
         "no broker but 1 is alive and takes leaders: nobody could take over"
     )
+
+
+def test_a_drain_does_not_wait_for_brokers_that_have_just_started() -> None:
+    made = drained([broker(1), broker(2, up_ms=1)], [group("t-0", (1, 2))], 1)
+    assert [(move.target, str(move.partition)) for move in made.moves] == [(2, "t-0")]

@@ -592,3 +592,8 @@ def test_a_leader_that_is_being_handed_over_counts_though_nobody_leads_for_a_mom
     groups = [group(f"t-{at}", (1, 2), 1) for at in range(3)]
     between = groups[0]._replace(leader=None, moving_to=NodeId(2))
     assert moves(planned(brokers(2), [between, *groups[1:]])) == []
+
+
+def test_a_broker_that_is_left_alone_is_shown_with_what_it_leads() -> None:
+    made = planned([broker(1), broker(2, up_ms=1)], [group("t-0", (2, 1)), group("t-1", (1, 2))])
+    assert [(each.leaders_before, each.leaders_after) for each in made.brokers] == [(1, 1), (1, 1)]

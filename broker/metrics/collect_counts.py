@@ -31,6 +31,7 @@ class CountsCollector(Collector):
         yield from self._connections()
         yield from self._peers()
         yield from self._disk()
+        yield from self._moves()
 
     def _broker(self) -> Iterator[Metric]:
         build = InfoMetricFamily("tidemark_build", "The versions that this broker runs.")
@@ -130,6 +131,35 @@ class CountsCollector(Collector):
             peers.received_frames,
         )
         yield counter("tidemark_peer_sent_frames", "Frames to other brokers.", peers.sent_frames)
+
+    def _moves(self) -> Iterator[Metric]:
+        moves = self._metrics.moves
+        yield counters(
+            "tidemark_leader_moves",
+            "Leaders that were to go from this broker to another: `done`; `failed`, where this "
+            "broker leads on; or `left`, where a third one leads.",
+            "outcome",
+            {str(ending): count for ending, count in moves.ended.items()},
+        )
+        yield gauges(
+            "tidemark_leader_moves_running",
+            "Leaders that are on their way from this broker, by how far that is.",
+            "phase",
+            {str(phase): float(number) for phase, number in moves.running.items()},
+        )
+        yield histogram(
+            "tidemark_leader_move_pause_seconds",
+            "For how long a move held a partition's writes in all.",
+            moves.pause,
+        )
+        yield gauge(
+            "tidemark_held_produce_requests",
+            "Produce requests that wait for a leader to go, or to begin to serve.",
+            moves.held_requests,
+        )
+        yield gauge(
+            "tidemark_held_produce_bytes", "How large these requests are.", moves.held_bytes
+        )
 
     def _disk(self) -> Iterator[Metric]:
         metrics = self._metrics

@@ -9,6 +9,7 @@ wish. A wish is struck by its outcome; until that is in the metadata, it is said
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
@@ -19,7 +20,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Clock
 from tidemark.partitions.replication.ended_move import EndedMove, Ending
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.replication.moves import Moves
+from tidemark.partitions.replication.moves import Moves, Phase
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import (
     LeaderMove,
@@ -113,6 +114,8 @@ class MoveExecutor:
                 self._see_to(wish, replica)
             else:
                 self._arrived.pop(wish.id, None)
+        counted = Counter(self._groups.moves.phases())
+        self._metrics.running = {phase: counted[phase] for phase in Phase}
         self._touch()
 
     def _see_to(self, wish: LeaderMove, replica: GroupReplica) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.network.timers import Timer, Timers
 
 
@@ -29,11 +30,10 @@ class Waiter(Protocol):
 class HeldRequests:
     """What all lines of a broker share, and how much is held in all of them."""
 
-    def __init__(self, timers: Timers, seconds_max: float) -> None:
+    def __init__(self, timers: Timers, seconds_max: float, metrics: MoveMetrics) -> None:
         self.timers = timers
         self.seconds_max = seconds_max
-        self.count = 0
-        self.size_bytes = 0
+        self.metrics = metrics
 
 
 class Line:
@@ -53,8 +53,8 @@ class Line:
         """Be told to go on, once. The first in the line decides for how long it may last."""
         assert waiter not in self._waiting, "a connection has one request that is held"
         self._waiting[waiter] = size_bytes
-        self._held.count += 1
-        self._held.size_bytes += size_bytes
+        self._held.metrics.held_requests += 1
+        self._held.metrics.held_bytes += size_bytes
         if self._timer is None:
             self._timer = self._held.timers.after(self._held.seconds_max, self._give_up)
 
@@ -82,8 +82,8 @@ class Line:
             waiter.go_on(may_be_held=may_be_held)
 
     def _forget(self, waiter: Waiter) -> None:
-        self._held.count -= 1
-        self._held.size_bytes -= self._waiting.pop(waiter)
+        self._held.metrics.held_requests -= 1
+        self._held.metrics.held_bytes -= self._waiting.pop(waiter)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -112,7 +112,7 @@ async def open_services(
                 driver=driver,
                 checkpoints=checkpoints,
                 leadership=LeadershipWatch(),
-                held=HeldRequests(timers, settings.leader_move_pause_max_ms / 1000),
+                held=HeldRequests(timers, settings.leader_move_pause_max_ms / 1000, metrics.moves),
                 turn=turn,
                 clock=clock,
                 metrics=metrics,

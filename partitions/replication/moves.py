@@ -8,6 +8,7 @@ wish is in the cluster's metadata, and whoever leads the group next finds it the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -86,6 +87,10 @@ class Moves:
 
     def __contains__(self, key: PartitionKey) -> bool:
         return key in self._moves
+
+    def phases(self) -> Iterable[Phase]:
+        """Of each of them, in no order."""
+        return (move.phase for move in self._moves.values())
 
     def phase(self, key: PartitionKey) -> Phase | None:
         move = self._moves.get(key)

@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from tests.broker.serving import HEARTBEAT, open_serving, request
 from tests.broker.test_connection import SETTINGS, settle
+from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.held import HeldRequests, Line
 
@@ -30,12 +31,12 @@ class Held:
 
 
 @asynccontextmanager
-async def open_line(seconds_max: float = 0.5) -> AsyncIterator[tuple[Line, HeldRequests]]:
+async def open_line(seconds_max: float = 0.5) -> AsyncIterator[tuple[Line, MoveMetrics]]:
     timers = Timers()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(timers.run)
-        held = HeldRequests(timers, seconds_max)
-        yield Line(held), held
+        held = HeldRequests(timers, seconds_max, MoveMetrics())
+        yield Line(held), held.metrics
         nursery.cancel_scope.cancel()
 
 
@@ -44,11 +45,11 @@ async def test_those_who_wait_go_on_once_in_the_order_of_their_coming() -> None:
     async with open_line() as (line, held):
         for name in "abc":
             line.join(Held(name, told), 10)
-        assert (len(line), held.count, held.size_bytes) == (3, 3, 30)
+        assert (len(line), held.held_requests, held.held_bytes) == (3, 3, 30)
         line.release()
         line.release()
         assert told == [("a", True), ("b", True), ("c", True)]
-        assert (len(line), held.count, held.size_bytes) == (0, 0, 0)
+        assert (len(line), held.held_requests, held.held_bytes) == (0, 0, 0)
 
 
 async def test_who_leaves_is_not_told(autojump_clock: MockClock) -> None:
@@ -58,7 +59,7 @@ async def test_who_leaves_is_not_told(autojump_clock: MockClock) -> None:
         line.join(gone, 10)
         line.join(stays, 5)
         line.leave(gone)
-        assert (held.count, held.size_bytes) == (1, 5)
+        assert (held.held_requests, held.held_bytes) == (1, 5)
         line.release()
         assert told == [("stays", True)]
         line.join(gone, 10)
@@ -79,7 +80,7 @@ async def test_nobody_waits_longer_than_the_pause_may_last(autojump_clock: MockC
         assert told == [("a", False), ("b", False)]
         line.join(Held("c", told), 1)
         await trio.sleep(0.4)
-        assert held.count == 1, "the next one has time of its own"
+        assert held.held_requests == 1, "the next one has time of its own"
 
 
 async def test_who_is_held_again_at_once_waits_in_another_line() -> None:
@@ -87,7 +88,7 @@ async def test_who_is_held_again_at_once_waits_in_another_line() -> None:
     async with open_line() as (line, held):
         line.join(Held("a", told, again=line), 1)
         line.release()
-        assert (told, len(line), held.count) == ([("a", True)], 1, 1)
+        assert (told, len(line), held.held_requests) == ([("a", True)], 1, 1)
 
 
 async def test_a_held_request_and_what_follows_it_are_taken_in_order() -> None:
@@ -101,8 +102,8 @@ async def test_a_held_request_and_what_follows_it_are_taken_in_order() -> None:
         assert await other.read_number() == 9
         await settle()
         assert serving.script.seen == [1, 9]
-        assert held.count == 1
-        assert held.size_bytes == len(request("hold", 2)) - 4
+        assert held.held_requests == 1
+        assert held.held_bytes == len(request("hold", 2)) - 4
         assert serving.metrics.api(HEARTBEAT).requests.value == 2, "counted once it is taken"
         serving.script.line = None
         line.release()
@@ -119,7 +120,7 @@ async def test_a_request_that_has_waited_long_enough_is_taken_whatever_it_is() -
         assert await client.read_number() == 1
         await client.ask("hold", 2)
         await settle()
-        assert held.count == 1, "the next one is held again"
+        assert held.held_requests == 1, "the next one is held again"
         assert await client.read_number() == 2
 
 
@@ -129,11 +130,11 @@ async def test_a_client_that_dies_takes_its_held_request_with_it() -> None:
         client = await serving.connect()
         await client.ask("hold", 1)
         await settle()
-        assert held.count == 1
+        assert held.held_requests == 1
         client.stream.socket.setsockopt(SOL_SOCKET, SO_LINGER, pack("ii", 1, 0))  # as a reset
         await client.stream.aclose()
         await settle()
-        assert held.count == 0
+        assert held.held_requests == 0
         line.release()
         await settle()
         assert serving.script.seen == []
@@ -147,7 +148,7 @@ async def test_what_a_client_sent_before_it_hung_up_is_taken() -> None:
         await settle()
         await client.stream.aclose()  # as one that wants no answer, and has said all
         await settle()
-        assert held.count == 1
+        assert held.held_requests == 1
         serving.script.line = None
         line.release()
         await settle()

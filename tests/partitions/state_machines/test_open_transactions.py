@@ -1,0 +1,109 @@
+"""What is open, stable and aborted, against the plainest way to say it."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemark.partitions.state_machines.open_transactions import OpenTransactions, Over
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset, ProducerId
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One offset of a log."""
+
+    producer: int
+    kind: str
+    """`data`, `commit` or `abort`."""
+
+
+LOGS = st.lists(
+    st.builds(Entry, st.integers(0, 3), st.sampled_from(["data", "data", "commit", "abort"])),
+    max_size=30,
+)
+
+
+def fed(log: list[Entry], table: OpenTransactions | None = None, at: int = 0) -> OpenTransactions:
+    table = table or OpenTransactions()
+    for offset, entry in enumerate(log, at):
+        if entry.kind == "data":
+            table.append(ProducerId(entry.producer), Offset(offset))
+        else:
+            is_commit = entry.kind == "commit"
+            table.end(ProducerId(entry.producer), Offset(offset), is_commit=is_commit)
+    return table
+
+
+def spans(log: list[Entry]) -> list[tuple[Over, str]]:
+    """Every transaction, by looking for its marker; one without has the log's end."""
+    found, taken = [], set[int]()
+    for first, entry in enumerate(log):
+        if entry.kind != "data" or first in taken:
+            continue
+        own = [
+            (offset, other)
+            for offset, other in enumerate(log)
+            if offset >= first and other.producer == entry.producer
+        ]
+        marker = next(((o, e.kind) for o, e in own if e.kind != "data"), (len(log), "open"))
+        taken.update(offset for offset, _ in own if offset <= marker[0])
+        over = Over(ProducerId(entry.producer), Offset(first), Offset(marker[0]))
+        found.append((over, marker[1]))
+    return found
+
+
+@given(LOGS, st.data())
+def test_below_the_last_stable_offset_all_is_decided_and_committed(
+    log: list[Entry], data: st.DataObject
+) -> None:
+    high_watermark = data.draw(st.integers(0, len(log)))
+    undecided = [
+        over.first_offset for over, _ in spans(log) if over.marker_offset >= high_watermark
+    ]
+    expected = min([high_watermark, *undecided])
+    assert fed(log).last_stable_offset(Offset(high_watermark)) == expected
+
+
+@given(LOGS, st.data())
+def test_a_reader_is_told_of_all_that_were_aborted_where_it_reads(
+    log: list[Entry], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(log)))
+    end = data.draw(st.integers(start, len(log)))
+    expected = {
+        over
+        for over, kind in spans(log)
+        if kind == "abort" and over.marker_offset >= start and over.first_offset < end
+    }
+    assert set(fed(log).aborted(Offset(start), Offset(end))) == expected
+
+
+@given(LOGS, st.data())
+def test_a_snapshot_goes_on_where_it_was_taken(log: list[Entry], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(log)))
+    table = fed(log[:cut])
+    high_watermark = Offset(data.draw(st.integers(0, cut)))
+    table.last_stable_offset(high_watermark)
+    resumed = fed(log[cut:], OpenTransactions.decode(table.encode()), cut)
+    whole = fed(log)
+    whole.last_stable_offset(high_watermark)
+    assert resumed.encode() == whole.encode()
+
+
+def test_what_lies_below_the_log_start_is_forgotten() -> None:
+    table = fed([Entry(1, "data"), Entry(1, "abort"), Entry(2, "data"), Entry(2, "abort")])
+    table.trim(Offset(2))
+    assert [over.producer_id for over in table.aborted(Offset(0), Offset(4))] == [2]
+    table.trim(Offset(3))
+    assert table.aborted(Offset(0), Offset(4)) != []
+    table.trim(Offset(4))
+    assert table.aborted(Offset(0), Offset(4)) == []
+
+
+@pytest.mark.parametrize("data", [b"", bytes(11), bytes(13), b"\xff" * 12, b"\0\0\0\1" + bytes(8)])
+def test_other_bytes_are_no_snapshot(data: bytes) -> None:
+    with pytest.raises(StorageError):
+        OpenTransactions.decode(data)

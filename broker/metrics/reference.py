@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from prometheus_client.core import Metric
 
+from tidemark.broker.metrics.balance_counts import BrokerFigures
+from tidemark.broker.metrics.collect_balance import BalanceCollector
 from tidemark.broker.metrics.collect_counts import CountsCollector
 from tidemark.broker.metrics.collect_figures import FiguresCollector
 from tidemark.broker.metrics.figures import GroupFigures, Limits, PartitionFigures
@@ -82,9 +84,12 @@ def families() -> list[Metric]:
     metrics.topic("topic")
     metrics.api(0).requests.inc()
     metrics.peers.up[NodeId(2)] = True
+    metrics.balance.brokers[NodeId(1)] = BrokerFigures(0, 0, "active", True)
+    metrics.balance.unevenness, metrics.balance.misplaced = 0.0, 0
     limits = Limits(partitions_max=1, groups_max=1)
     return [
         *CountsCollector(metrics).collect(),
+        *BalanceCollector(metrics.balance).collect(),
         *FiguresCollector(_Example(), metrics, limits).collect(),
     ]
 

@@ -54,11 +54,13 @@ class Scrape:
     def _fill(self) -> CollectorRegistry:
         from prometheus_client import CollectorRegistry, ProcessCollector
 
+        from tidemark.broker.metrics.collect_balance import BalanceCollector
         from tidemark.broker.metrics.collect_counts import CountsCollector
         from tidemark.broker.metrics.collect_figures import FiguresCollector
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(CountsCollector(self._metrics))
+        registry.register(BalanceCollector(self._metrics.balance))
         if self._figures is not None:
             registry.register(FiguresCollector(self._figures, self._metrics, self._limits))
         ProcessCollector(registry=registry)

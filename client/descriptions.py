@@ -137,6 +137,43 @@ class ReplicaStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OngoingReassignment:
+    """A partition whose replicas are being moved."""
+
+    replicas: tuple[NodeId, ...]
+    """Who holds it or is to: those that are wanted first, then those that are to leave."""
+    adding: tuple[NodeId, ...]
+    removing: tuple[NodeId, ...]
+
+    @property
+    def wanted(self) -> tuple[NodeId, ...]:
+        return tuple(node for node in self.replicas if node not in self.removing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentProgress:
+    """How far the move of a partition's replicas is, as its leader knows it."""
+
+    wanted: tuple[NodeId, ...]
+    stage: str | None
+    """`waiting`, `copying`, `moving the leader`, `changing voters` or `done`; `None`: the leader
+    did not answer."""
+    why: str
+    """What stands in the way, if anything does."""
+    copying_to: NodeId | None
+    copied_bytes: int
+    remaining_bytes: int
+    bytes_per_second: int
+
+    @property
+    def estimated_seconds(self) -> float | None:
+        """Until the broker that is being copied to holds what there is now."""
+        if self.copying_to is None or not self.bytes_per_second:
+            return None
+        return self.remaining_bytes / self.bytes_per_second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReplicas:
     """How the replicas of one partition are, voters first."""
 
@@ -144,6 +181,8 @@ class PartitionReplicas:
     leader_epoch: Epoch
     high_watermark: Offset | None
     replicas: tuple[ReplicaStanding, ...]
+    reassignment: ReassignmentProgress | None = None
+    """`None`: its replicas are not being moved."""
 
     @property
     def observers(self) -> tuple[ReplicaStanding, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.metadata.topic import Topic
@@ -13,6 +14,7 @@ from tidemark.protocol.messages.describe_replicas import (
     DescribeReplicasRequest,
     DescribeReplicasResponse,
     PartitionReplicas,
+    ReassignmentProgress,
     ReplicaDescription,
     TopicReplicas,
 )
@@ -81,7 +83,27 @@ def _partition(node: Node, topic: Topic, partition: int) -> PartitionReplicas:
         high_watermark=_UNKNOWN if replica is None else replica.high_watermark,
         log_start=_UNKNOWN if replica is None else replica.log_start,
         replicas=list(described.values()),
+        reassignments=_reassignments(node, topic, partition),
     )
+
+
+def _reassignments(node: Node, topic: Topic, partition: int) -> Sequence[ReassignmentProgress]:
+    wanted = topic.metadata.wanted.get(partition)
+    if wanted is None:
+        return ()
+    state = node.reassigning.reassignments.state(PartitionKey(topic.id, partition))
+    if state is None:
+        return [ReassignmentProgress(wanted=wanted)]
+    progress = ReassignmentProgress(
+        wanted=wanted,
+        stage=state.stage,
+        why=state.why,
+        learner=_UNKNOWN if state.learner is None else state.learner,
+        copied_bytes=state.copied_bytes,
+        remaining_bytes=state.remaining_bytes,
+        bytes_per_second=int(state.bytes_per_second),
+    )
+    return [progress]
 
 
 def _unknown(node: Node, topic: Topic, partition: int) -> dict[NodeId, ReplicaDescription]:

@@ -9,6 +9,7 @@ from tidemark.client.connection import Connection
 from tidemark.client.descriptions import (
     ConfirmedEnd,
     PartitionReplicas,
+    ReassignmentProgress,
     ReplicaRole,
     ReplicaStanding,
 )
@@ -119,6 +120,19 @@ def _replicas(answer: described.PartitionReplicas) -> PartitionReplicas:
         leader_epoch=Epoch(answer.leader_epoch),
         high_watermark=Offset(answer.high_watermark) if answer.high_watermark >= 0 else None,
         replicas=tuple(map(_standing, answer.replicas)),
+        reassignment=next(map(_progress, answer.reassignments), None),
+    )
+
+
+def _progress(answer: described.ReassignmentProgress) -> ReassignmentProgress:
+    return ReassignmentProgress(
+        wanted=tuple(map(NodeId, answer.wanted)),
+        stage=answer.stage or None,
+        why=answer.why,
+        copying_to=NodeId(answer.learner) if answer.learner >= 0 else None,
+        copied_bytes=answer.copied_bytes,
+        remaining_bytes=answer.remaining_bytes,
+        bytes_per_second=answer.bytes_per_second,
     )
 
 

@@ -172,22 +172,26 @@ class Reassignments:
         """Wishes that have come true in groups led here: they can be struck."""
         return [(key, job.wish) for key, job in self._jobs.items() if job.stage is Stage.DONE]
 
+    def state(self, key: PartitionKey) -> ReassignmentState | None:
+        """How a wish is doing, if the group is led here."""
+        job, replica = self._jobs.get(key), self._node.get(key)
+        if job is None or replica is None or not replica.is_leader:
+            return None
+        return ReassignmentState(
+            stage=job.stage,
+            why=job.why,
+            learner=job.learner,
+            copied_bytes=job.copied_bytes,
+            remaining_bytes=job.remaining_bytes,
+            bytes_per_second=job.rate,
+        )
+
     def states(self) -> Iterator[tuple[PartitionKey, ReassignmentState]]:
         """Of the groups that are led here."""
-        for key, job in self._jobs.items():
-            replica = self._node.get(key)
-            if replica is not None and replica.is_leader:
-                yield (
-                    key,
-                    ReassignmentState(
-                        stage=job.stage,
-                        why=job.why,
-                        learner=job.learner,
-                        copied_bytes=job.copied_bytes,
-                        remaining_bytes=job.remaining_bytes,
-                        bytes_per_second=job.rate,
-                    ),
-                )
+        for key in self._jobs:
+            state = self.state(key)
+            if state is not None:
+                yield key, state
 
     @property
     def is_changing(self) -> bool:

@@ -57,6 +57,24 @@ class ReplicaDescription(Struct):
 
 
 @struct
+class ReassignmentProgress(Struct):
+    """A move of replicas that is under way."""
+
+    wanted: Sequence[int] = wire(array(INT32), "Who is to hold the partition.")
+    stage: str = wire(
+        STRING,
+        "`waiting`, `copying`, `moving the leader`, `changing voters` or `done`; empty if the "
+        "leader does not answer.",
+        default="",
+    )
+    why: str = wire(STRING, "What stands in the way; empty if nothing does.", default="")
+    learner: int = wire(INT32, "The broker that is being copied to; -1 is none.", default=-1)
+    copied_bytes: int = wire(INT64, "What has been sent to it, and to others before.", default=0)
+    remaining_bytes: int = wire(INT64, "About what it has still to be sent.", default=0)
+    bytes_per_second: int = wire(INT64, "How fast, in the last seconds.", default=0)
+
+
+@struct
 class PartitionReplicas(Struct):
     """One partition."""
 
@@ -74,6 +92,11 @@ class PartitionReplicas(Struct):
     log_start: int = wire(INT64, "The first offset there is; -1 if it is not known.", default=-1)
     replicas: Sequence[ReplicaDescription] = wire(
         array(ReplicaDescription), "Voters in their order, then the others.", default=()
+    )
+    reassignments: Sequence[ReassignmentProgress] = wire(
+        array(ReassignmentProgress),
+        "How far the move of its replicas is; none if none is under way, and never more than one.",
+        default=(),
     )
 
 

@@ -16,6 +16,7 @@ from tidemark.client import (
     Admin,
     Client,
     GroupListing,
+    PartitionReplicas,
     QuorumDescription,
     RequestError,
     TopicDescription,
@@ -46,6 +47,7 @@ _PARTITIONS: Final = (
     Column("in_sync"),
     Column("high_watermark"),
     Column("lag"),
+    Column("observers", wide=True),
     Column("trouble"),
 )
 
@@ -64,7 +66,8 @@ def status(ctx: click.Context, session: Session, form: Form) -> None:
     """Show how the cluster is: its brokers, and the partitions that are in trouble.
 
     `-o wide` shows all partitions. LAG is how many offsets a replica's log ends before its
-    leader's; a broker's is that of its slowest replica. Kafka's brokers do not tell it.
+    leader's; a broker's is that of its slowest replica. Kafka's brokers do not tell it. OBSERVERS
+    is how stale each is, in milliseconds; they never count as replicas.
 
     The exit status is 0 if the cluster is healthy, 3 if a broker is down or a partition without a
     leader, below its `min.insync.replicas` or under-replicated, and 1 if nobody answers.
@@ -77,15 +80,17 @@ def status(ctx: click.Context, session: Session, form: Form) -> None:
     )
     metadata = facts.metadata_row()
     troubled = [row for row in partitions if row["trouble"] is not None]
+    has_observers = any(row["observers"] for row in partitions)
+    columns = [each for each in _PARTITIONS if has_observers or each.key != "observers"]
     shown = {key.replace("_", "-"): value for key, value in summary.items()}
     print_sections(
         {**summary, "metadata": metadata, "brokers": brokers, "partitions": partitions},
         {**shown, "metadata-voters": metadata and metadata["voters"]},
         [
             Section(title="brokers", rows=brokers, columns=_BROKERS),
-            Section(title="partitions", rows=partitions, columns=_PARTITIONS)
+            Section(title="partitions", rows=partitions, columns=columns)
             if form is Form.WIDE
-            else Section(title="partitions in trouble", rows=troubled, columns=_PARTITIONS),
+            else Section(title="partitions in trouble", rows=troubled, columns=columns),
         ],
         form,
     )
@@ -115,6 +120,7 @@ async def gather(client: Client) -> ClusterFacts:
         nursery.start_soon(ask, "quorums", partial(quorums, admin, led))
         nursery.start_soon(ask, "metadata", partial(_metadata, admin))
         nursery.start_soon(ask, "min_in_sync", partial(_min_in_sync, admin, topics))
+        nursery.start_soon(ask, "replicas", partial(_replicas, admin, topics))
     return ClusterFacts(description=description, topics=topics, **found)
 
 
@@ -139,6 +145,16 @@ async def _min_in_sync(admin: Admin, topics: Sequence[TopicDescription]) -> dict
         names = [topic.name for topic in topics]
         found = await admin.describe_config("min.insync.replicas", names)
         return {topic: int(value) for topic, value in found.items()}
+    return {}
+
+
+async def _replicas(
+    admin: Admin, topics: Sequence[TopicDescription]
+) -> dict[TopicPartition, PartitionReplicas]:
+    with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+        return await admin.describe_replicas(
+            [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
+        )
     return {}
 
 

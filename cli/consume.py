@@ -20,6 +20,7 @@ from tidemark.client import (
     Consumer,
     FetchedBatches,
     Isolation,
+    ReadLevel,
     Start,
     TopicPartition,
 )
@@ -41,6 +42,7 @@ class Plan:
     records_max: int | None
     until_end: bool
     isolation: Isolation
+    read_level: ReadLevel | None
     format: Formatter
 
 
@@ -73,6 +75,14 @@ class Plan:
 @click.option(
     "--read-committed", is_flag=True, help="Leave out transactions that are open or were aborted."
 )
+@click.option(
+    "--read-level",
+    type=click.Choice([level.value for level in ReadLevel]),
+    help="How fresh it must be: committed (from leaders), strict (they prove that they lead), "
+    "two-step (proven, but read from replicas), replica (from replicas, as far as they are).  "
+    "[default: replica with --rack, else committed]",
+)
+@click.option("--rack", help="Where this is: read from replicas and observers in that rack.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a record.")
 @click.option(
     "-f",
@@ -96,6 +106,8 @@ def consume(
     records_max: int | None,
     until_end: bool,
     read_committed: bool,
+    read_level: str | None,
+    rack: str | None,
     as_json: bool,
     rpk: str | None,
     kcat: str | None,
@@ -107,6 +119,10 @@ def consume(
     @MILLISECONDS since 1970, @-1h30m (so long ago), or ISO 8601 as in 2026-11-21T10:30:00Z.
 
     With a group, reading goes on where the group is; --from holds where it has not been yet.
+
+    Whatever the read level, only what is committed is printed. With strict and two-step, --exit
+    stops at all that was committed when the command began, and where no majority can say what that
+    is, the command fails and says so.
     """
     plan = Plan(
         what=[TopicPartition(topic, p) for topic in topics for p in partitions] or list(topics),
@@ -115,10 +131,11 @@ def consume(
         records_max=records_max,
         until_end=until_end,
         isolation=Isolation.READ_COMMITTED if read_committed else Isolation.READ_UNCOMMITTED,
+        read_level=None if read_level is None else ReadLevel(read_level),
         format=_choose_format(as_json=as_json, rpk=rpk, kcat=kcat, template=template),
     )
     if records_max != 0:
-        session.run(partial(_consume, plan=plan))
+        session.run(partial(_consume, plan=plan), rack=rack)
 
 
 def _choose_format(
@@ -154,6 +171,7 @@ async def _consume(client: Client, plan: Plan) -> None:
         start=plan.start,
         until_end=plan.until_end,
         isolation=plan.isolation,
+        read_level=plan.read_level,
     ) as consumer:
         left = plan.records_max
         while (fetched := await consumer.fetch_batches()) is not None:

@@ -10,7 +10,9 @@ from tidemark.client import (
     ClusterDescription,
     GroupListing,
     PartitionDescription,
+    PartitionReplicas,
     QuorumDescription,
+    ReplicaStanding,
     TopicDescription,
     TopicPartition,
 )
@@ -33,6 +35,8 @@ class ClusterFacts:
     groups: Sequence[GroupListing] | None = ()
     quorums: Mapping[TopicPartition, QuorumDescription] = field(default_factory=dict)
     metadata: QuorumDescription | None = None
+    replicas: Mapping[TopicPartition, PartitionReplicas] = field(default_factory=dict)
+    """Of the partitions whose brokers tell which of their replicas only observe."""
     min_in_sync: Mapping[str, int] = field(default_factory=dict)
     """`min.insync.replicas` by topic, where it is known."""
 
@@ -58,7 +62,7 @@ class ClusterFacts:
 
     @property
     def under_replicated(self) -> int:
-        return sum(is_under_replicated(partition) for _, partition in self.partitions())
+        return sum(self._is_under_replicated(at, each) for at, each in self.partitions())
 
     @property
     def below_min_in_sync(self) -> int:
@@ -74,7 +78,19 @@ class ClusterFacts:
             return "no leader"
         if self._is_below_min_in_sync(at, partition):
             return "below min.insync.replicas"
-        return "under-replicated" if is_under_replicated(partition) else None
+        return "under-replicated" if self._is_under_replicated(at, partition) else None
+
+    def _is_under_replicated(self, at: TopicPartition, partition: PartitionDescription) -> bool:
+        return len(partition.in_sync) < len(self._voters(at, partition))
+
+    def _voters(self, at: TopicPartition, partition: PartitionDescription) -> list[NodeId]:
+        """Brokers count observers among the replicas, but never among those in sync."""
+        observers = {each.node_id for each in self._observers(at)}
+        return [node_id for node_id in partition.replicas if node_id not in observers]
+
+    def _observers(self, at: TopicPartition) -> Sequence[ReplicaStanding]:
+        found = self.replicas.get(at)
+        return () if found is None else found.observers
 
     def verdict(self) -> str:
         """`healthy`, or in one line what is the matter, the worst first."""
@@ -140,9 +156,10 @@ class ClusterFacts:
                 "partition": at.partition,
                 "leader": partition.leader,
                 "epoch": partition.leader_epoch,
-                "replicas": partition.replicas,
+                "replicas": self._voters(at, partition),
                 "in_sync": partition.in_sync,
                 "offline": partition.offline,
+                "observers": {str(each.node_id): each.staleness_ms for each in self._observers(at)},
                 **_progress(self.quorums.get(at)),
                 "trouble": self._trouble(at, partition),
             }
@@ -161,10 +178,6 @@ class ClusterFacts:
             "observers": [replica.node_id for replica in quorum.observers],
             **_progress(quorum),
         }
-
-
-def is_under_replicated(partition: PartitionDescription) -> bool:
-    return len(partition.in_sync) < len(partition.replicas)
 
 
 def _progress(quorum: QuorumDescription | None) -> dict[str, Json]:

@@ -24,8 +24,10 @@ class Session:
 
     bootstrap: str = DEFAULT_BOOTSTRAP
 
-    def run(self, use: Callable[["Client"], Awaitable[T]]) -> T:
+    def run(self, use: Callable[["Client"], Awaitable[T]], *, rack: str | None = None) -> T:
         """Open a client, give it to `use`, close it, and return what `use` returned.
+
+        With a `rack`, its consumers read from replicas there.
 
         What `use` raises may arrive in an `ExceptionGroup`; `cli/main.py` unwraps it.
         """
@@ -35,7 +37,7 @@ class Session:
         from tidemark.client import open_client
 
         async def main() -> T:
-            async with open_client(self.bootstrap, client_id="tidemark-cli") as client:
+            async with open_client(self.bootstrap, client_id="tidemark-cli", rack=rack) as client:
                 return await use(client)
 
         return trio.run(main)

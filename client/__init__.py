@@ -35,6 +35,7 @@ from tidemark.client.descriptions import (
     CommittedOffset,
     ConfigEntry,
     ConfigSource,
+    ConfirmedEnd,
     CreatedTopic,
     GroupDescription,
     GroupListing,
@@ -42,9 +43,12 @@ from tidemark.client.descriptions import (
     LogDirDescription,
     MemberDescription,
     PartitionDescription,
+    PartitionReplicas,
     QuorumDescription,
     QuorumReplica,
+    ReplicaRole,
     ReplicaSize,
+    ReplicaStanding,
     TopicDescription,
 )
 from tidemark.client.leader_descriptions import ElectedLeader, MovedLeader
@@ -60,6 +64,7 @@ from tidemark.client.offsets import (
     Start,
 )
 from tidemark.client.producer import Producer
+from tidemark.client.read_levels import ReadLevel
 from tidemark.client.records import (
     CREATE_TIME,
     LOG_APPEND_TIME,
@@ -92,6 +97,7 @@ __all__ = [
     "Compression",
     "ConfigEntry",
     "ConfigSource",
+    "ConfirmedEnd",
     "Consumer",
     "ConsumerRecord",
     "CreatedTopic",
@@ -110,13 +116,17 @@ __all__ = [
     "MovedLeader",
     "OffsetSpec",
     "PartitionDescription",
+    "PartitionReplicas",
     "PlannedMove",
     "Producer",
     "QuorumDescription",
     "QuorumReplica",
+    "ReadLevel",
     "RecordMetadata",
     "RefusedMove",
+    "ReplicaRole",
     "ReplicaSize",
+    "ReplicaStanding",
     "RequestError",
     "Start",
     "StateChange",

@@ -7,7 +7,7 @@ import click
 
 from tidemark.cli.output import notice
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client import Client, ErrorCode, RequestError
+from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -22,6 +22,29 @@ def _parse_configs(
             raise click.BadParameter(f"{setting!r} is not KEY=VALUE")
         configs[name] = value
     return configs
+
+
+def _parse_observers(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> int | tuple[int, ...] | None:
+    """A number of observers, or the numbers of brokers."""
+    if value is None:
+        return None
+    try:
+        if "," in value:
+            return tuple(int(each) for each in value.split(",") if each.strip())
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is neither a number of observers nor brokers, as in 4,5"
+        ) from None
+
+
+async def _name_observers(client: Client, topic: str, brokers: tuple[int, ...]) -> None:
+    description = await client.admin.describe_topic(topic)
+    await client.admin.set_observers(
+        {TopicPartition(topic, p.partition): brokers for p in description.partitions}
+    )
 
 
 def _config_option(help: str) -> Callable[[Command], Command]:
@@ -47,6 +70,13 @@ def _config_option(help: str) -> Callable[[Command], Command]:
 @click.option(
     "-r", "--replicas", type=click.IntRange(1), help="How many of each partition; likewise."
 )
+@click.option(
+    "--observers",
+    metavar="N|BROKERS",
+    callback=_parse_observers,
+    help="How many observers each partition gets: copies to be read from, without a vote. Or which "
+    "brokers observe, as in 4,5 (one alone as 4,).",
+)
 @_config_option("A config of the topic, as in flush=os; repeatable.")
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no failure.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
@@ -57,11 +87,14 @@ def create(
     names: tuple[str, ...],
     partitions: int | None,
     replicas: int | None,
+    observers: int | tuple[int, ...] | None,
     configs: dict[str, str],
     if_not_exists: bool,
     dry_run: bool,
 ) -> None:
     """Create topics."""
+    if isinstance(observers, int):
+        configs = {**configs, "observers": str(observers)}
 
     async def create_all(client: Client) -> None:
         for name in names:
@@ -78,6 +111,8 @@ def create(
                     raise
                 notice(f"{name} is there already")
             else:
+                if isinstance(observers, tuple) and not dry_run:
+                    await _name_observers(client, name, observers)
                 notice(f"{name} could be created" if dry_run else f"created {name}")
 
     session.run(create_all)

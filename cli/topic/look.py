@@ -1,13 +1,13 @@
 """List and describe topics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import click
 
 from tidemark.cli.durability import describe_durability
-from tidemark.cli.lookup import Extent, extents, unless_unsupported
+from tidemark.cli.lookup import Extent, extents, partitions_of, unless_unsupported
 from tidemark.cli.output import (
     Column,
     Form,
@@ -18,9 +18,27 @@ from tidemark.cli.output import (
     print_sections,
 )
 from tidemark.cli.session import Session, talks_to_brokers
-from tidemark.client import Client, ConfigEntry, TopicDescription, TopicPartition
+from tidemark.client import (
+    Client,
+    ConfigEntry,
+    PartitionReplicas,
+    ReplicaStanding,
+    TopicDescription,
+    TopicPartition,
+)
+from tidemark.protocol.types import NodeId
 
 Command = TypeVar("Command", bound=Callable[..., None])
+
+_OBSERVERS = (
+    Column("partition"),
+    Column("broker"),
+    Column("up"),
+    Column("end", wide=True),
+    Column("lag"),
+    Column("staleness_ms"),
+    Column("pulls_from"),
+)
 
 
 @click.command("list")
@@ -67,12 +85,14 @@ def describe(session: Session, name: str, form: Form) -> None:
     """Show a topic's durability, partitions and configs."""
     facts = session.run(lambda client: _gather(client, name))
     description, logs, configs = facts.description, facts.extents, facts.configs
+    observers = [_observer(at, each) for at, each in facts.observers()]
+    voters = facts.voters()
     partitions: list[dict[str, Json]] = [
         {
             "partition": p.partition,
             "leader": p.leader,
             "epoch": p.leader_epoch,
-            "replicas": p.replicas,
+            "replicas": voters[p.partition],
             "in_sync": p.in_sync,
             "offline": p.offline,
             "start": logs[at].start if (at := TopicPartition(name, p.partition)) in logs else None,
@@ -81,21 +101,27 @@ def describe(session: Session, name: str, form: Form) -> None:
         }
         for p in description.partitions
     ]
+    replicas = len(voters[0]) if voters else 0
     durability = describe_durability({entry.name: entry.value for entry in configs})
     summary: dict[str, Json] = {
         "name": name,
         "topic_id": _topic_id(description),
         "internal": description.is_internal,
-        "replicas": description.replication_factor,
+        "replicas": replicas,
         "durability": durability,
     }
     shown = [entry for entry in configs if form is Form.WIDE or not entry.is_default]
     print_sections(
-        {**summary, "partitions": partitions, "configs": [_config(entry) for entry in configs]},
+        {
+            **summary,
+            "partitions": partitions,
+            "observers": observers,
+            "configs": [_config(entry) for entry in configs],
+        },
         {
             "topic": name,
             "partitions": len(partitions),
-            "replicas": description.replication_factor,
+            "replicas": replicas,
             "durability": f"a record is {durability}",
         },
         [
@@ -114,6 +140,7 @@ def describe(session: Session, name: str, form: Form) -> None:
                     *([Column("error")] if any(p["error"] for p in partitions) else []),
                 ],
             ),
+            *([Section(title="observers", rows=observers, columns=_OBSERVERS)] * bool(observers)),
             Section(
                 title="configs" if form is Form.WIDE else "configs that are not the default",
                 rows=[_config(entry) for entry in shown],
@@ -122,6 +149,18 @@ def describe(session: Session, name: str, form: Form) -> None:
         ],
         form,
     )
+
+
+def _observer(at: TopicPartition, observer: ReplicaStanding) -> dict[str, Json]:
+    return {
+        "partition": at.partition,
+        "broker": observer.node_id,
+        "up": observer.is_alive,
+        "end": observer.end_offset,
+        "lag": observer.lag_records,
+        "staleness_ms": observer.staleness_ms,
+        "pulls_from": observer.parent,
+    }
 
 
 def _config(entry: ConfigEntry) -> dict[str, Json]:
@@ -141,6 +180,20 @@ class _Facts:
     description: TopicDescription
     extents: Mapping[TopicPartition, Extent]
     configs: Sequence[ConfigEntry]
+    replicas: Mapping[TopicPartition, PartitionReplicas]
+
+    def voters(self) -> dict[int, list[NodeId]]:
+        """The replicas of each partition that vote, or are to."""
+        observing = {(at.partition, each.node_id) for at, each in self.observers()}
+        return {
+            p.partition: [node for node in p.replicas if (p.partition, node) not in observing]
+            for p in self.description.partitions
+        }
+
+    def observers(self) -> Iterator[tuple[TopicPartition, ReplicaStanding]]:
+        for at, found in sorted(self.replicas.items()):
+            for each in found.observers:
+                yield at, each
 
 
 async def _gather(client: Client, name: str) -> _Facts:
@@ -152,4 +205,5 @@ async def _gather(client: Client, name: str) -> _Facts:
         description,
         await extents(client.admin, led),
         await unless_unsupported(client.admin.describe_configs(name), []),
+        await unless_unsupported(client.admin.describe_replicas(partitions_of(description)), {}),
     )

@@ -1,14 +1,18 @@
 """What is said of a cluster, from the facts."""
 
 import uuid
+from dataclasses import replace
 
 from tidemark.cli.health import HEALTHY, ClusterFacts
 from tidemark.client import (
     BrokerDescription,
     ClusterDescription,
     PartitionDescription,
+    PartitionReplicas,
     QuorumDescription,
     QuorumReplica,
+    ReplicaRole,
+    ReplicaStanding,
     TopicDescription,
     TopicPartition,
 )
@@ -85,6 +89,27 @@ def test_the_verdict_names_what_is_the_matter_the_worst_first() -> None:
         "under-replicated",
         None,
     ]
+
+
+def test_an_observer_is_shown_with_its_staleness_and_not_missed_among_those_in_sync() -> None:
+    observer = ReplicaStanding(
+        node_id=THREE,
+        role=ReplicaRole.OBSERVER,
+        is_alive=True,
+        end_offset=Offset(9),
+        lag_records=1,
+        staleness_ms=120,
+        parent=TWO,
+    )
+    seen = PartitionReplicas(
+        leader=ONE, leader_epoch=Epoch(4), high_watermark=Offset(10), replicas=(observer,)
+    )
+    plain = facts(partition(0, in_sync=(ONE, TWO)))
+    assert plain.verdict() == "1 of 1 partitions under-replicated"
+    told = replace(plain, replicas={TopicPartition("t", 0): seen})
+    assert told.verdict() == HEALTHY
+    (row,) = told.partition_rows()
+    assert (row["replicas"], row["observers"]) == ([ONE, TWO], {"3": 120})
 
 
 def test_a_partition_that_refuses_writes_is_worse_than_one_that_lacks_a_replica() -> None:

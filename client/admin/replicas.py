@@ -64,6 +64,26 @@ class ReplicaAdmin(Calls):
 
         await self._on_any_broker(ask)
 
+    async def change_observers(
+        self, partition: TopicPartition, *, add: Iterable[int] = (), remove: Iterable[int] = ()
+    ) -> tuple[NodeId, ...]:
+        """Have some brokers observe a partition, and others no more; who observes it then.
+
+        Raises `RequestError` if one that is to be removed does not observe it.
+        """
+        described = (await self.describe_replicas([partition]))[partition]
+        now = [each.node_id for each in described.observers]
+        strangers = sorted(set(remove) - set(now))
+        if strangers:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"broker {strangers[0]} does not observe {partition}",
+            )
+        left = [node for node in now if node not in set(remove)]
+        after = tuple(dict.fromkeys((*left, *map(NodeId, add))))
+        await self.set_observers({partition: after})
+        return after
+
     async def describe_replicas(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, PartitionReplicas]:

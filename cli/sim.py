@@ -20,6 +20,7 @@ from tidemark.cli.sim_output import (
     print_trace,
     show_progress,
 )
+from tidemark.testing.simulator.knobs import Layer
 from tidemark.testing.simulator.report import Report
 from tidemark.testing.simulator.run import SECONDS, Verdict, simulate
 from tidemark.testing.simulator.scenarios import Scenario, read_scenario
@@ -61,6 +62,7 @@ class _Run:
 
     seed: int
     seconds: float
+    layer: Layer = Layer.FULL
     scenario: Scenario | None = None
     name: str = ""
     lines_max: int = 0
@@ -68,19 +70,22 @@ class _Run:
     def __call__(self) -> Verdict:
         if self.scenario is not None:
             return self.scenario.run(lines_max=self.lines_max)
-        return simulate(self.seed, seconds=self.seconds, lines_max=self.lines_max)
+        return simulate(self.seed, seconds=self.seconds, layer=self.layer, lines_max=self.lines_max)
 
     def again(self) -> str:
         """The command that does it again."""
         if self.scenario is not None:
             return f"tidemark sim {self.name}"
-        seconds = "" if self.seconds == SECONDS else f" --seconds {self.seconds:g}"
-        return f"tidemark sim --seed {self.seed}{seconds}"
+        layer = "" if self.layer is Layer.FULL else f" --layer {self.layer.value}"
+        is_usual = self.seconds == SECONDS[self.layer]
+        seconds = "" if is_usual else f" --seconds {self.seconds:g}"
+        return f"tidemark sim --seed {self.seed}{layer}{seconds}"
 
     @property
     def stem(self) -> str:
         """Of the files that it is written to."""
-        return Path(self.name).stem if self.name else f"seed-{self.seed}"
+        layer = "" if self.layer is Layer.FULL else f"{self.layer.value}-"
+        return Path(self.name).stem if self.name else f"{layer}seed-{self.seed}"
 
 
 @click.command()
@@ -94,11 +99,18 @@ class _Run:
     help="Run the first N seeds, or those from A to B.  [default: 100]",
 )
 @click.option(
+    "--layer",
+    type=click.Choice([layer.value for layer in Layer]),
+    help="Whole brokers, or the consensus core alone, which is many times as fast.  "
+    f"[default: {Layer.FULL.value}]",
+)
+@click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     callback=_finite,
     metavar="S",
-    help=f"Simulated seconds of faults in each run.  [default: {SECONDS:g}]",
+    help="Simulated seconds of faults in each run.  "
+    f"[default: {SECONDS[Layer.FULL]:g}; core {SECONDS[Layer.CORE]:g}]",
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
 @click.option(
@@ -123,6 +135,7 @@ def sim(
     files: Sequence[Path],
     seed: int | None,
     seeds: range | None,
+    layer: str | None,
     seconds: float | None,
     jobs: int,
     trace: int | None,
@@ -139,13 +152,17 @@ def sim(
     """
     if sum((bool(files), seed is not None, seeds is not None)) > 1:
         raise click.UsageError("give FILEs, or --seed, or --seeds")
+    if files and layer is not None:
+        raise click.UsageError("a FILE says itself of which layer it is; --layer is for seeds")
     if files and seconds is not None:
         raise click.UsageError("a FILE says itself how long it runs; --seconds is for seeds")
     if files:
         runs = _of_files(files)
     else:
         chosen = range(seed, seed + 1) if seed is not None else seeds or range(100)
-        runs = [_Run(number, seconds or SECONDS) for number in chosen]
+        chosen_layer = Layer(layer or Layer.FULL)
+        length = seconds or SECONDS[chosen_layer]
+        runs = [_Run(number, length, chosen_layer) for number in chosen]
     if len(runs) == 1:
         runs[0] = replace(runs[0], lines_max=_TRACE_OF_A_FAILURE if trace is None else trace)
     elif trace is not None:
@@ -161,7 +178,7 @@ def _of_files(files: Sequence[Path]) -> list[_Run]:
         scenario = read_scenario(path)
         for name in scenario.unknown_knobs:
             click.echo(f"{path}: knobs.{name}: there is no such knob any more", err=True)
-        runs.append(_Run(scenario.seed, 0, scenario, str(path)))
+        runs.append(_Run(scenario.seed, 0, Layer.FULL, scenario, str(path)))
     return runs
 
 

@@ -39,10 +39,12 @@ _LINE_SECONDS: Final = 30.0
 """How often a line is printed where there is no terminal to draw on."""
 _SHORT_PHASES: Final = {
     "idle": "idle",
-    "electing": "elect",
+    "electing": "elec",
     "opening an epoch": "open",
     "replicating": "repl",
-    "truncating": "trunc",
+    "truncating": "cut",
+    "catching up": "near",
+    "pausing": "hold",
     "handing over": "hand",
     "reconfiguring": "conf",
     "checkpointing": "ckpt",
@@ -142,17 +144,17 @@ def _print_matrix(title: str, rows: Mapping[str, Counter[str]]) -> None:
     """How often in all, and in each phase of the protocol; a dot is never."""
     if not rows:
         return
-    heads = "".join(f"{_SHORT_PHASES.get(phase, phase):>6}" for phase in PHASES)
+    heads = "".join(f"{_SHORT_PHASES.get(phase, phase):>5}" for phase in PHASES)
     click.echo(f"\n{title:<14}{'TIMES':>6}{heads.upper()}")
     for name, phases in rows.items():
-        cells = "".join(f"{_short(phases[phase]):>6}" for phase in PHASES)
+        cells = "".join(f"{_short(phases[phase]):>5}" for phase in PHASES)
         click.echo(f"{name:<14}{_short(phases.total()):>6}{cells}")
 
 
 def _short(count: int) -> str:
     if not count:
         return "."
-    return str(count) if count < 10_000 else f"{count // 1000}k"
+    return str(count) if count < 1000 else f"{count // 1000}k"
 
 
 def _wrapped(title: str, text: str) -> str:

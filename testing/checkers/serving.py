@@ -1,7 +1,13 @@
 """What a replica may answer to clients, and when."""
 
+from typing import Final
+
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers.violation import Violation
+
+HELD_SECONDS_MAX: Final = 1.25
+"""Half a second until the lead is given up, as long again until it is known who has it, and what
+timers are late by."""
 
 
 def may_serve(group: str, node: NodeId, epoch: Epoch, committed: Position) -> None:
@@ -25,3 +31,10 @@ def is_prefix(group: str, node: NodeId, log: Position, committed: Position) -> N
     if log > committed:
         what = f"{node} observes {log}, and {committed} is committed"
         raise Violation("an observer holds only what is committed", group, what)
+
+
+def holds_no_longer(group: str, seconds: float) -> None:
+    """Writes are held while the lead goes elsewhere, and soon taken or sent on."""
+    if seconds > HELD_SECONDS_MAX:
+        what = f"they are held for {seconds:.3f} s"
+        raise Violation("writes are not held for long", group, what)

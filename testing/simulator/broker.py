@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
+from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage
-from tidemark.partitions.storage.state_db import StateDb
+from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
 from tidemark.testing.memory_files import MemoryFiles
 from tidemark.testing.simulator.clock import Clock
+from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.events import EventQueue
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Answer
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.watch import Watch
+from tidemark.testing.simulator.wishes import Wishes
 
 _RESTART_SECONDS: Final = 0.5
 _DISK_SECONDS_MAX: Final = 10.0
@@ -36,6 +40,8 @@ class World(Protocol):
     trace: Trace
     groups: Sequence[SimulatedGroup]
     nodes: Sequence[NodeId]
+    coverage: Coverage
+    wishes: Wishes
 
     def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None: ...
 
@@ -132,12 +138,36 @@ class Broker:
         if self.process is not None:
             self.process.pause(self.world.queue.now + seconds)
 
-    def used_bytes(self) -> int:
-        """Of the disk."""
+    # What a nemesis does: see `Victim`
+
+    def phase(self, key: PartitionKey) -> str:
+        return phase_of(self.process, key)
+
+    def jump_clock(self, seconds: float) -> None:
+        self.clock.jump_seconds += seconds
+
+    def fail_next_sync(self) -> None:
+        self.files.failing_syncs = 1
+
+    def fill_disk(self, *, free_bytes: int) -> None:
         self.files.capacity_bytes = 0
         used = -self.files.free_bytes()
+        self.files.capacity_bytes = used + free_bytes
+
+    def free_disk(self) -> None:
         self.files.capacity_bytes = None
-        return used
+
+    def checkpoint(self) -> None:
+        if self.process is not None:
+            self.process.do(self.process.begin_checkpoint)
+
+    def tell(self, key: PartitionKey, event: Callable[[Group], None]) -> None:
+        if self.process is not None:
+            self.process.tell(key, event)
+
+    def move_leader(self, key: PartitionKey, to: NodeId, seconds: float) -> None:
+        if self.process is not None:
+            self.process.do(self.process.move_leader, key, to, seconds)
 
     def disk_seconds(self, kind: str) -> float:
         """How long a write or a sync takes this time."""

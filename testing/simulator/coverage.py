@@ -15,6 +15,8 @@ PHASES: Final = (
     "opening an epoch",
     "replicating",
     "truncating",
+    "catching up",
+    "pausing",
     "handing over",
     "reconfiguring",
     "checkpointing",

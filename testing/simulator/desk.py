@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -11,6 +12,7 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.testing.checkers import serving
 from tidemark.testing.simulator.rpc import (
     Answer,
     Fetch,
@@ -28,7 +30,14 @@ class Hosting(Protocol):
     """The process behind the desk."""
 
     @property
+    def now(self) -> float: ...
+
+    @property
     def wall_ms(self) -> int: ...
+
+    @property
+    def disturbances(self) -> int:
+        """How often this process has been made to stand still or to be slow."""
 
     def replica(self, key: PartitionKey) -> GroupReplica | None: ...
 
@@ -47,6 +56,16 @@ class _Waiter(NamedTuple):
     end_offset: Offset
 
 
+@dataclass(slots=True)
+class _Held:
+    """What waits, in its order, while the lead of a group is about to go elsewhere."""
+
+    since: float
+    disturbances: int
+    """How often the process had stood still until then."""
+    requests: list[tuple[str, Produce]] = field(default_factory=list)
+
+
 class Desk:
     """One process's clients. `reply` is how an answer goes out."""
 
@@ -57,10 +76,24 @@ class Desk:
         self._watch = watch
         self._reply = reply
         self._waiters: dict[PartitionKey, list[_Waiter]] = {}
+        self._held: dict[PartitionKey, _Held] = {}
 
     @property
     def waiting(self) -> int:
         return sum(map(len, self._waiters.values()))
+
+    def release(self) -> None:
+        """Take up again what was held, where writes are held no more."""
+        for key, held in list(self._held.items()):
+            replica = self._hosting.replica(key)
+            is_undisturbed = held.disturbances == self._hosting.disturbances
+            if replica is not None and replica.is_paused and replica.failure is None:
+                if is_undisturbed:
+                    serving.holds_no_longer(str(key.partition), self._hosting.now - held.since)
+                continue
+            del self._held[key]
+            for client, request in held.requests:
+                self._produce(client, request)
 
     def take(self, client: str, request: Request) -> None:
         """Answer now, or when the batch is committed or its leader is leader no more."""
@@ -96,6 +129,9 @@ class Desk:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
             self._reply(client, Produced(request.request, error))
             return
+        if replica.is_paused and replica.failure is None:
+            self._hold(client, request)
+            return
         segments = replica.log.segment_count
         data = bytearray(request.batch)
         try:
@@ -116,6 +152,14 @@ class Desk:
         self.look_again(request.key)
         if replica.log.segment_count != segments:
             self._hosting.moment("roll")
+
+    def _hold(self, client: str, request: Produce) -> None:
+        held = self._held.get(request.key)
+        if held is None:
+            hosting = self._hosting
+            held = self._held[request.key] = _Held(hosting.now, hosting.disturbances)
+            hosting.moment("hold")
+        held.requests.append((client, request))
 
     def _fetch(self, request: Fetch) -> Fetched:
         replica = self._hosting.replica(request.key)

@@ -8,6 +8,7 @@ because they bring rare paths to the front.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from random import Random
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ TIMED_KINDS: Final = (
     "disk full",
     "clock jump",
     "hand over",
+    "move leader",
     "checkpoint",
     "trim",
     "reconfigure",
@@ -47,6 +49,11 @@ TRIGGERS: Final = (
     "promise",
     "grant",
     "hand over",
+    "catching up",
+    "pausing",
+    "handing over",
+    "hold",
+    "move ended",
     "checkpoint",
     "sync",
     "roll",
@@ -55,10 +62,29 @@ TRIGGERS: Final = (
 """Moments in a broker's life after which something is made to happen shortly."""
 
 
+CORE_KINDS: Final = frozenset(
+    {
+        *("kill", "power", "kill all", "power all", "pause", "cut", "isolate", "strand", "clog"),
+        *("hold", "slow disk", "hand over", "move leader", "trim", "reconfigure"),
+    }
+)
+"""Of these, what the fast layer can do."""
+
+
+class Layer(StrEnum):
+    """What of a broker is simulated."""
+
+    FULL = "full"
+    """All but threads and sockets: replication, journal, segments, clients."""
+    CORE = "core"
+    """The consensus core, on logs in memory."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
     """One run's settings. Times in seconds unless they say otherwise."""
 
+    layer: str = Layer.FULL.value
     nodes: int = 3
     voters: int = 3
     groups: int = 2
@@ -126,13 +152,39 @@ class Knobs:
         return asdict(self)
 
 
-def draw_knobs(seed: int, *, seconds: float) -> Knobs:
+def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs:
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
+    if layer is Layer.CORE:
+        return _draw_core(rng, seconds)
     knobs = _draw(rng, seconds)
-    profile = rng.choices(PROFILES, weights=(5, 4, 2))[0]
+    profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
     return replace(profile(rng, knobs), journaled_bytes_max=journaled)
+
+
+def _draw_core(rng: Random, seconds: float) -> Knobs:
+    """Of the fast layer: one group, fewer records, and in half of the seeds coups."""
+    profile = rng.choices(PROFILES, weights=(3, 6, 2, 2))[0]
+    knobs = profile(rng, _draw(rng, seconds))
+    kinds = tuple(kind for kind in knobs.fault_kinds if kind in CORE_KINDS)
+    return replace(
+        knobs,
+        layer=Layer.CORE.value,
+        groups=1,
+        # So many batches in a request, and under way.
+        append_bytes_max=rng.choice((1, 1, 3, 100)),
+        window_bytes=rng.choice((1, 4, 1000)),
+        early_bytes_max=rng.choice((1, 200, 8 << 20)),
+        send_interval=rng.choice((0.5, 2.0, 5.0)),
+        heartbeat=knobs.failure_timeout / 2,
+        sync_seconds=rng.choice((0.002, 0.02, 0.1)),
+        fault_interval=rng.choice((2.0, 10.0, 30.0)),
+        trigger_chance=rng.choice((0.05, 0.1, 0.3, 0.8)),
+        fault_kinds=kinds,
+        # A machine that loses the end of a log loses the configurations in it: see the page.
+        unsynced=0.0 if "reconfigure" in kinds else rng.choice((0.0, 0.0, 1.0)),
+    )
 
 
 def _anything(_rng: Random, knobs: Knobs) -> Knobs:
@@ -193,7 +245,30 @@ def _changes(rng: Random, knobs: Knobs) -> Knobs:
     )
 
 
-PROFILES: Final = (_anything, _coups, _changes)
+def _moves(rng: Random, knobs: Knobs) -> Knobs:
+    """Leaders are wished elsewhere all the time, and something happens in each phase of it."""
+    return replace(
+        knobs,
+        nodes=rng.choice((3, 3, 4, 5)),
+        voters=3,
+        groups=rng.choice((1, 2)),
+        producers=rng.choice((2, 3)),
+        send_interval=rng.choice((0.02, 0.05)),
+        sync_seconds=rng.choice((0.002, 0.02, 0.1)),
+        fault_interval=rng.choice((0.5, 1.0)),
+        fault_kinds=(
+            *("move leader", "move leader", "move leader"),
+            *_some(rng, ("kill", "power", "cut", "isolate", "pause", "slow disk", "reconfigure")),
+        ),
+        triggers=_some(rng, _MOVE_TRIGGERS),
+        trigger_chance=rng.choice((0.1, 0.3)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1)),
+        fault_seconds=rng.choice((0.3, 1.0, 2.0)),
+    )
+
+
+_MOVE_TRIGGERS: Final = ("catching up", "pausing", "handing over", "hold", "hand over", "leader")
+PROFILES: Final = (_anything, _coups, _changes, _moves)
 
 
 def _draw(rng: Random, seconds: float) -> Knobs:

@@ -161,6 +161,8 @@ def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> s
     assert replica is not None
     if not replica.is_serving:
         return f"{group.partition} is led by {leader.node_id}, which does not serve"
+    if replica.is_paused or group.key in world.wishes:
+        return f"the leader of {group.partition} is being moved"
     if replica.high_watermark != replica.log_end:
         return f"{group.partition}: committed {replica.committed}, end {replica.log_end}"
     if replica.group.config.is_joint:

@@ -6,7 +6,7 @@ election, a vote or a sync does, again and again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
@@ -14,16 +14,16 @@ from typing import Final, Protocol
 from tidemark.partitions.raft.group import Group
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
-from tidemark.testing.simulator.broker import Broker
 from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.events import EventQueue
 from tidemark.testing.simulator.faults import Fault, draw_fault, timed_faults
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.network import Network
-from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.victim import Victim
+from tidemark.testing.simulator.wishes import Wishes
 
 _ANSWERS: Final = (
     "kill",
@@ -48,8 +48,10 @@ _AT_ONCE_SECONDS: Final = 1e-6
 _CHANGE_ATTEMPTS: Final = 15
 _CHANGE_SECONDS: Final = 0.2
 _SLOW_DISK_MAX: Final = 200
+_STEP_SECONDS_MAX: Final = 0.02
 _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
+_WISH_SECONDS_MIN: Final = 0.5
 
 
 class Field(Protocol):
@@ -61,11 +63,14 @@ class Field(Protocol):
     network: Network
     trace: Trace
     coverage: Coverage
+    wishes: Wishes
     groups: Sequence[SimulatedGroup]
-    brokers: dict[NodeId, Broker]
     clients: Sequence[str]
 
-    def leader(self, group: SimulatedGroup) -> Broker | None: ...
+    @property
+    def brokers(self) -> Mapping[NodeId, Victim]: ...
+
+    def leader(self, group: SimulatedGroup) -> Victim | None: ...
 
     def link_lost(self, source: NodeId, target: NodeId) -> None: ...
 
@@ -102,6 +107,7 @@ class Nemesis:
             "disk full": self._disk_full,
             "clock jump": self._clock_jump,
             "hand over": self._hand_over,
+            "move leader": self._move_leader,
             "checkpoint": self._checkpoint,
             "trim": lambda fault: self._field.trim(self._group(fault)),
             "reconfigure": self._reconfigure,
@@ -143,13 +149,13 @@ class Nemesis:
             return
         field = self._field
         field.trace.note(field.queue.now, fault.node, "fault", f"{fault} {fault.why}")
-        phase = phase_of(self._broker(fault), self._group(fault).key)
+        phase = self._broker(fault).phase(self._group(fault).key)
         field.coverage.cells[fault.kind, phase] += 1
         if fault.why:
             field.coverage.cells[f"after {fault.why}", phase] += 1
         self._acts[fault.kind](fault)
 
-    def _broker(self, fault: Fault) -> Broker:
+    def _broker(self, fault: Fault) -> Victim:
         nodes = list(self._field.brokers)
         return self._field.brokers[nodes[(fault.node - 1) % len(nodes)]]
 
@@ -181,7 +187,7 @@ class Nemesis:
 
     def _slow_steps(self, fault: Fault) -> None:
         broker = self._broker(fault)
-        broker.step_seconds = fault.amount * 0.02
+        broker.step_seconds = fault.amount * _STEP_SECONDS_MAX
 
         def end() -> None:
             broker.step_seconds = 0.0
@@ -189,7 +195,7 @@ class Nemesis:
         self._then(fault, end)
 
     def _clock_jump(self, fault: Fault) -> None:
-        self._broker(fault).clock.jump_seconds += (fault.amount - 0.5) * _JUMP_SECONDS_MAX
+        self._broker(fault).jump_clock((fault.amount - 0.5) * _JUMP_SECONDS_MAX)
 
     # The network
 
@@ -239,34 +245,33 @@ class Nemesis:
         self._then(fault, end)
 
     def _sync_error(self, fault: Fault) -> None:
-        self._broker(fault).files.failing_syncs = 1
+        self._broker(fault).fail_next_sync()
 
     def _disk_full(self, fault: Fault) -> None:
         broker = self._broker(fault)
-        used = broker.used_bytes()
-        broker.files.capacity_bytes = used + int(fault.amount * _FREE_BYTES_MAX)
-
-        def end() -> None:
-            broker.files.capacity_bytes = None
-
-        self._then(fault, end)
+        broker.fill_disk(free_bytes=int(fault.amount * _FREE_BYTES_MAX))
+        self._then(fault, broker.free_disk)
 
     # What operators do
 
     def _checkpoint(self, fault: Fault) -> None:
-        process = self._broker(fault).process
-        if process is not None:
-            process.do(process.begin_checkpoint)
+        self._broker(fault).checkpoint()
 
     def _hand_over(self, fault: Fault) -> None:
         group = self._group(fault)
         leader = self._field.leader(group)
-        if leader is None or leader.process is None:
+        if leader is None:
             return
         others = [node for node in group.voters if node != leader.node_id]
         if others:
             to = others[int(fault.amount * len(others))]
-            leader.process.tell(group.key, _if_it_may(lambda core: core.hand_over(to)))
+            leader.tell(group.key, _if_it_may(lambda core: core.hand_over(to)))
+
+    def _move_leader(self, fault: Fault) -> None:
+        group = self._group(fault)
+        nodes = list(group.voters)
+        to = nodes[int(fault.amount * len(nodes))]
+        self._field.wishes.make(group, to, _WISH_SECONDS_MIN + fault.seconds)
 
     def _reconfigure(self, fault: Fault) -> None:
         """Have other brokers vote in a group: they catch up as learners, and then it changes."""
@@ -280,8 +285,8 @@ class Nemesis:
         if self._is_over or not attempts:
             return
         leader = self._field.leader(group)
-        if leader is not None and leader.process is not None:
-            leader.process.tell(group.key, partial(_change_voters, voters=voters))
+        if leader is not None:
+            leader.tell(group.key, partial(_change_voters, voters=voters))
         self._field.queue.after(_CHANGE_SECONDS, self._go_over, group, voters, attempts - 1)
 
 

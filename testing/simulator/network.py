@@ -74,6 +74,8 @@ class Network:
     client_weather: Weather
     counts: Counts = field(default_factory=Counts)
     _links: dict[tuple[End, End], _Link] = field(default_factory=dict)
+    _cuts: int = 0
+    _clogged_until: float = 0.0
 
     def send(self, source: End, target: End, message: object) -> None:
         link = self._links.get((source, target)) or self.link(source, target)
@@ -108,18 +110,32 @@ class Network:
 
     def cut(self, source: End, target: End) -> None:
         self.link(source, target).cuts += 1
+        self._cuts += 1
 
     def mend(self, source: End, target: End) -> None:
         link = self.link(source, target)
-        link.cuts = max(0, link.cuts - 1)
+        if link.cuts:
+            link.cuts -= 1
+            self._cuts -= 1
 
     def is_cut(self, source: End, target: End) -> bool:
         return self.link(source, target).cuts > 0
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no link between brokers loses, is cut or clogged."""
+        return not (self.weather.loss or self._cuts) and self._clogged_until <= self.queue.now
+
+    def is_stopped(self, source: End, target: End) -> bool:
+        """Whether nothing that is sent now arrives soon."""
+        link = self.link(source, target)
+        return link.cuts > 0 or link.clogged_until > self.queue.now
 
     def clog(self, source: End, target: End, until: float) -> None:
         """Nothing arrives before `until`; then all of it does."""
         link = self.link(source, target)
         link.clogged_until = max(link.clogged_until, until)
+        self._clogged_until = max(self._clogged_until, until)
 
     def calm(self) -> None:
         """End all faults: links as a good local network has them, all mended.
@@ -132,6 +148,7 @@ class Network:
         for link in self._links.values():
             link.weather = self.weather
             link.cuts, link.clogged_until = 0, 0.0
+        self._cuts, self._clogged_until = 0, 0.0
 
     def _put(self, link: _Link, message: object, extra_seconds: float) -> None:
         weather = link.weather

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from tidemark.partitions.replication.moves import Phase
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.testing.simulator.broker import Broker
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.process import Process
+
+PHASE_OF_A_MOVE: Final = {
+    Phase.CATCH_UP: "catching up",
+    Phase.PAUSE: "pausing",
+    Phase.HAND_OVER: "handing over",
+}
 
 
-def phase_of(broker: Broker, key: PartitionKey) -> str:
+def phase_of(process: Process | None, key: PartitionKey) -> str:
     """One of `coverage.PHASES`: the rarest that applies."""
-    process = broker.process
     if process is None:
         return "recovering"
     replica = process.node.get(key)
@@ -19,6 +29,9 @@ def phase_of(broker: Broker, key: PartitionKey) -> str:
         return "truncating"
     if group.config.is_joint:
         return "reconfiguring"
+    move = process.node.moves.phase(key)
+    if move is not None:
+        return PHASE_OF_A_MOVE[move]
     if group.successor is not None:
         return "handing over"
     if replica.leader is None:

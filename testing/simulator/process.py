@@ -16,14 +16,17 @@ from tidemark.partitions.raft.messages import (
     VoteResponse,
 )
 from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.moves import Phase
 from tidemark.partitions.replication.outbox import NOTHING, Output
 from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.simulator.checkpoints import Checkpoint
 from tidemark.testing.simulator.desk import Desk
 from tidemark.testing.simulator.opening import Opened, open_broker
+from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
 from tidemark.testing.simulator.rpc import Answer, Request
 from tidemark.testing.simulator.writer import Writer
 
@@ -48,11 +51,13 @@ class Process:
         self.world = broker.world
         self.is_alive = True
         self.paused_until = 0.0
+        self.disturbances = 0
         self._busy_until = 0.0
         self._inbox: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._armed_at = inf
         self._batch = 0
         self._checkpoint: Checkpoint | None = None
+        self._move_phases: dict[PartitionKey, Phase | None] = {}
         opened: Opened = open_broker(broker)
         self.node, self.journal, self.replicas = opened
         self.writer = Writer(self, self.journal)
@@ -83,6 +88,7 @@ class Process:
         now = self.world.queue.now
         if self._inbox or now < self.paused_until or now < self._busy_until:
             self._inbox.append((action, args))
+            self.disturbances += 1
             if len(self._inbox) == 1:
                 self._go_on()
             return
@@ -149,6 +155,8 @@ class Process:
             self.world.watch.believe(self.broker.node_id, touched)
         if output is not NOTHING:
             self._follow(output)
+        self.desk.release()
+        self._judge_moves(output)
         self._arm()
         if self._checkpoint is None and self.journal.needs_checkpoint:
             self.begin_checkpoint()
@@ -165,6 +173,26 @@ class Process:
         for change in output.changes:
             self.desk.look_again(change.key)
 
+    def _judge_moves(self, output: Output) -> None:
+        node = self.node
+        for ended in output.ended_moves:
+            self.world.coverage.counts[f"moves {ended.ending.value}"] += 1
+            self.world.wishes.ended(ended)
+            self._note(
+                "move", f"{ended.key.partition} to {ended.target}: {ended.ending} {ended.why}"
+            )
+            if ended.attempts:
+                self.moment("move ended")
+        if node.moves:
+            for key in self.replicas:
+                phase = node.moves.phase(key)
+                if phase is not None and phase is not self._move_phases.get(key):
+                    self.moment(PHASE_OF_A_MOVE[phase])
+                self._move_phases[key] = phase
+
+    def _note(self, topic: str, what: str) -> None:
+        self.world.trace.note(self.world.queue.now, self.broker.node_id, topic, what)
+
     def _mark_moments(self, messages: Sequence[PeerMessage]) -> None:
         for message in group_messages(messages):
             said = message.message
@@ -178,9 +206,8 @@ class Process:
         node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace
         now = self.world.queue.now
         for record in output.records:
-            replica = self.replicas.get(record.key)
-            if replica is not None:
-                watch.groups[record.key].staged(node_id, replica, record)
+            if record.key in self.replicas:
+                watch.groups[record.key].staged(node_id, record)
             if record.kind is RecordKind.HARD_STATE:
                 self.moment("vote")
             elif record.kind in (RecordKind.TRUNCATE, RecordKind.RESET):
@@ -257,6 +284,18 @@ class Process:
 
     def _tell(self, replica: GroupReplica, event: Callable[[Group], None]) -> None:
         replica.tell(event)
+        self.turn()
+
+    def move_leader(self, key: PartitionKey, to: NodeId, seconds: float) -> None:
+        """What an operator wishes, if this broker leads the group."""
+        try:
+            self.node.move_leader(key, to, self.now + seconds)
+        except RequestError as error:
+            self.world.coverage.counts["moves refused"] += 1
+            self._note("move", f"refused: {error}")
+        else:
+            self.world.coverage.counts["moves begun"] += 1
+            self._note("move", f"{key.partition} to {to} begins")
         self.turn()
 
     def move_log_start(self, key: PartitionKey, offset: Offset) -> None:

@@ -12,15 +12,17 @@ from typing import Final
 from tidemark.partitions.raft import marks
 from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.core.finish import finish as finish_core
+from tidemark.testing.simulator.core.world import CoreWorld
 from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import Knobs, draw_knobs
+from tidemark.testing.simulator.knobs import Knobs, Layer, draw_knobs
 from tidemark.testing.simulator.liveness import finish
 from tidemark.testing.simulator.trace import Line, Trace
 from tidemark.testing.simulator.world import World
 
-SECONDS: Final = 30.0
-EVENTS_MAX: Final = 300_000
+SECONDS: Final = {Layer.FULL: 30.0, Layer.CORE: 300.0}
+EVENTS_MAX: Final = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +53,19 @@ def simulate(
     seed: int,
     *,
     knobs: Knobs | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
+    layer: Layer = Layer.FULL,
     script: Sequence[Fault] | None = None,
     lines_max: int = 0,
 ) -> Verdict:
     """Run a seed; with a `script`, that very tape of faults and no other."""
     started = time.process_time()
-    knobs = knobs or draw_knobs(seed, seconds=seconds)
+    seconds = seconds or SECONDS[layer]
+    knobs = knobs or draw_knobs(seed, seconds=seconds, layer=layer)
     trace = Trace(lines_max)
     invariant, what = None, ""
     with marks.collecting() as found:
-        world = World(seed, knobs, script, trace)
+        world = _make_world(seed, knobs, script, trace)
         try:
             _run(world)
         except Violation as violation:
@@ -72,7 +76,8 @@ def simulate(
     queue = world.queue
     trace.note(queue.now, 0, "end", f"{queue.taken} events, {world.network.counts}")
     world.coverage.marks.update(found)
-    world.coverage.counts.update(_client_operations(world.history))
+    if isinstance(world, World):
+        world.coverage.counts.update(_client_operations(world.history))
     return Verdict(
         seed=seed,
         knobs=knobs,
@@ -88,11 +93,22 @@ def simulate(
     )
 
 
-def _run(world: World) -> None:
+def _make_world(
+    seed: int, knobs: Knobs, script: Sequence[Fault] | None, trace: Trace
+) -> World | CoreWorld:
+    if knobs.layer == Layer.CORE:
+        return CoreWorld(seed, knobs, script, trace)
+    return World(seed, knobs, script, trace)
+
+
+def _run(world: World | CoreWorld) -> None:
     world.queue.taken_max = EVENTS_MAX
     world.start()
     world.queue.run_until(world.knobs.seconds)
-    finish(world)
+    if isinstance(world, World):
+        finish(world)
+    else:
+        finish_core(world)
 
 
 def _client_operations(history: History) -> dict[str, int]:

@@ -27,7 +27,7 @@ from typing import Any, Final, get_type_hints
 
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import TIMED_KINDS, Knobs
+from tidemark.testing.simulator.knobs import TIMED_KINDS, Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
 # Any: what stands in a JSON file may be anything, until it has been looked at.
@@ -152,9 +152,15 @@ class _Reader:
                 self._check_range(name, known[name])
             elif types[name] is bool:
                 known[name] = self._value(where, value, bool)
+            elif types[name] is str:
+                known[name] = self._value(where, value, str)
             else:
                 known[name] = self._names(where, value)
         knobs = Knobs(**known)
+        if knobs.layer not in set(Layer):
+            raise self._bad(
+                "knobs.layer", f"{knobs.layer!r}, and must be one of {', '.join(Layer)}"
+            )
         if knobs.voters > knobs.nodes:
             raise self._bad("knobs.voters", f"{knobs.voters}, of {knobs.nodes} nodes")
         return knobs, tuple(unknown)

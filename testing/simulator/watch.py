@@ -1,7 +1,6 @@
 """The judges of all groups, told what the brokers do.
 
-Each group has judges of its own, who outlive every broker: what was durable, committed or promised
-once binds the processes that come after.
+Each group has judges of its own (`group_judge`); here they hear of what is on the disks.
 """
 
 from __future__ import annotations
@@ -10,15 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tidemark.partitions.raft.entries import Configuration, EpochStart
-from tidemark.partitions.raft.messages import (
-    AppendRequest,
-    AppendResponse,
-    Ballot,
-    HardState,
-    Message,
-    VoteResponse,
-)
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
 from tidemark.partitions.storage.journal import records as journal_records
@@ -26,12 +16,9 @@ from tidemark.partitions.storage.journal.records import JournalRecord, RecordKin
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import BatchHeader, iter_headers
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
-from tidemark.testing.checkers import beliefs, serving
-from tidemark.testing.checkers.committed import CommittedLog
-from tidemark.testing.checkers.durable import DurableLogs
-from tidemark.testing.checkers.elections import Elections
+from tidemark.protocol.types import NodeId, Offset, Position
 from tidemark.testing.checkers.lineage import Lineage
+from tidemark.testing.simulator.group_judge import GroupJudge, positions
 from tidemark.testing.simulator.groups import SimulatedGroup
 
 _READ_BYTES: Final = 1 << 20
@@ -57,49 +44,14 @@ def apply(log: Lineage, record: JournalRecord) -> None:
             pass
 
 
-class GroupWatch:
-    """The judges of one group.
+class GroupWatch(GroupJudge[GroupReplica]):
+    """One group's, told of by what brokers write to their journals."""
 
-    With `flush=os` it may lose what it has acknowledged, but only by a loss of power of as many
-    replicas as leave no majority that has not lost its page cache. Until then it is judged like
-    the others, but for what is on the disks; after it, by its elections alone.
-    """
+    def batches(self, replica: GroupReplica, start: Offset, end: Offset) -> Iterable[BatchHeader]:
+        return headers(replica.log, start, end)
 
-    def __init__(self, group: SimulatedGroup) -> None:
-        self.name = name = str(group.partition)
-        self.is_journaled = group.is_journaled
-        self.may_have_lost = False
-        self._voters = Configuration(tuple(sorted(group.voters)))
-        self._unclean: set[NodeId] = set()
-        self.elections = Elections(name)
-        self.committed = CommittedLog(name)
-        self.durable_logs = DurableLogs(name)
-        self._replicas: dict[NodeId, GroupReplica] = {}
-        self._first_config: Configuration | None = None
-        self._has_changed_config = False
-
-    def epoch_of(self, node: NodeId) -> Epoch:
-        """The newest that it has, or its disk."""
-        replica, durable = self._replicas.get(node), self.elections.durable_epoch(node)
-        return durable if replica is None else max(replica.epoch, durable)
-
-    def starts(self, node: NodeId, replica: GroupReplica, hard_state: HardState) -> None:
-        """A process has opened its replica."""
-        self._replicas[node] = replica
-        self.committed.restarts(node)
-        self.elections.restarts(node, hard_state)
-        if self.is_journaled:
-            self.durable_logs.restarts(node, lineage_of(replica))
-
-    @property
-    def has_unclean(self) -> bool:
-        return bool(self._unclean)
-
-    def loses_power(self, node: NodeId) -> None:
-        """What its page cache had may be gone."""
-        if not self.is_journaled:
-            self._unclean.add(node)
-            self.may_have_lost |= not self._voters.agreed(lambda n: n not in self._unclean)
+    def has_failed(self, replica: GroupReplica) -> bool:
+        return replica.failure is not None
 
     def written(self, node: NodeId, records: Sequence[JournalRecord]) -> None:
         """Records were written to the node's disk, and are not synced: a crash may keep them."""
@@ -118,90 +70,10 @@ class GroupWatch:
         if record.kind is RecordKind.HARD_STATE:
             self.elections.durable(node, journal_records.decode_hard_state(record.payload))
 
-    def staged(self, node: NodeId, replica: GroupReplica, record: JournalRecord) -> None:
+    def staged(self, node: NodeId, record: JournalRecord) -> None:
         """A record is about to be written."""
-        if record.kind is RecordKind.TRUNCATE and self.is_journaled:
-            # The core's own table is cut already; the disk's is what will be.
-            to = journal_records.decode_truncate(record.payload)
-            self.committed.is_kept(node, self.durable_logs.of(node), to)
-
-    def says(self, node: NodeId, to: NodeId, message: Message) -> None:
-        """A message leaves a node."""
-        match message:
-            case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
-                self.elections.says_vote(node, epoch, to)
-                if not self.may_have_lost:
-                    self._votes_for(node, to, epoch)
-            case AppendResponse(epoch=epoch, match=Position() as match):
-                self.elections.says_epoch(node, epoch)
-                # One of an older epoch was true once: it is as if it had been under way since.
-                if self.is_journaled and self.elections.durable_epoch(node) == epoch:
-                    self.durable_logs.says_match(node, match)
-            case AppendRequest(epoch=epoch):
-                self.elections.leads(node, epoch)
-            case _:
-                pass
-
-    def changed(self, node: NodeId, replica: GroupReplica) -> None:
-        """At the end of a turn in which something about a replica has changed."""
-        self.elections.is_at(node, replica.epoch)
-        serving.watermark_is_in_log(self.name, node, replica.high_watermark, replica.log_end)
-        if replica.committed > self.committed.told(node) and not self.may_have_lost:
-            self._commits(node, replica)
-        if replica.is_leader:
-            self.elections.leads(node, replica.epoch)
-        if replica.is_serving:
-            serving.may_serve(self.name, node, replica.epoch, replica.committed)
-
-    def leads(self, node: NodeId, replica: GroupReplica) -> None:
-        """A replica has become its group's leader."""
-        self.elections.leads(node, replica.epoch)
-        if self.may_have_lost:
-            return
-        self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
-
-    def believes(self, node: NodeId, replica: GroupReplica) -> None:
-        """Something has happened to a replica: does it still take things for what they are?"""
-        if replica.failure is not None:
-            return
-        if not self.is_journaled:
-            if replica.group.is_clean:
-                self._unclean.discard(node)
-            return
-        group, logs = replica.group, self.durable_logs
-        beliefs.is_durable(self.name, node, group.durable, logs.of(node))
-        if not replica.is_leader:
-            return
-        for progress in group.progress():
-            follower, match = progress.node, progress.match
-            beliefs.is_ahead(self.name, node, follower, match, progress.next)
-            # One that has gone on to a later epoch may have cut it.
-            if self.elections.durable_epoch(follower) <= group.epoch:
-                beliefs.is_matched(self.name, node, follower, match, logs.of(follower))
-
-    def _votes_for(self, node: NodeId, candidate: NodeId, epoch: Epoch) -> None:
-        voter, voted = self._replicas[node], self._replicas.get(candidate)
-        if voted is not None and voted.epoch == epoch:
-            logs = lineage_of(voter), lineage_of(voted)
-            self.committed.is_voted_for(node, logs[0], candidate, logs[1], epoch)
-
-    def _commits(self, node: NodeId, replica: GroupReplica) -> None:
-        committed = replica.committed
-        if replica.is_leader:
-            config = replica.group.config
-            self._first_config = self._first_config or config
-            self._has_changed_config |= config != self._first_config
-            if self.is_journaled:
-                self.durable_logs.is_committed(node, config, committed)
-            if self.is_journaled and not self._has_changed_config:
-                self.durable_logs.is_safe(node, config, committed)
-        self.committed.advances(
-            node,
-            in_epoch=replica.epoch,
-            committed=committed,
-            starts=positions(replica.group.shape.rows),
-            batches=headers(replica.log, self.committed.told(node).offset, committed.offset),
-        )
+        if record.kind is RecordKind.TRUNCATE:
+            self.cuts(node, journal_records.decode_truncate(record.payload))
 
 
 class Watch:
@@ -247,15 +119,6 @@ class Watch:
     def says(self, node: NodeId, to: NodeId, messages: Sequence[PeerMessage]) -> None:
         for message in group_messages(messages):
             self.groups[message.key].says(node, to, message.message)
-
-
-def positions(rows: Iterable[EpochStart]) -> list[Position]:
-    return [row.position for row in rows]
-
-
-def lineage_of(replica: GroupReplica) -> Lineage:
-    """The epochs that a replica's core has, and where its log ends."""
-    return Lineage(positions(replica.group.shape.rows), replica.log_end)
 
 
 def headers(log: Log, start: Offset, end: Offset) -> Iterator[BatchHeader]:

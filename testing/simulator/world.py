@@ -34,6 +34,7 @@ from tidemark.testing.simulator.rpc import (
 from tidemark.testing.simulator.sessions import Session
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.watch import Watch
+from tidemark.testing.simulator.wishes import Wishes
 
 _POLL_SECONDS = 0.3
 
@@ -69,6 +70,7 @@ class World:
         self.clients: Sequence[str] = list(self.sessions)
         self.restarts_due = 0
         """How many times a broker will be restarted because a replica on it has failed."""
+        self.wishes = Wishes(self)
         self._rng = stream(seed, "world")
         self.nemesis = Nemesis(self, script)
 

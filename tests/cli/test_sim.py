@@ -19,7 +19,7 @@ from tidemark.cli.main import run
 from tidemark.cli.sim import sim
 from tidemark.cli.sim_output import _trace_line
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 from tidemark.testing.simulator.scenarios import Scenario, read_scenario
 from tidemark.testing.simulator.trace import Line
@@ -52,7 +52,7 @@ def failing_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every seed but 3 fails."""
     plant(monkeypatch)
 
-    def fail(seed: int, *, seconds: float, lines_max: int = 0) -> Verdict:
+    def fail(seed: int, *, seconds: float, layer: Layer, lines_max: int = 0) -> Verdict:
         tape = () if seed == 3 else (SLOW, POWER)
         return simulate(seed, knobs=KNOBS, script=tape, lines_max=lines_max)
 

@@ -1,0 +1,127 @@
+"""A broker of the fast layer through all its lives: what its disk has, and its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from tidemark.partitions.raft.entries import Configuration
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, Offset, Position
+from tidemark.testing.simulator.core.log import CoreLog
+from tidemark.testing.simulator.core.process import CoreProcess
+from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
+from tidemark.testing.simulator.randomness import stream
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.core.world import CoreWorld
+
+_DISK_SECONDS_MAX: Final = 10.0
+
+
+class CoreBroker:
+    """See `Victim` for what can be done to it."""
+
+    def __init__(self, node_id: NodeId, world: CoreWorld) -> None:
+        self.node_id = node_id
+        self.world = world
+        self.rng = stream(world.seed, f"broker {node_id}")
+        self.disk = CoreLog(Configuration(tuple(sorted(world.group.voters))))
+        self.is_clean = True
+        self.process: CoreProcess | None = None
+        self.starts = 0
+        self.disk_factor = 1.0
+        self.step_seconds = 0.0
+        self.is_buried = False
+
+    def start(self) -> None:
+        if self.process is not None or self.is_buried:
+            return
+        self.starts += 1
+        self.world.starts += 1
+        self._note("starts")
+        self.process = CoreProcess(self)
+        self.process.opened()
+        self.moment("start")
+
+    def stop(self, *, power: bool) -> None:
+        process = self.process
+        if process is None:
+            return
+        self._note("loses power" if power else "is killed")
+        self.process = None
+        self.is_clean = process.group.is_clean
+        if power:
+            self.world.judge.loses_power(self.node_id)
+        unsynced = process.unsynced
+        for writes in unsynced[: self.rng.randint(0, len(unsynced))]:
+            process.to_disk(writes)
+        if power and not self.world.group.is_journaled:
+            self._lose_page_cache()
+        self.world.stopped(self, process)
+
+    def _lose_page_cache(self) -> None:
+        self.is_clean = False
+        ends = self.disk.boundaries()
+        end = ends[-1 - min(int(self.rng.expovariate(0.3)), len(ends) - 1)]
+        epochs = [row.epoch for row in self.disk.rows if row.start_offset <= end]
+        if epochs and end < self.disk.end_offset:
+            self.disk.truncate(Position(epochs[-1], Offset(end)))
+
+    def pause(self, seconds: float) -> None:
+        if self.process is not None:
+            until = self.world.queue.now + seconds
+            self.process.stopped_until = max(self.process.stopped_until, until)
+
+    def phase(self, key: PartitionKey) -> str:
+        process = self.process
+        if process is None:
+            return "recovering"
+        group, move = process.group, process.moves.phase(key)
+        if group.config.is_joint:
+            return "reconfiguring"
+        if move is not None:
+            return PHASE_OF_A_MOVE[move]
+        if group.successor is not None:
+            return "handing over"
+        if group.leader is None:
+            return "electing"
+        if group.is_leader and not group.is_serving:
+            return "opening an epoch"
+        return "replicating" if group.committed < group.shape.last else "idle"
+
+    def disk_seconds(self) -> float:
+        mean = self.world.knobs.sync_seconds
+        return min(self.disk_factor * mean * (0.5 + self.rng.random()), _DISK_SECONDS_MAX)
+
+    def tell(self, _key: PartitionKey, event: Callable[[Group], None]) -> None:
+        if self.process is not None:
+            self.process.operate(event)
+
+    def move_leader(self, _key: PartitionKey, to: NodeId, seconds: float) -> None:
+        if self.process is not None:
+            self.process.move_leader(to, seconds)
+
+    # What this layer does not have
+
+    def jump_clock(self, seconds: float) -> None:
+        """There is no time of day."""
+
+    def fail_next_sync(self) -> None:
+        """No sync fails."""
+
+    def fill_disk(self, *, free_bytes: int) -> None:
+        """There is always room."""
+
+    def free_disk(self) -> None:
+        """There is room."""
+
+    def checkpoint(self) -> None:
+        """There is no journal."""
+
+    def moment(self, name: str) -> None:
+        self.world.moment(self.node_id, name)
+
+    def _note(self, what: str) -> None:
+        self.world.note(self.node_id, "life", what)

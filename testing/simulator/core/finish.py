@@ -1,0 +1,88 @@
+"""The end of every run of the fast layer: a healed core of brokers gets on, and stays calm."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tidemark.protocol.types import NodeId
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.core.world import CoreWorld
+from tidemark.testing.simulator.randomness import stream
+
+_RESUME_SECONDS: Final = 2.0
+_CONVERGE_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.5
+
+
+def finish(world: CoreWorld) -> None:
+    """Heal a core and hold it to its promises. Raises `Violation`."""
+    world.nemesis.stop()
+    core = _choose_core(world)
+    _heal(world, core)
+    world.queue.run_until(world.queue.now + _RESUME_SECONDS)
+    world.is_loaded = False
+    _wait_converged(world, core)
+    _stay_quiet(world)
+
+
+def _choose_core(world: CoreWorld) -> list[NodeId]:
+    rng = stream(world.seed, "core")
+    may_need_all = "reconfigure" in world.knobs.fault_kinds or world.judge.has_unclean
+    spared = 0
+    if not may_need_all and rng.random() < 0.7:
+        spared = rng.randint(0, (world.knobs.voters - 1) // 2)
+    rest = rng.sample(list(world.nodes), spared)
+    for node in rest:
+        world.brokers[node].stop(power=False)
+        world.brokers[node].is_buried = True
+    return [node for node in world.nodes if node not in rest]
+
+
+def _heal(world: CoreWorld, core: list[NodeId]) -> None:
+    world.network.calm()
+    for node in core:
+        broker = world.brokers[node]
+        broker.disk_factor = 1.0
+        if broker.process is None:
+            broker.start()
+        else:
+            broker.process.stopped_until = 0.0
+    world.note(NodeId(0), "fault", f"healed: {core}")
+
+
+def _wait_converged(world: CoreWorld, core: list[NodeId]) -> None:
+    bound = world.queue.now + _CONVERGE_SECONDS
+    while why := _why_not(world, core):
+        if world.queue.now >= bound:
+            raise Violation("a healed core does its work", world.judge.name, why)
+        world.queue.run_until(world.queue.now + _LOOK_SECONDS)
+
+
+def _why_not(world: CoreWorld, core: list[NodeId]) -> str:
+    leader = world.leader(world.group)
+    if leader is None or leader.process is None:
+        return "there is no leader"
+    process = leader.process
+    group = process.group
+    if not process.is_serving:
+        return f"it is led by {leader.node_id}, which does not serve"
+    if group.committed != group.shape.last:
+        return f"committed {group.committed}, end {group.shape.last}"
+    if group.config.is_joint or process.is_paused or world.group.key in world.wishes:
+        return f"{group.config} stays, or a move"
+    for node in group.config.members:
+        other = world.brokers[node].process
+        if node not in core or other is None or other.failure is not None:
+            continue
+        if other.committed != group.committed:
+            return f"{node} has {other.committed} of {group.committed}"
+    return ""
+
+
+def _stay_quiet(world: CoreWorld) -> None:
+    elections = world.judge.elections
+    before = elections.epoch_max
+    world.queue.run_until(world.queue.now + 0.5 + 2 * world.knobs.failure_timeout)
+    if elections.epoch_max != before:
+        what = f"epoch {before} became {elections.epoch_max}"
+        raise Violation("no election while all is well", world.judge.name, what)

@@ -1,0 +1,481 @@
+"""One life of a replica: the core, and what a broker does around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from tidemark.partitions.raft.candidate import Candidate
+from tidemark.partitions.raft.entries import EpochStart, Run
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    AppendResponse,
+    Ballot,
+    HandOver,
+    HardState,
+    Message,
+    ResetRequest,
+    VoteResponse,
+)
+from tidemark.partitions.raft.ports import Limits
+from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
+from tidemark.partitions.replication.elections import ElectionQueue, Priority
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.replication.moves import Moves
+from tidemark.partitions.replication.peer_table import PeerTable
+from tidemark.partitions.replication.retries import Retries, needs_watch
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.core.log import Write
+from tidemark.testing.simulator.opening import timing_of
+from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
+from tidemark.testing.simulator.randomness import stream
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.core.broker import CoreBroker
+
+_MOMENTS: Final = {AppendRequest: "append", AppendResponse: "ack", HandOver: "hand over"}
+_LATE: Final = 1e-6
+
+
+class Beat(NamedTuple):
+    """What a heartbeat says of the group."""
+
+    epoch: Epoch
+    leads: bool
+    committed: Position
+
+
+class _Batch(NamedTuple):
+    """What is written together, and what is said once it is durable."""
+
+    token: int
+    writes: list[Write]
+    send: Sequence[Outgoing]
+
+
+class CoreProcess:
+    """It looks to the leaders' moves and to the retries like a `GroupReplica`."""
+
+    def __init__(self, broker: CoreBroker) -> None:
+        self.broker = broker
+        self.world = world = broker.world
+        self.node_id = broker.node_id
+        self.key = world.group.key
+        self.name = str(world.group.partition)
+        self.failure: str | None = None
+        self.is_paused = False
+        self.paused_since = 0.0
+        self.stopped_until = 0.0
+        self.starts_known = 0
+        """How many processes had started when it last looked who there is."""
+        self.stood_still = False
+        """Whether it has been late since it was paused last."""
+        self.alive = {broker.node_id}
+        self.known: dict[NodeId, CoreProcess] = {}
+        """Of each of the others, the life of it that was heard last."""
+        self.told: dict[NodeId, Beat] = {}
+        """What each of the others was told last, and has heard."""
+        self._heard = Beat(NO_EPOCH, False, Position(NO_EPOCH, Offset(0)))
+        self._heard_of: NodeId | None = None
+        self.led_epoch: Epoch | None = None
+        self.log = broker.disk.copy()
+        knobs = world.knobs
+        self.group = Group(
+            node_id=self.node_id,
+            shape=self.log.shape(),
+            hard_state=self.log.hard_state,
+            committed=self.log.start.offset,
+            read=self.log.read,
+            peers=self,
+            limits=Limits(
+                append_bytes_max=knobs.append_bytes_max,
+                window_bytes=knobs.window_bytes,
+                early_bytes_max=knobs.early_bytes_max,
+            ),
+            is_clean=broker.is_clean,
+        )
+        timing = timing_of(knobs)
+        self._elections = ElectionQueue(
+            timing, stream(world.seed, f"node {self.node_id} {broker.starts}")
+        )
+        # All that they look at of their peers is who is alive, and of a replica what is here.
+        self._retries = Retries(timing, cast(PeerTable, self))
+        self._as_replica = cast(GroupReplica, self)
+        self.moves = Moves(self.node_id)
+        self._move_phase: str | None = None
+        self._is_parked = False
+        # Whether something has come that may have made it believe something wrong.
+        self._has_learned = False
+        self._armed_at = inf
+        self._waiting: list[_Batch] = []
+        self._syncing: list[_Batch] = []
+        self._unstaged: list[Write] = []
+        world.judge.starts(self.node_id, self, HardState(self.group.epoch, self.group.voted_for))
+
+    # What judges, moves and retries look at
+
+    def is_alive(self, node: NodeId) -> bool:
+        return node in self.alive
+
+    @property
+    def epoch(self) -> Epoch:
+        return self.group.epoch
+
+    @property
+    def leader(self) -> NodeId | None:
+        return self.group.leader
+
+    @property
+    def committed(self) -> Position:
+        return self.group.committed
+
+    @property
+    def is_leader(self) -> bool:
+        return self.group.is_leader and self.failure is None
+
+    @property
+    def is_serving(self) -> bool:
+        return self.group.is_serving and self.failure is None
+
+    @property
+    def is_accepting(self) -> bool:
+        return self.is_serving and self.group.is_accepting and not self.is_paused
+
+    @property
+    def log_end(self) -> Offset:
+        return self.log.end_offset
+
+    def tell(self, event: Callable[[Group], None]) -> None:
+        if self.failure is None:
+            event(self.group)
+
+    def pause(self) -> None:
+        self.is_paused, self.paused_since = True, self.world.queue.now
+        self.stood_still = False
+
+    def resume_writes(self) -> None:
+        self.is_paused = False
+
+    # Events
+
+    def receive(self, source: NodeId, message: Message | Beat) -> None:
+        if isinstance(message, Beat):
+            self._take_beat(source, message)
+        else:
+            self._has_learned = self.group.is_leader and isinstance(message, AppendResponse)
+            self.group.receive(source, message)
+        self.turn()
+
+    def opened(self) -> None:
+        self._seek()
+        self.turn()
+
+    def came_alive(self, process: CoreProcess) -> None:
+        node = process.node_id
+        self.alive.add(node)
+        if self.known.get(node) is not process and self._heard_of == node:
+            self._heard = self._heard._replace(leads=False)  # that was another life of it
+        self.known[node] = process
+        if self._heard_of == node and self._heard.leads:
+            self._follow(node)
+        if self.is_leader and node in self.group.config.members:
+            self.group.peer_reset(node)
+            self.group.check_quorum()
+        self._elections.hurry(self.world.queue.now)
+        self._is_parked = False
+        self._seek()
+        self.turn()
+
+    def lost(self, node: NodeId) -> None:
+        self.alive.discard(node)
+        self.told.pop(node, None)
+        if self.group.leader == node:
+            self.group.leader_lost()
+        if self.is_leader and node in self.group.config.members:
+            self.group.check_quorum()
+        self.turn()
+
+    def operate(self, event: Callable[[Group], None]) -> None:
+        self.tell(event)
+        self.turn()
+
+    def append(self, batches: Sequence[BatchHeader]) -> None:
+        """A client's, which this leader takes."""
+        if not self.is_accepting:
+            return
+        epoch, base = self.group.epoch, self.log.end_offset
+        placed = []
+        for batch in batches:
+            end = self.log.end_offset
+            placed.append(batch._replace(base_offset=end, partition_leader_epoch=epoch))
+            self.log.append(placed[-1])
+        end = self.log.end_offset
+        run = Run(epoch, base, end, tuple(placed))
+        if self.world.group.is_journaled:
+            self._unstaged.append(run)
+            self.group.appended(end)
+        else:  # in the page cache, which counts once what is under way does
+            outstanding = self._waiting or self._syncing
+            if outstanding:
+                outstanding[-1].writes.append(run)
+            else:
+                self.to_disk([run])
+            self.group.appended(end, is_durable=True)
+        self.turn()
+
+    def move_leader(self, to: NodeId, seconds: float) -> None:
+        now, counts = self.world.queue.now, self.world.coverage.counts
+        try:
+            self.moves.begin(self._as_replica, to, now=now, deadline=now + seconds)
+        except RequestError:
+            counts["moves refused"] += 1
+        else:
+            counts["moves begun"] += 1
+        self.turn()
+
+    def trim(self, share: float) -> None:
+        """Give up a part of what is committed, where no write is under way."""
+        start, end = self.log.start.offset, self.group.committed.offset
+        if self._syncing or self._waiting or self._unstaged or self.group.has_ready or start >= end:
+            return
+        bases = [base for base in self.log.boundaries() if start < base <= end]
+        if bases:
+            offset = bases[int(share * len(bases))]
+            self.log.trim(offset)
+            self.broker.disk.trim(offset)
+            self.group.trim(offset)
+            self.turn()
+
+    def tick(self) -> None:
+        self._armed_at = inf
+        now = self.world.queue.now
+        for _ in self._elections.take_due(now):
+            if not self._may_win():
+                self._elections.remove(self.key, now)
+                self._is_parked = True
+            elif not self._waits_for_its_disk():
+                self.tell(Group.campaign)
+        self._retries.tick(now)
+        self.moves.tick(now)
+        self.turn()
+
+    def turn(self) -> None:
+        """What has come of the event."""
+        group, now, world = self.group, self.world.queue.now, self.world
+        while self.failure is None:
+            while group.has_ready:
+                self._do(group.take_ready())
+            if self.key not in self.moves:
+                break
+            self.moves.changed(self._as_replica, now)
+            if not group.has_ready:
+                break
+        if self.failure is None:
+            if needs_watch(self._as_replica):
+                self._retries.watch(self._as_replica, now)
+            if self._has_learned:
+                self._has_learned = False
+                world.judge.believes(self.node_id, self)
+        if self.moves or self._move_phase is not None:
+            self._look_at_moves()
+        if self._waiting and not self._syncing:
+            self._sync_soon()
+        self._arm()
+
+    # Doing what the core says
+
+    def _do(self, ready: Ready) -> None:
+        judge, node_id, writes = self.world.judge, self.node_id, self._unstaged
+        if ready.reset is not None:
+            self._write(ready.reset)
+        if ready.truncate_to is not None:
+            judge.cuts(node_id, ready.truncate_to)
+            self._write(ready.truncate_to)
+            self.broker.moment("truncate")
+        for entry in ready.entries:
+            self._write(entry)
+        if ready.hard_state is not None:
+            writes.append(ready.hard_state)
+            self.broker.moment("vote")
+        self._say(ready.send)
+        if ready.token:
+            self._waiting.append(_Batch(ready.token, writes, ready.send_after))
+            self._unstaged = []
+        self._tell(ready)
+
+    def _write(self, write: Write) -> None:
+        self.log.apply(write)
+        self._unstaged.append(write)
+
+    def _tell(self, ready: Ready) -> None:
+        world, judge, node_id = self.world, self.world.judge, self.node_id
+        if ready.failure is not None:
+            # Who has lost what was committed, and may, is found out by those who have not.
+            if not judge.may_have_lost:
+                raise Violation("no replica fails", self.name, f"{node_id}: {ready.failure}")
+            self.failure = str(ready.failure)
+            return
+        if ready.leadership is not None:
+            self._changes(ready.leadership)
+        if ready.committed is not None:
+            world.note(node_id, "commit", str(ready.committed))
+            self.broker.moment("commit")
+        if ready.committed is not None or ready.leadership is not None or ready.is_serving:
+            judge.changed(node_id, self)
+
+    def _changes(self, leadership: Leadership) -> None:
+        world, node_id = self.world, self.node_id
+        epoch, leader = leadership.epoch, leadership.leader
+        world.note(node_id, "role", f"epoch {epoch} leader {leader}")
+        if leader == node_id:
+            self.led_epoch = epoch
+            world.judge.leads(node_id, self)
+            self.broker.moment("leader")
+            self.told.clear()
+            world.beat_soon(self)
+        elif self.told and self.led_epoch is not None:
+            world.beat_soon(self)
+        if leader is None:
+            self._seek()
+            return
+        self._elections.remove(self.key, world.queue.now)
+        self._is_parked = False
+        has_resigned = self._heard_of == leader and self._heard[:2] == (epoch, False)
+        if leader != node_id and (leader not in self.alive or has_resigned):
+            self.group.leader_lost()
+
+    def _say(self, outgoing: Sequence[Outgoing]) -> None:
+        broker = self.broker
+        for to, message in ((out.to, out.message) for out in outgoing):
+            self.world.judge.says(self.node_id, to, message)
+            self.world.send(self, to, message)
+            name = _MOMENTS.get(type(message))
+            if name is not None:
+                broker.moment(name)
+            elif isinstance(message, VoteResponse) and message.granted:
+                broker.moment("promise" if message.ballot is Ballot.PRE else "grant")
+
+    # The disk: one batch of writes at a time, and what waits meanwhile goes together
+
+    def _sync_soon(self) -> None:
+        self._syncing, self._waiting = self._waiting, []
+        is_fast = not self.world.group.is_journaled and not any(
+            isinstance(write, Position | EpochStart | HardState | ResetRequest)
+            for batch in self._syncing
+            for write in batch.writes
+        )
+        self.world.later(self, 0.0 if is_fast else self.broker.disk_seconds(), self._synced)
+        self.broker.moment("sync")
+
+    def _synced(self) -> None:
+        batches, self._syncing = self._syncing, []
+        for batch in batches:
+            self.to_disk(batch.writes)
+            self._say(batch.send)
+            self.group.persisted(batch.token)
+        self._has_learned = True
+        self.turn()
+
+    def to_disk(self, writes: Sequence[Write]) -> None:
+        """These have reached it."""
+        for write in writes:
+            self.broker.disk.apply(write)
+            self.world.judge.synced(self.node_id, write)
+
+    @property
+    def unsynced(self) -> list[list[Write]]:
+        """What a crash may keep the beginning of. What was staged together is kept together."""
+        return [batch.writes for batch in (*self._syncing, *self._waiting)]
+
+    # Elections
+
+    def _seek(self) -> None:
+        """There is no leader, as far as this replica knows."""
+        group = self.group
+        if group.leader is not None or self.failure is not None or not group.is_voter:
+            return
+        if group.config.members == (self.node_id,):
+            if isinstance(group.role, Follower):
+                self.world.later(self, 0.0, partial(self.operate, Group.campaign))
+        elif self._may_win():
+            self._elections.add(
+                self.key,
+                self.world.queue.now,
+                priority=Priority.REST,
+                rank=self._rank(),
+                is_first=group.epoch == NO_EPOCH,
+            )
+        else:
+            self._is_parked = True
+
+    def _rank(self) -> int:
+        rank = 0
+        for node in self.world.group.voters:
+            if node == self.node_id:
+                break
+            rank += node in self.alive
+        return rank
+
+    def _may_win(self) -> bool:
+        return self.group.config.agreed(self.is_alive)
+
+    def _waits_for_its_disk(self) -> bool:
+        group = self.group
+        return isinstance(group.role, Candidate) and not group.is_hard_state_durable
+
+    # Heartbeats
+
+    def beat(self) -> Beat | None:
+        """What there is to say; nothing, if it never led."""
+        if self.led_epoch is None:
+            return None
+        leads = self.is_leader and self.led_epoch == self.group.epoch
+        return Beat(self.led_epoch, leads, self.group.committed)
+
+    def _take_beat(self, source: NodeId, beat: Beat) -> None:
+        heard = self._heard
+        if beat.epoch < heard.epoch or (beat.epoch == heard.epoch and beat.leads > heard.leads):
+            return
+        self._heard, self._heard_of = beat, source
+        if beat.leads:
+            self._follow(source)
+        elif self.group.leader == source and self.group.epoch == beat.epoch:
+            self.group.leader_lost()
+
+    def _follow(self, leader: NodeId) -> None:
+        beat = self._heard
+        if beat.epoch >= self.group.epoch:
+            self.group.heard_leader(leader, beat.epoch, beat.committed)
+
+    # Housekeeping
+
+    def _look_at_moves(self) -> None:
+        world = self.world
+        for ended in self.moves.take_ended():
+            world.coverage.counts[f"moves {ended.ending.value}"] += 1
+            world.wishes.ended(ended)
+        phase = self.moves.phase(self.key)
+        name = None if phase is None else PHASE_OF_A_MOVE[phase]
+        if name is not None and name != self._move_phase:
+            self.broker.moment(name)
+        self._move_phase = name
+
+    def _arm(self) -> None:
+        deadline = min(self._elections.next_deadline(), self._retries.next_deadline())
+        if self.moves:
+            deadline = min(deadline, self.moves.next_deadline())
+        now = self.world.queue.now
+        if deadline < self._armed_at and deadline != inf:
+            self._armed_at = at = max(deadline, now + _LATE)
+            self.world.later(self, at - now, partial(self._tick_if_due, at))
+
+    def _tick_if_due(self, at: float) -> None:
+        if at == self._armed_at:
+            self.tick()

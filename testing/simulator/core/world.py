@@ -1,0 +1,250 @@
+"""One group on several brokers, and all that can happen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import permutations
+from typing import Final, NamedTuple
+
+from tidemark.partitions.raft.messages import Message
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import NO_EPOCH, NodeId, Offset
+from tidemark.testing.checkers import serving
+from tidemark.testing.simulator.core.broker import CoreBroker
+from tidemark.testing.simulator.core.judge import CoreJudge
+from tidemark.testing.simulator.core.process import Beat, CoreProcess
+from tidemark.testing.simulator.coverage import Coverage
+from tidemark.testing.simulator.events import EventQueue
+from tidemark.testing.simulator.faults import Fault
+from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
+from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.nemesis import Nemesis
+from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.wishes import Wishes
+
+_SEVERAL_SHARE: Final = 0.2
+
+
+class _Envelope(NamedTuple):
+    """A message between two processes; it does not outlive either."""
+
+    sender: CoreProcess
+    receiver: CoreProcess | None
+    message: Message | Beat
+
+
+class CoreWorld:
+    """Everything in one run. It is what the nemesis has before it."""
+
+    def __init__(
+        self, seed: int, knobs: Knobs, script: Sequence[Fault] | None, trace: Trace
+    ) -> None:
+        self.seed = seed
+        self.knobs = knobs
+        self.trace = trace
+        self.queue = EventQueue()
+        self.coverage = Coverage()
+        self.groups: Sequence[SimulatedGroup] = draw_groups(seed, replace(knobs, groups=1))
+        self.group = self.groups[0]
+        self.judge = CoreJudge(self.group)
+        self.nodes: Sequence[NodeId] = [NodeId(number) for number in range(1, knobs.nodes + 1)]
+        self.clients: Sequence[str] = ["client"]
+        self.network = self._make_network()
+        self.brokers = {node: CoreBroker(node, self) for node in self.nodes}
+        self.wishes = Wishes(self)
+        self.is_loaded = True
+        self.starts = 0
+        """Of processes, so far."""
+        self._heard = dict.fromkeys(permutations(self.nodes, 2), 0.0)
+        self._all_heard_at = 0.0
+        self._rng = stream(seed, "world")
+        self._batches = 0
+        self.nemesis = Nemesis(self, script)
+
+    def start(self) -> None:
+        for broker in self.brokers.values():
+            self.queue.after(self._rng.random() * 0.2, broker.start)
+        self.queue.after(self.knobs.heartbeat, self._beats)
+        self.queue.after(self._rng.random(), self._load)
+        self.nemesis.start()
+
+    def _make_network(self) -> Network:
+        knobs = self.knobs
+        weather = Weather(
+            latency_seconds=knobs.latency,
+            jitter_seconds=knobs.jitter,
+            loss=knobs.loss,
+            duplication=knobs.duplication,
+            lateness=knobs.lateness,
+            capacity=knobs.capacity,
+            in_order=knobs.in_order,
+        )
+        return Network(self.queue, self.seed, self._deliver, weather, weather)
+
+    # For processes
+
+    def send(self, source: CoreProcess, target: NodeId, message: Message | Beat) -> None:
+        envelope = _Envelope(source, self.brokers[target].process, message)
+        self.network.send(source.node_id, target, envelope)
+
+    def later(self, process: CoreProcess, seconds: float, action: Callable[[], None]) -> None:
+        """Do it in so many seconds, if the process lives and does not stand still then."""
+        self.queue.after(seconds, self._do, process, action)
+
+    def beat_soon(self, process: CoreProcess) -> None:
+        """Who leads has changed: the others hear of it before the next heartbeat."""
+        self.later(process, 0.0, partial(self._tell_all, process))
+
+    def moment(self, node: NodeId, name: str) -> None:
+        self.coverage.counts[name] += 1
+        self.nemesis.moment(node, name)
+
+    def note(self, node: NodeId, topic: str, what: str) -> None:
+        self.trace.note(self.queue.now, node, topic, what)
+
+    def stopped(self, broker: CoreBroker, _process: CoreProcess) -> None:
+        """Some notice it at once, others by the silence."""
+        for other in self.brokers.values():
+            if other is not broker and self._rng.random() < self.knobs.resets_seen:
+                self._heard[broker.node_id, other.node_id] = -1e9
+
+    # For the nemesis
+
+    def leader(self, group: SimulatedGroup) -> CoreBroker | None:
+        leaders = [
+            (broker.process.epoch, broker.node_id)
+            for broker in self.brokers.values()
+            if broker.process is not None and broker.process.is_leader
+        ]
+        return self.brokers[max(leaders)[1]] if leaders else None
+
+    def link_lost(self, source: NodeId, target: NodeId) -> None:
+        self._heard[source, target] = self._heard[target, source] = -1e9
+
+    def link_back(self, source: NodeId, target: NodeId) -> None:
+        """The next heartbeat will tell."""
+
+    def trim(self, group: SimulatedGroup) -> None:
+        leader = self.leader(group)
+        if leader is not None and leader.process is not None:
+            leader.process.trim(self._rng.random())
+
+    # Events
+
+    def _do(self, process: CoreProcess, action: Callable[[], None]) -> None:
+        if process.broker.process is not process:
+            return
+        if self.queue.now < process.stopped_until:
+            process.stood_still = True
+            self.queue.at(process.stopped_until, self._do, process, action)
+            return
+        action()
+
+    def _deliver(self, source: End, target: End, message: object) -> None:
+        assert isinstance(message, _Envelope)
+        sender, receiver = message.sender, message.receiver
+        if receiver is not None and sender.broker.process is sender:
+            what = message.message
+            if isinstance(what, Beat):
+                sender.told[receiver.node_id] = what
+            self._do(receiver, partial(receiver.receive, sender.node_id, what))
+
+    def _load(self) -> None:
+        """Clients find someone who takes their batches, be it the latest leader or not."""
+        if not self.is_loaded:
+            return
+        rng, knobs = self._rng, self.knobs
+        takers = [
+            broker.process
+            for broker in self.brokers.values()
+            if broker.process is not None and broker.process.is_accepting
+        ]
+        if takers:
+            process = rng.choice(takers)
+            count = rng.randint(1, knobs.records_max) if rng.random() < _SEVERAL_SHARE else 1
+            batches = [self._batch() for _ in range(count)]
+            self._do(process, partial(process.append, batches))
+        self.queue.after(rng.expovariate(1 / knobs.send_interval), self._load)
+
+    def _batch(self) -> BatchHeader:
+        self._batches += 1
+        self.coverage.counts["batches"] += 1
+        header = BatchHeader.open(
+            base_offset=Offset(0),
+            epoch=NO_EPOCH,
+            attributes=0,
+            base_timestamp=0,
+            max_timestamp=0,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=self._batches,
+            record_count=1 + self._batches % 3,
+        )
+        return header._replace(crc=self._batches)
+
+    def _beats(self) -> None:
+        """Who hears whom by now, and what they have to say."""
+        if self._is_calm():
+            self._all_heard_at = self.queue.now
+            for broker in self.brokers.values():
+                if broker.process is not None and broker.process.led_epoch is not None:
+                    self._tell_all(broker.process)
+        else:
+            self._hear()
+        for broker in self.brokers.values():
+            process = broker.process
+            if process is not None and process.is_paused and not process.stood_still:
+                serving.holds_no_longer(process.name, self.queue.now - process.paused_since)
+        self.queue.after(self.knobs.heartbeat, self._beats)
+
+    def _is_calm(self) -> bool:
+        """Whether all hear all, as before: mostly there is nothing more to find out."""
+        count, starts = len(self.nodes), self.starts
+        return self.network.is_calm and all(
+            process is not None
+            and len(process.alive) == count
+            and process.starts_known == starts
+            and self.queue.now >= process.stopped_until
+            for process in [broker.process for broker in self.brokers.values()]
+        )
+
+    def _hear(self) -> None:
+        now, rng, network, loss = self.queue.now, self._rng, self.network, self.network.weather.loss
+        running = {
+            node: broker.process
+            for node, broker in self.brokers.items()
+            if broker.process is not None and now >= broker.process.stopped_until
+        }
+        for pair in self._heard:
+            is_stopped = pair[0] not in running or network.is_stopped(*pair)
+            if not is_stopped and (not loss or rng.random() >= loss):
+                self._heard[pair] = now
+        lost_before = now - self.knobs.failure_timeout
+        for node, process in running.items():
+            process.starts_known = self.starts
+            for other in self.nodes:
+                if other == node:
+                    continue
+                # Both ways, for a broker is alive that hears and is heard.
+                heard = min(self._heard[other, node], self._heard[node, other])
+                if heard >= 0:
+                    heard = max(heard, self._all_heard_at)
+                there = running.get(other)
+                is_replaced = there is not None and there is not process.known.get(other)
+                if other in process.alive and (heard < lost_before or is_replaced):
+                    process.lost(other)
+                if there is not None and heard >= lost_before and other not in process.alive:
+                    process.came_alive(there)
+            self._tell_all(process)
+
+    def _tell_all(self, process: CoreProcess) -> None:
+        beat = process.beat()
+        if beat is None:
+            return
+        for node in self.nodes:
+            if node != process.node_id and process.told.get(node) != beat:
+                self.send(process, node, beat)

@@ -1,0 +1,71 @@
+"""The fast layer: the consensus core alone keeps its promises, and is noticed where it does not."""
+
+from pathlib import Path
+
+import pytest
+
+from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.leader import Leader
+from tidemark.partitions.replication.moves import Moves
+from tidemark.testing.simulator.faults import Fault
+from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.run import Verdict, simulate
+from tidemark.testing.simulator.scenarios import Scenario, read_scenario
+
+KNOBS = Knobs(layer=Layer.CORE, seconds=6.0, groups=1, send_interval=0.05, fault_interval=0)
+SECONDS = 60.0
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_minute_keeps_every_promise(seed: int) -> None:
+    verdict = simulate(seed, seconds=SECONDS, layer=Layer.CORE)
+    assert verdict.passed, f"seed {seed}: {verdict.what}"
+
+
+def calm(**faults: object) -> Verdict:
+    return simulate(3, knobs=KNOBS, script=[Fault(**faults)] if faults else [])  # type: ignore[arg-type]  # handed through
+
+
+def test_without_faults_everything_is_committed_and_nobody_else_campaigns() -> None:
+    verdict = calm()
+    assert verdict.passed, verdict.what
+    counts = verdict.coverage.counts
+    assert counts["leader"] == 1
+    assert counts["batches"] > 50
+
+
+def test_a_run_is_the_same_again_and_from_its_file(tmp_path: Path) -> None:
+    drawn = simulate(5, seconds=SECONDS, layer=Layer.CORE)
+    assert simulate(5, seconds=SECONDS, layer=Layer.CORE).digest == drawn.digest
+    path = Scenario.of(drawn).write(tmp_path / "run.json")
+    again = read_scenario(path).run()
+    assert (again.at, again.tape, again.events) == (drawn.at, drawn.tape, drawn.events)
+
+
+def test_a_leader_that_dies_is_replaced() -> None:
+    leaders = [calm(at=2.0, kind="power", node=node, seconds=30.0) for node in (1, 2, 3)]
+    assert all(verdict.passed for verdict in leaders)
+    assert max(verdict.coverage.counts["leader"] for verdict in leaders) >= 2
+
+
+def test_a_wish_for_another_leader_comes_true() -> None:
+    moved = [calm(at=2.0, kind="move leader", amount=share, seconds=1.0) for share in (0.1, 0.9)]
+    assert all(verdict.passed for verdict in moved)
+    assert sum(verdict.coverage.counts["moves done"] for verdict in moved) >= 1
+
+
+def test_a_leader_that_commits_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leader, "_commit", lambda self, group: group.commit_to(group.shape.last))
+    assert calm().invariant == "a majority has on disk what is committed"
+
+
+def test_a_follower_that_takes_in_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Follower, "append", lambda self, group, source, request: None)
+    assert calm().invariant == "a healed core does its work"
+
+
+def test_writes_that_are_held_for_long_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Moves, "_hand_over_when_quiet", lambda self, move, now: None)
+    monkeypatch.setattr(Moves, "_give_up_attempt", lambda self, move, now: None)
+    wishes = (calm(at=2.0, kind="move leader", amount=n / 3, seconds=3.0) for n in range(3))
+    assert {verdict.invariant for verdict in wishes} & {"writes are not held for long", "bounded"}

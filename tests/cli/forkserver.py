@@ -9,8 +9,13 @@ goes back.
 import json
 import os
 import socket
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tidemark.cli.main import NOUNS, run
 
@@ -23,6 +28,29 @@ with socket.socket(socket.AF_UNIX) as server:
     server.sendall(call)
     sys.exit(server.recv(1)[0])
 """
+
+
+@contextmanager
+def open_forkserver() -> Iterator[Path]:
+    """A `tidemark` that is quick to start, in a directory of its own."""
+    with TemporaryDirectory(prefix="tidemark-") as directory:
+        address = f"{directory}/socket"
+        command = Path(directory, "bin", "tidemark")
+        command.parent.mkdir()
+        command.write_text(CLIENT.format(python=sys.executable, address=address))
+        command.chmod(0o755)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.cli.forkserver", address],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+        )
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        try:
+            yield command
+        finally:
+            server.kill()
+            server.communicate()
 
 
 def serve(address: str) -> None:

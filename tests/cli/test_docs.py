@@ -7,14 +7,13 @@ anything.
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.cli.forkserver import CLIENT
+from tests.cli.forkserver import open_forkserver
 from tidemark.testing import BlockingCluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -45,24 +44,9 @@ def matches(expected: str, printed: str) -> bool:
 
 
 @pytest.fixture
-def bin_directory(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a `tidemark` in it that is quick to start."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    address = str(tmp_path / "socket")
-    command = directory / "tidemark"
-    command.write_text(CLIENT.format(python=sys.executable, address=address))
-    command.chmod(0o755)
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.cli.forkserver", address],
-        cwd=PAGE.parents[1],
-        stdout=subprocess.PIPE,
-    )
-    assert server.stdout is not None
-    assert server.stdout.readline() == b"ready\n"
-    yield directory
-    server.kill()
-    server.communicate()
+def bin_directory() -> Iterator[Path]:
+    with open_forkserver() as command:
+        yield command.parent
 
 
 def test_the_examples_do_what_the_page_says(

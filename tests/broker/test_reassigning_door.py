@@ -1,0 +1,104 @@
+"""Wishes for other replicas: which are refused, and with which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.partitions.state_machines.test_cluster import on
+from tests.partitions.state_machines.test_cluster_wishes import cluster, move, set_state, wish
+from tidemark.broker.reassigning.door import Asked, Door, change_of
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster_values import Assignment, BrokerState
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+
+
+class OneState:
+    """The metadata, which change at once."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+
+    async def propose(self, decide: object) -> Applied:
+        assert callable(decide)
+        return self.state.apply(decide(self.state))
+
+
+def refusal(
+    state: ClusterState, replicas: Assignment | None, *dead: int, may_change_factor: bool = True
+) -> RequestError:
+    with pytest.raises(RequestError) as refused:
+        change_of(
+            state,
+            Asked("orders", 0, replicas),
+            lambda node: node not in dead,
+            may_change_factor=may_change_factor,
+        )
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("replicas", "dead", "sentence"),
+    [
+        (on(), (), "a partition needs at least one replica"),
+        (on(1, 1), (), "name each broker once"),
+        (on(1, 9), (), "there is no broker 9"),
+        (on(1, 4), (4,), "broker 4 cannot be reached: start it, or choose another one"),
+        (on(1, 2), (2,), "on brokers 1, 2, of which 1 can be reached: without a majority"),
+        (on(1, 2, 4), (2, 3), "is now on brokers 1, 2, 3, of which 1 can be reached"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(
+    replicas: Assignment, dead: tuple[int, ...], sentence: str
+) -> None:
+    error = refusal(cluster(), replicas, *dead)
+    assert error.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert sentence in (error.message or "")
+
+
+def test_a_dead_broker_may_be_left_and_may_be_kept() -> None:
+    for replicas in (on(1, 2, 4), on(1, 3, 4), on(1, 2)):
+        change = change_of(cluster(), Asked("orders", 0, replicas), lambda node: node != 3)
+        assert change.replicas == replicas
+
+
+def test_nothing_is_moved_to_a_broker_that_goes() -> None:
+    state = cluster()
+    state.apply(set_state(state, 4, BrokerState.DECOMMISSIONING))
+    assert "broker 4 is being decommissioned" in (refusal(state, on(1, 4)).message or "")
+
+
+def test_the_number_of_replicas_stays_if_that_is_asked_for() -> None:
+    error = refusal(cluster(), on(1, 2), may_change_factor=False)
+    assert error.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+async def test_each_partition_is_taken_or_refused_by_itself() -> None:
+    state = cluster()
+    state.apply(wish(state, move(4, partition=1)))
+    answers = await Door(OneState(state), lambda _: True).take(
+        [
+            Asked("orders", 0, on(1, 2, 4)),
+            Asked("orders", 1, on(1, 2, 4)),
+            Asked("orders", 2, on(1)),
+            Asked("none", 0, on(1)),
+            Asked("orders", 1, None),
+        ]
+    )
+    assert [answer.code if answer else None for answer in answers] == [
+        None,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REQUEST,
+    ]
+    (topic,) = state.topics.values()
+    assert topic.wanted == {0: on(1, 2, 4)}
+    (answer,) = await Door(OneState(state), lambda _: True).take([Asked("orders", 1, None)])
+    assert answer is not None
+    assert answer.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    (answer,) = await Door(OneState(state), lambda _: True).take(
+        [Asked("orders", 1, on(NodeId(2)))]
+    )
+    assert answer is not None
+    assert answer.code is ErrorCode.REASSIGNMENT_IN_PROGRESS

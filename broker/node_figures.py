@@ -40,6 +40,9 @@ class NodeFigures:
 
 def _figures(replica: Replica) -> PartitionFigures:
     log = replica.log
+    # One that leads is behind nobody.
+    fresh = None if replica.is_leader else replica.freshness
+    staleness_ms = None if fresh is None else fresh.staleness_ms
     return PartitionFigures(
         topic=replica.topic,
         partition=replica.partition,
@@ -48,4 +51,6 @@ def _figures(replica: Replica) -> PartitionFigures:
         log_end=log.end_offset,
         size_bytes=log.size_bytes,
         epoch=replica.epoch,
+        lag_records=None if fresh is None else fresh.lag_records,
+        staleness_seconds=None if staleness_ms is None else staleness_ms / 1000,
     )

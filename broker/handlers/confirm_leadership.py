@@ -87,6 +87,9 @@ class _Confirming:
 
     def _complete(self) -> None:
         self._leave()
+        reads = self._node.metrics.reads
+        for answer in self._answers.values():
+            (reads.unconfirmed if answer.error_code else reads.confirmed).inc()
         self.pending.complete(
             ConfirmLeadershipResponse(
                 topics=[

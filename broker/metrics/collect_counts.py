@@ -7,6 +7,7 @@ from prometheus_client.core import InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tidemark import __version__
+from tidemark.broker.metrics.counts import Count
 from tidemark.broker.metrics.families import (
     counter,
     counters,
@@ -28,6 +29,7 @@ class CountsCollector(Collector):
         yield from self._broker()
         yield from self._requests()
         yield from self._topics()
+        yield from self._reads()
         yield from self._connections()
         yield from self._peers()
         yield from self._disk()
@@ -73,6 +75,49 @@ class CountsCollector(Collector):
         )
         yield counters("tidemark_topic_in_records", "Records produced.", "topic", records_in)
         yield counters("tidemark_topic_out_records", "Records fetched.", "topic", records_out)
+
+    def _reads(self) -> Iterator[Metric]:
+        reads, rounds = self._metrics.reads, Count()
+        rounds.value = reads.rounds()
+        yield counters(
+            "tidemark_fetched_partitions",
+            "Partitions of fetches that got records, by what this broker is for them.",
+            "role",
+            reads.fetched,
+        )
+        yield counters(
+            "tidemark_fetched_bytes",
+            "Bytes of record batches fetched, by what this broker is for them.",
+            "role",
+            reads.fetched_bytes,
+        )
+        yield counter(
+            "tidemark_fetches_sent_on",
+            "Partitions of fetches whose readers were sent to a replica near them.",
+            reads.sent_on,
+        )
+        yield counter(
+            "tidemark_fetches_sent_back",
+            "Partitions of fetches whose readers were sent back to the leader: the replica here is "
+            "too far behind.",
+            reads.sent_back,
+        )
+        yield counter(
+            "tidemark_confirm_rounds",
+            "How often a majority was asked whether this broker still leads; all who ask at a time "
+            "share a round.",
+            rounds,
+        )
+        yield counter(
+            "tidemark_confirmed_reads",
+            "Partitions of which this broker was certain that it leads them, when it was asked.",
+            reads.confirmed,
+        )
+        yield counter(
+            "tidemark_unconfirmed_reads",
+            "Partitions of which it could not be certain.",
+            reads.unconfirmed,
+        )
 
     def _connections(self) -> Iterator[Metric]:
         metrics = self._metrics

@@ -18,6 +18,10 @@ class PartitionFigures:
     log_end: Offset
     size_bytes: int
     epoch: Epoch
+    lag_records: int | None = None
+    """Behind the leader's high watermark; `None` at the leader itself, or if it is not known."""
+    staleness_seconds: float | None = None
+    """For how long it may have lacked what the leader has committed; likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

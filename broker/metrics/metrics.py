@@ -12,6 +12,7 @@ from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.broker.metrics.counts import Count, Latency
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.metrics.peer_counts import PeerMetrics
+from tidemark.broker.metrics.read_counts import ReadMetrics
 from tidemark.protocol.registry import APIS
 
 OTHER: Final = "(other)"
@@ -89,6 +90,7 @@ class Metrics:
         self.peers = PeerMetrics()
         self.moves = MoveMetrics()
         self.balance = BalanceMetrics()
+        self.reads = ReadMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

@@ -13,7 +13,8 @@ class PartitionGauge(NamedTuple):
 
     name: str
     help: str
-    value: Callable[[PartitionFigures], float]
+    value: Callable[[PartitionFigures], float | None]
+    """`None`: the partition has no series of it."""
 
 
 OWN_GAUGES: Final = (
@@ -42,6 +43,17 @@ OWN_GAUGES: Final = (
         "The leader epoch; it grows whenever the partition is opened anew.",
         lambda figures: figures.epoch,
     ),
+    PartitionGauge(
+        "tidemark_partition_lag_records",
+        "Committed records that the replica here lacks. The leader has no series of it.",
+        lambda figures: figures.lag_records,
+    ),
+    PartitionGauge(
+        "tidemark_partition_staleness_seconds",
+        "For how long the replica here, a follower or an observer, may have lacked what the leader "
+        "has committed.",
+        lambda figures: figures.staleness_seconds,
+    ),
 )
 
 
@@ -53,5 +65,7 @@ def partition_families(
     for name, help, value in table:
         family = GaugeMetricFamily(name, help, labels=["topic", "partition"])
         for label, figures in zip(labels, partitions, strict=True):
-            family.add_metric(label, value(figures))
+            number = value(figures)
+            if number is not None:
+                family.add_metric(label, number)
         yield family

@@ -67,6 +67,8 @@ class _Example:
                 log_end=nothing,
                 size_bytes=0,
                 epoch=Epoch(0),
+                lag_records=0,
+                staleness_seconds=0.0,
             )
         ]
 

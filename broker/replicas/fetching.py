@@ -104,6 +104,7 @@ class FetchPlan:
                 reading.is_enough = True  # F8
                 continue
             if not isinstance(found, LogSlice):
+                self._node.metrics.reads.sent_on.inc()
                 reading.preferred[at] = found
                 reading.is_enough = True
                 continue

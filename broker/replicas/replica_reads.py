@@ -35,6 +35,9 @@ class ReadingReplica(ReplicaState):
 
     def sent(self, found: LogSlice, offset: Offset) -> None:
         """Count what a fetch from `offset` on got."""
+        reads, role = self._services.metrics.reads, self.role
+        reads.fetched[role].value += 1
+        reads.fetched_bytes[role].value += len(found)
         self.bytes_out += len(found)
         self._metrics.bytes_out.inc(len(found))
         self._metrics.records_out.inc(found.end_offset - offset)
@@ -86,6 +89,7 @@ class ReadingReplica(ReplicaState):
         leader, _ = self._services.driver.leader_of(self.key)
         staleness_ms = self.freshness.staleness_ms
         if leader is not None and staleness_ms is not None and staleness_ms > lag_max_ms:
+            self._services.metrics.reads.sent_back.inc()
             raise self.why_not_serving()
 
     def readers(self, offset: Offset, lag_max_ms: int) -> list[NodeId]:

@@ -86,6 +86,7 @@ async def open_services(
                 timing=Timing(failure_timeout_s=settings.peer_failure_timeout_ms / 1000),
                 now_ms=clock.now_ms,
             )
+            metrics.reads.rounds = lambda: node.confirmations.rounds
             checkpoints = Checkpoints(
                 journal=journal,
                 state=state,

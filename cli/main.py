@@ -57,6 +57,10 @@ NOUNS: Final = {
         "Look at brokers, drain them before they are stopped, and let them go.",
     ),
     "leader": Noun("tidemark.cli.leader:leader", "See which brokers lead, and have others lead."),
+    "replica": Noun(
+        "tidemark.cli.replica:replica",
+        "See which brokers hold a partition, and have others hold it.",
+    ),
     "bench": Noun(
         "tidemark.cli.bench:bench",
         "Measure throughput, or latency at a steady rate, on a topic of its own.",

@@ -137,6 +137,14 @@ class ReplicaStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaChange:
+    """Who holds a partition, and who is to, the preferred leader first."""
+
+    before: tuple[NodeId, ...]
+    after: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OngoingReassignment:
     """A partition whose replicas are being moved."""
 

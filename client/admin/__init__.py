@@ -13,7 +13,6 @@ from tidemark.client.admin.groups import GroupAdmin
 from tidemark.client.admin.leaders import LeaderAdmin
 from tidemark.client.admin.offsets import OffsetAdmin
 from tidemark.client.admin.reassignments import ReassignmentAdmin
-from tidemark.client.admin.replicas import ReplicaAdmin
 from tidemark.client.admin.topics import TopicAdmin
 
 
@@ -25,7 +24,6 @@ class Admin(
     ClusterAdmin,
     BrokerAdmin,
     LeaderAdmin,
-    ReplicaAdmin,
     ReassignmentAdmin,
 ):
     """Everything that can be asked of a cluster; `Client.admin`."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tidemark.client.admin.calls import Calls
+from tidemark.client.admin.replicas import ReplicaAdmin
+from tidemark.client.cluster import ClusterView
 from tidemark.client.codes import check, error_code
 from tidemark.client.connection import Connection
-from tidemark.client.descriptions import OngoingReassignment
+from tidemark.client.descriptions import OngoingReassignment, ReplicaChange, ReplicaRole
 from tidemark.client.lookups import by_topic
+from tidemark.client.replica_changes import Change, Replicas, added, moved, removed
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -30,8 +32,87 @@ from tidemark.protocol.types import NodeId, TopicPartition
 TIMEOUT_MS = 30_000
 
 
-class ReassignmentAdmin(Calls):
+class ReassignmentAdmin(ReplicaAdmin):
     """The calls about moving replicas."""
+
+    async def move_replica(
+        self, partition: TopicPartition, *, source: int, to: int, dry_run: bool = False
+    ) -> ReplicaChange:
+        """Have the broker `to` hold a partition in place of `source`.
+
+        As `reassign_partitions`, also about what it waits for; but refused while the partition's
+        replicas are being moved. With `dry_run` it only says what would be.
+        """
+        return await self._change_one(partition, moved(source, to), dry_run=dry_run)
+
+    async def add_replicas(
+        self, partition: TopicPartition, brokers: Sequence[int], *, dry_run: bool = False
+    ) -> ReplicaChange:
+        """Have more brokers hold a partition, and vote on it. As `move_replica`."""
+        return await self._change_one(partition, added(brokers), dry_run=dry_run)
+
+    async def remove_replicas(
+        self, partition: TopicPartition, brokers: Sequence[int], *, dry_run: bool = False
+    ) -> ReplicaChange:
+        """Have brokers give up a partition. As `move_replica`; one that leads hands over first."""
+        return await self._change_one(partition, removed(brokers), dry_run=dry_run)
+
+    async def change_replicas(
+        self, partitions: Collection[TopicPartition], change: Change, *, dry_run: bool = False
+    ) -> dict[TopicPartition, ReplicaChange]:
+        """As `move_replica`, for several: all are checked before any is asked for."""
+        ongoing = await self.list_reassignments(partitions)
+        for at, each in ongoing.items():
+            wanted = ", ".join(map(str, each.wanted))
+            raise RequestError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS,
+                f"the replicas of {at} are being moved to {wanted}: wait until that is over, or "
+                "cancel it",
+            )
+        changes = {}
+        for at, before in (await self._voters_of(partitions)).items():
+            after = change(str(at), before)
+            changes[at] = ReplicaChange(before=before, after=after)
+        if not dry_run:
+            await self.reassign_partitions({at: each.after for at, each in changes.items()})
+        return changes
+
+    async def _change_one(
+        self, partition: TopicPartition, change: Change, *, dry_run: bool
+    ) -> ReplicaChange:
+        changes = await self.change_replicas([partition], change, dry_run=dry_run)
+        return changes[partition]
+
+    async def _voters_of(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Replicas]:
+        """Who holds each with a vote, in their order; of Kafka's brokers, who holds it."""
+        names = list(by_topic(partitions))
+        answer = await self._network.ask_metadata(names, may_create=False)
+        view = ClusterView().updated(answer)
+        held = {
+            TopicPartition(topic.name, each.partition): each.replicas
+            for topic in view.topics.values()
+            for each in topic.partitions
+        }
+        missing = [at for at in partitions if at not in held]
+        if missing:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {missing[0]}"
+            )
+        try:
+            described = await self.describe_replicas(partitions)
+        except RequestError as error:
+            if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+                raise
+            return {at: held[at] for at in partitions}
+        observers = {
+            at: {each.node_id for each in found.replicas if each.role is ReplicaRole.OBSERVER}
+            for at, found in described.items()
+        }
+        return {
+            at: tuple(node for node in held[at] if node not in observers[at]) for at in partitions
+        }
 
     async def reassign_partitions(
         self,

@@ -1,0 +1,301 @@
+"""`tidemark replica`: which brokers hold a partition; move, add and remove replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tidemark.cli.confirm import dry_run_option
+from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
+from tidemark.cli.replica_status import STATUS_COLUMNS, follow, look, move_rows, replica_rows
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.protocol.types import TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.client import Client
+    from tidemark.client.descriptions import ReplicaChange
+    from tidemark.client.replica_changes import Change
+
+_CHANGE_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("before"),
+    Column("after"),
+)
+_REPLICA_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("broker"),
+    Column("role"),
+    Column("leader"),
+    Column("up"),
+    Column("end_offset"),
+    Column("lag"),
+    Column("stale_ms"),
+    Column("pulls_from", wide=True),
+)
+
+topic_argument = click.argument("topic")
+partition_argument = click.argument("partition", type=click.IntRange(min=0), required=False)
+wait_option = click.option(
+    "--wait", is_flag=True, help="Wait until it is done, and show how far it is on a terminal."
+)
+timeout_option = click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait at most.",
+)
+
+
+def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--broker N`, which may be repeated."""
+    return click.option(
+        "--broker", "brokers", type=int, multiple=True, required=True, metavar="BROKER", help=what
+    )
+
+
+@click.group()
+def replica() -> None:
+    """See which brokers hold a partition, and have others hold it.
+
+    A partition is written and read as ever while its replicas move. The brokers that are to come
+    are sent its log first, no faster than `reassignment.bytes.per.second` for each broker that
+    sends; then its voters change, and those that left give up their files. It goes on by itself,
+    whichever broker is started again meanwhile.
+    """
+
+
+@replica.command()
+@topic_argument
+@click.argument("partition", type=click.IntRange(min=0))
+@click.option("--from", "source", type=int, required=True, help="The broker that holds it.")
+@click.option("--to", type=int, required=True, help="The broker that is to hold it instead.")
+@dry_run_option
+@wait_option
+@timeout_option
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def move(
+    session: Session,
+    topic: str,
+    partition: int,
+    source: int,
+    to: int,
+    dry_run: bool,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
+) -> None:
+    """Have broker --to hold a partition in place of broker --from.
+
+    If --from leads it, the lead goes to another replica first; no client sees an error.
+    """
+    from tidemark.client.replica_changes import moved
+
+    _change(session, topic, partition, moved(source, to), dry_run, wait, timeout_seconds, form)
+
+
+@replica.command()
+@topic_argument
+@partition_argument
+@brokers_option("A broker that is to hold it, too; may be repeated.")
+@click.option("--observer", is_flag=True, help="To be read from, without a vote.")
+@dry_run_option
+@wait_option
+@timeout_option
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def add(
+    session: Session,
+    topic: str,
+    partition: int | None,
+    brokers: tuple[int, ...],
+    observer: bool,
+    dry_run: bool,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
+) -> None:
+    """Have more brokers hold a partition, or all of a topic's."""
+    if observer:
+        _observe(session, topic, partition, brokers, (), dry_run, form)
+        return
+    from tidemark.client.replica_changes import added
+
+    _change(session, topic, partition, added(brokers), dry_run, wait, timeout_seconds, form)
+
+
+@replica.command()
+@topic_argument
+@partition_argument
+@brokers_option("A broker that is to hold it no more; may be repeated.")
+@click.option("--observer", is_flag=True, help="An observer, which has no vote.")
+@dry_run_option
+@wait_option
+@timeout_option
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def remove(
+    session: Session,
+    topic: str,
+    partition: int | None,
+    brokers: tuple[int, ...],
+    observer: bool,
+    dry_run: bool,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
+) -> None:
+    """Have brokers give up a partition, or all of a topic's. The last replica stays."""
+    if observer:
+        _observe(session, topic, partition, (), brokers, dry_run, form)
+        return
+    from tidemark.client.replica_changes import removed
+
+    _change(session, topic, partition, removed(brokers), dry_run, wait, timeout_seconds, form)
+
+
+@replica.command()
+@topic_argument
+@partition_argument
+@wait_option
+@timeout_option
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def cancel(
+    session: Session,
+    topic: str,
+    partition: int | None,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
+) -> None:
+    """Have a partition held by who held it before its replicas began to move.
+
+    Or all of a topic's that are being moved.
+    """
+
+    async def run(client: Client) -> None:
+        asked = await _partitions(client, topic, partition)
+        if partition is None:
+            asked = list(await client.admin.list_reassignments(asked))
+        await client.admin.cancel_reassignments(asked)
+        notice(f"the replicas of {', '.join(map(str, asked)) or 'nothing'} go back")
+        if wait:
+            await follow(client, asked, timeout_seconds)
+        print_rows(move_rows(await look(client, asked)), STATUS_COLUMNS, form)
+
+    session.run(run)
+
+
+@replica.command()
+@click.argument("topic", required=False)
+@partition_argument
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def status(session: Session, topic: str | None, partition: int | None, form: Form) -> None:
+    """Show the moves of replicas that are under way, and how far they are.
+
+    Of all partitions, of a topic's, or of one.
+    """
+
+    async def run(client: Client) -> None:
+        asked = None if topic is None else await _partitions(client, topic, partition)
+        print_rows(move_rows(await look(client, asked)), STATUS_COLUMNS, form)
+
+    session.run(run)
+
+
+@replica.command("list")
+@topic_argument
+@partition_argument
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def list_(session: Session, topic: str, partition: int | None, form: Form) -> None:
+    """List who holds a topic's partitions, and how far each replica is.
+
+    LAG is in records that are committed. An observer's STALE-MS is for how long it may have lacked
+    something.
+    """
+
+    async def run(client: Client) -> None:
+        asked = await _partitions(client, topic, partition)
+        described = await client.admin.describe_replicas(asked)
+        print_rows(replica_rows(described), _REPLICA_COLUMNS, form)
+
+    session.run(run)
+
+
+def _change(
+    session: Session,
+    topic: str,
+    partition: int | None,
+    change: Change,
+    dry_run: bool,
+    wait: bool,
+    timeout_seconds: float,
+    form: Form,
+) -> None:
+    async def run(client: Client) -> None:
+        asked = await _partitions(client, topic, partition)
+        changes = await client.admin.change_replicas(asked, change, dry_run=dry_run)
+        if wait and not dry_run:
+            await follow(client, asked, timeout_seconds)
+        print_rows(_change_rows(changes), _CHANGE_COLUMNS, form)
+        if not dry_run and not wait:
+            notice(f"it goes on by itself: see `tidemark replica status {topic}`")
+
+    session.run(run)
+
+
+def _observe(
+    session: Session,
+    topic: str,
+    partition: int | None,
+    added: Sequence[int],
+    removed: Sequence[int],
+    dry_run: bool,
+    form: Form,
+) -> None:
+    if dry_run:
+        raise click.UsageError("--dry-run is for replicas with a vote: see `tidemark replica list`")
+
+    async def run(client: Client) -> None:
+        asked = await _partitions(client, topic, partition)
+        for each in asked:
+            await client.admin.change_observers(each, add=added, remove=removed)
+        described = await client.admin.describe_replicas(asked)
+        print_rows(replica_rows(described), _REPLICA_COLUMNS, form)
+
+    session.run(run)
+
+
+async def _partitions(client: Client, topic: str, partition: int | None) -> list[TopicPartition]:
+    if partition is not None:
+        return [TopicPartition(topic, partition)]
+    (found,) = await client.admin.describe_topics([topic])
+    return [TopicPartition(topic, each.partition) for each in found.partitions]
+
+
+def _change_rows(changes: Mapping[TopicPartition, ReplicaChange]) -> list[dict[str, Json]]:
+    return [
+        {
+            "topic": at.topic,
+            "partition": at.partition,
+            "before": list(each.before),
+            "after": list(each.after),
+        }
+        for at, each in changes.items()
+    ]

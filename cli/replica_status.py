@@ -1,0 +1,153 @@
+"""How far moves of replicas are: rows to be printed, and the waiting for their end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tidemark.cli.output import Column, Json, render_table
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
+from tidemark.protocol.types import TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.client import Client
+    from tidemark.client.descriptions import (
+        OngoingReassignment,
+        PartitionReplicas,
+        ReassignmentProgress,
+    )
+
+_LOOK_SECONDS: Final = 0.25
+
+STATUS_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("replicas"),
+    Column("adding"),
+    Column("removing"),
+    Column("stage"),
+    Column("copying_to"),
+    Column("copied_bytes", heading="copied"),
+    Column("remaining_bytes", heading="remaining"),
+    Column("bytes_per_second", heading="bytes/s"),
+    Column("left"),
+    Column("why"),
+)
+
+
+class Move(NamedTuple):
+    """One partition whose replicas are being moved; `progress` if its leader told."""
+
+    at: TopicPartition
+    ongoing: OngoingReassignment
+    progress: ReassignmentProgress | None
+
+
+async def look(client: Client, partitions: Collection[TopicPartition] | None) -> list[Move]:
+    """The moves under way, of these partitions or of all."""
+    ongoing = await client.admin.list_reassignments(partitions)
+    described: Mapping[TopicPartition, PartitionReplicas] = {}
+    if ongoing:
+        try:
+            described = await client.admin.describe_replicas(ongoing)
+        except RequestError as error:
+            # Kafka's brokers do not tell, and of a partition that has just gone there is nothing.
+            if error.code not in (
+                ErrorCode.UNSUPPORTED_VERSION,
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ):
+                raise
+    return [
+        Move(at, each, described[at].reassignment if at in described else None)
+        for at, each in ongoing.items()
+    ]
+
+
+def move_rows(moves: Collection[Move]) -> list[dict[str, Json]]:
+    return [_move_row(*move) for move in moves]
+
+
+def _move_row(
+    at: TopicPartition, ongoing: OngoingReassignment, progress: ReassignmentProgress | None
+) -> dict[str, Json]:
+    row: dict[str, Json] = {
+        "topic": at.topic,
+        "partition": at.partition,
+        "replicas": list(ongoing.wanted),
+        "adding": list(ongoing.adding),
+        "removing": list(ongoing.removing),
+    }
+    if progress is None:
+        return row
+    seconds = progress.estimated_seconds
+    return row | {
+        "stage": progress.stage,
+        "copying_to": progress.copying_to,
+        "copied_bytes": progress.copied_bytes,
+        "remaining_bytes": progress.remaining_bytes,
+        "bytes_per_second": progress.bytes_per_second,
+        "left": None if seconds is None else f"{seconds:.0f} s",
+        "left_seconds": seconds,
+        "why": progress.why or None,
+    }
+
+
+def replica_rows(
+    described: Mapping[TopicPartition, PartitionReplicas],
+) -> list[dict[str, Json]]:
+    return [
+        {
+            "topic": at.topic,
+            "partition": at.partition,
+            "broker": each.node_id,
+            "role": each.role,
+            "leader": each.node_id == found.leader,
+            "up": each.is_alive,
+            "end_offset": each.end_offset,
+            "lag": each.lag_records,
+            "stale_ms": each.staleness_ms,
+            "pulls_from": each.parent,
+        }
+        for at, found in described.items()
+        for each in found.replicas
+    ]
+
+
+async def follow(
+    client: Client, partitions: Collection[TopicPartition], timeout_seconds: float
+) -> None:
+    """Wait until none of these is being moved. Raises `TidemarkError` after that long."""
+    import trio
+
+    moves = await look(client, partitions)
+    with trio.move_on_after(timeout_seconds), _live() as show:
+        while moves:
+            show(move_rows(moves))
+            await trio.sleep(_LOOK_SECONDS)
+            moves = await look(client, partitions)
+    if moves:
+        raise TidemarkError(
+            f"{moves[0].at} is not done within {timeout_seconds:g} s; it goes on, and `tidemark "
+            "replica status` shows how far it is"
+        )
+
+
+@contextmanager
+def _live() -> Iterator[Callable[[list[dict[str, Json]]], None]]:
+    """A table on standard error that changes, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+
+        def show(rows: list[dict[str, Json]]) -> None:
+            table = render_table(rows, STATUS_COLUMNS, Console())
+            live.update(Text(table.rstrip()), refresh=True)
+
+        yield show

@@ -30,7 +30,7 @@ from tidemark.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from tidemark.protocol.types import NO_EPOCH, Epoch, Offset, TopicPartition
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
 _MAX_WAIT_MS = 500
 
@@ -48,7 +48,8 @@ def read_batches(
     """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
 
     The last may go on beyond `end`, the first may begin before `start`. Waits for records that are
-    not there yet. Follows the partition when its leader moves. Raises `RequestError`
+    not there yet. Follows the partition when its leader moves; with a `rack` in the settings, reads
+    from the replica there that the leader names, as long as that is of use. Raises `RequestError`
     (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
     after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection.
     """
@@ -68,7 +69,7 @@ def read_batches(
 
 
 class _RangeReader:
-    """The state of `read_batches`: how far it is, and the connection to the leader."""
+    """The state of `read_batches`: how far it is, and the connection to whom it reads from."""
 
     def __init__(
         self,
@@ -90,6 +91,10 @@ class _RangeReader:
         self._random = Random()
         self._leader: BlockingConnection | None = None
         self._leader_epoch: Epoch = NO_EPOCH
+        self._near: int | None = None
+        """The replica that the leader has named."""
+        self._stays_at_leader = False
+        """A nearer one was of no use."""
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -129,6 +134,10 @@ class _RangeReader:
                 return self._take(leader.receive(FetchResponse))
             except (OSError, RequestError) as error:
                 self.close()
+                if self._near is not None:
+                    # The leader knows better, also what is out of range: a replica may have less.
+                    self._near, self._stays_at_leader = None, True
+                    continue
                 if not may_pass(error) or time.monotonic() + pause > deadline:
                     raise
             time.sleep(pause)
@@ -136,11 +145,11 @@ class _RangeReader:
 
     def _connected(self) -> BlockingConnection:
         if self._leader is None:
-            address, self._leader_epoch = self._find_leader()
+            address, self._leader_epoch = self._find_source()
             self._leader = open_connection(address, self._settings)
         return self._leader
 
-    def _find_leader(self) -> tuple[Address, Epoch]:
+    def _find_source(self) -> tuple[Address, Epoch]:
         view = self._ask_metadata()
         partition = view.partition(self._topic_partition)
         leader = view.leader(self._topic_partition)
@@ -151,7 +160,11 @@ class _RangeReader:
             raise RequestError(code, str(self._topic_partition))
         if leader is None:
             raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, str(self._topic_partition))
-        return Address(leader.host, leader.port), partition.leader_epoch
+        source = leader
+        if self._near is not None:
+            source = view.brokers.get(NodeId(self._near), leader)
+            self._stays_at_leader = source is leader
+        return Address(source.host, source.port), partition.leader_epoch
 
     def _ask_metadata(self) -> ClusterView:
         failures: list[str] = []
@@ -182,6 +195,7 @@ class _RangeReader:
             min_bytes=1,
             max_bytes=self._fetch_bytes,
             isolation_level=self._isolation,
+            rack_id="" if self._stays_at_leader else self._settings.rack or "",
             topics=[FetchTopic(topic=self._topic_partition.topic, partitions=[partition])],
         )
 
@@ -193,6 +207,10 @@ class _RangeReader:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset >= 0:
             what += f" (the log is from {data.log_start_offset} to {data.high_watermark})"
         check(data.error_code, what)
+        if data.preferred_read_replica >= 0 and not self._stays_at_leader:
+            self._near = data.preferred_read_replica
+            self.close()
+            return None
         return self._fetched(data)
 
     def _fetched(self, data: PartitionData) -> FetchedBatches | None:

@@ -102,6 +102,9 @@ class Driver:
         if not partitions:
             return {}
         client = self._connected()
+        if isinstance(place, End) and self._options.level.is_confirmed:
+            confirmed = client.run(client.admin.confirmed_ends, partitions)
+            return {tp: int(end.high_watermark) for tp, end in confirmed.items()}
         found = client.run(
             client.admin.list_offsets,
             dict.fromkeys(partitions, place),

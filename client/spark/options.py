@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from tidemark.client.offsets import Isolation
+from tidemark.client.read_levels import ReadLevel, read_level
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
@@ -65,6 +66,7 @@ class SourceOptions:
     batch_bytes: int = 1 << 20
     offset_cache_ms: int = 100
     isolation: Isolation = Isolation.READ_UNCOMMITTED
+    level: ReadLevel = ReadLevel.COMMITTED
     client: ClientSettings = field(
         default_factory=lambda: ClientSettings(client_id="tidemark-spark")
     )
@@ -82,10 +84,12 @@ _KNOWN: Final = (
     "maxOffsetsPerTrigger",
     "batchBytes",
     "offsetCacheMs",
+    "readLevel",
 )
 _KAFKA_KNOWN: Final = (
     "kafka.bootstrap.servers",
     "kafka.client.id",
+    "kafka.client.rack",
     "kafka.isolation.level",
     "kafka.request.timeout.ms",
 )
@@ -114,6 +118,7 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None = None) -
     _refuse_unknown(given)
     get = _Reader(given)
     default_start = "latest" if streaming else "earliest"
+    level = _level(given)
     chosen = SourceOptions(
         bootstrap=_bootstrap(given),
         selection=_selection(given),
@@ -126,7 +131,9 @@ def read_options(options: Mapping[str, str], *, streaming: bool | None = None) -
         batch_bytes=get.count("batchBytes", default=1 << 20),
         offset_cache_ms=get.count("offsetCacheMs", default=100),
         isolation=_isolation(given),
+        level=level,
         client=ClientSettings(
+            rack=level.rack_to_name(given.get("kafka.client.rack")) or None,
             client_id=given.get("kafka.client.id", "tidemark-spark"),
             request_timeout_seconds=get.count("kafka.request.timeout.ms", default=30_000) / 1000,
         ),
@@ -241,6 +248,15 @@ def _isolation(given: Mapping[str, str]) -> Isolation:
     except KeyError:
         raise ConfigError(
             f"the option kafka.isolation.level is read_uncommitted or read_committed, not {name}"
+        ) from None
+
+
+def _level(given: Mapping[str, str]) -> ReadLevel:
+    try:
+        return read_level(given.get("readlevel"), given.get("kafka.client.rack"))
+    except ValueError:
+        raise ConfigError(
+            f"the option readLevel is {', '.join(ReadLevel)}, not {given['readlevel']}"
         ) from None
 
 

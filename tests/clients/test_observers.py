@@ -10,9 +10,11 @@ from confluent_kafka import Consumer as LibrdkafkaConsumer
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
 
 from tidemark.client import Client, ClientSettings, RequestError, TopicPartition, open_client
+from tidemark.client.blocking import read_batches
 from tidemark.client.consumer import Consumer
 from tidemark.client.descriptions import ReplicaRole
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.types import NodeId
 from tidemark.testing.cluster import Cluster, open_cluster
 
 TOPIC = "tides"
@@ -45,6 +47,23 @@ def holds(cluster: Cluster, node: int, end: int) -> Callable[[], bool]:
     return look
 
 
+def is_told(cluster: Cluster, observers: Sequence[int], end: int) -> Callable[[], bool]:
+    """Whether the leader knows that these observers are so far."""
+
+    def look() -> bool:
+        leader = cluster.leader_of(TOPIC)
+        if leader is None:
+            return False
+        replica = cluster.brokers[leader].node.topics.replica(TOPIC, 0)
+        assert replica is not None
+        told = replica.observer_standings()
+        return all(
+            node in told and told[NodeId(node)].committed.offset == end for node in observers
+        )
+
+    return look
+
+
 async def take(consumer: Consumer, first: int, end: int) -> None:
     """Exactly these, in order: nothing twice, nothing left out."""
     with trio.fail_after(15):
@@ -64,6 +83,7 @@ async def test_a_chain_of_observers_serves_readers_whatever_becomes_of_the_other
         await produce(client, 0, 50)
         for node in (4, 5):
             await cluster.wait_for(holds(cluster, node, 50), f"broker {node} has pulled all")
+        await cluster.wait_for(is_told(cluster, (4, 5), 50), "the leader knows of them")
 
         # Kafka's metadata: replicas that are never in sync.
         topic = await client.admin.describe_topic(TOPIC)
@@ -128,6 +148,7 @@ async def test_a_config_asks_for_observers_and_librdkafka_reads_from_the_one_in_
         await produce(client, 0, 50)
         for node in (2, 3):
             await cluster.wait_for(holds(cluster, node, 50), f"broker {node} observes")
+        await cluster.wait_for(is_told(cluster, (2, 3), 50), "the leader knows of them")
         with pytest.raises(RequestError, match="2 observers") as caught:
             await client.admin.set_observers({TIDES: [2]})
         assert caught.value.code is ErrorCode.INVALID_REQUEST
@@ -154,6 +175,16 @@ async def test_a_config_asks_for_observers_and_librdkafka_reads_from_the_one_in_
         assert await trio.to_thread.run_sync(read) == list(range(50))
         assert bytes_out(cluster, 3) > 0
         assert bytes_out(cluster, 1) == bytes_out(cluster, 2) == 0
+
+        # So do the tasks of Spark, and whoever else reads a range on a blocking socket.
+        def read_range() -> int:
+            rack = ClientSettings(rack="b")
+            found = read_batches(cluster.bootstrap, TIDES, 0, 50, settings=rack)
+            return sum(each.next_offset - each.fetch_offset for each in found)
+
+        assert await trio.to_thread.run_sync(read_range) == 50
+        assert bytes_out(cluster, 2) > 0
+        assert bytes_out(cluster, 1) == 0
 
         await client.admin.alter_configs(TOPIC, {"observers": "0"})
         await cluster.wait_for(

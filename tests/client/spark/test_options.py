@@ -107,3 +107,19 @@ def test_places_without_meaning_are_refused(option: str, value: str, streaming: 
 
 def test_what_spark_s_source_takes_and_has_no_meaning_here_is_let_pass() -> None:
     read(groupIdPrefix="x", **{"kafka.group.id": "g", "kafka.max.poll.records": "5"})
+
+
+def test_a_rack_sends_the_tasks_to_what_is_near_unless_the_level_says_otherwise() -> None:
+    near = {**ENOUGH, "kafka.client.rack": "b"}
+
+    def chosen(given: dict[str, str]) -> tuple[str, str | None]:
+        options = read_options(given)
+        return options.level.value, options.client.rack
+
+    assert chosen(near) == ("replica", "b")
+    assert chosen({**near, "readLevel": "two-step"}) == ("two-step", "b")
+    assert chosen({**near, "readLevel": "strict"}) == ("strict", None)
+    assert chosen(ENOUGH) == ("committed", None)
+    assert chosen({**ENOUGH, "readLevel": "replica"}) == ("replica", "*")
+    with pytest.raises(ConfigError, match="readLevel is committed, strict, two-step, replica"):
+        read(readLevel="fresh")

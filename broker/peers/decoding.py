@@ -151,6 +151,7 @@ def _append_request(data: AppendRequestData) -> AppendRequest:
         _entries(data.entries, prev),
         _position(data.committed_epoch, data.committed_offset),
         _position_or_none(data.clean_at_epoch, data.clean_at_offset),
+        data.ends_doubt,
     )
 
 
@@ -168,6 +169,8 @@ def _append_response(data: AppendResponseData) -> AppendResponse:
         _position_or_none(data.match_epoch, data.match_offset),
         _position_or_none(data.conflict_epoch, data.conflict_offset),
         data.is_clean,
+        data.life,
+        data.in_doubt,
     )
 
 

@@ -118,6 +118,7 @@ def _append_request(group: GroupMessage, message: AppendRequest) -> AppendReques
         committed_offset=message.committed.offset,
         clean_at_epoch=clean_at.epoch,
         clean_at_offset=clean_at.offset,
+        ends_doubt=message.ends_doubt,
         entries=[_entry(entry) for entry in message.entries],
     )
 
@@ -136,6 +137,8 @@ def _append_response(group: GroupMessage, message: AppendResponse) -> AppendResp
         conflict_epoch=conflict.epoch,
         conflict_offset=conflict.offset,
         is_clean=message.is_clean,
+        life=message.life,
+        in_doubt=message.in_doubt,
     )
 
 

@@ -138,7 +138,7 @@ def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) 
 def _is_beyond_repair(services: ReplicaServices, member: GroupReplica) -> bool:
     """Whether it has lost what it had promised, and nobody else has it."""
     group = member.group
-    return not group.may_vote and group.config.members == (services.node_id,)
+    return group.in_doubt and group.config.members == (services.node_id,)
 
 
 def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) -> None:

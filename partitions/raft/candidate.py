@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemark.partitions.raft.doubt import NONE, Doubts
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import Ballot, VoteRequest, VoteResponse
@@ -21,6 +22,7 @@ class Plan:
 
     config: Configuration
     learners: tuple[NodeId, ...]
+    doubts: Doubts = NONE
     former: tuple[NodeId, ...] = ()
     """Those who go out. They are told once it is committed, and not before: one that held it alone
     would not campaign, having no vote in it, and would refuse its vote to all who lack it."""
@@ -108,7 +110,8 @@ class Candidate:
             group.lead(self._plan, may_have_lost=False)
         elif self._tally.is_everyone(group.config):
             mark("unclean_election")
-            group.lead(self._plan, may_have_lost=True)
+            # Who has led until now has all there is.
+            group.lead(self._plan, may_have_lost=self._plan is None)
 
 
 def _others(group: Group) -> list[NodeId]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.raft.marks import mark
-from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, ResetRequest
+from tidemark.partitions.raft.messages import AppendRequest, ResetRequest
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Position
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Follower:
 
     def append(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         """The request is of this epoch, from its leader."""
-        if request.clean_at is not None:
+        # In doubt, only a leader's word that knows of this very doubt ends it.
+        if request.clean_at is not None and (
+            not group.in_doubt or group.life == request.ends_doubt
+        ):
             self._clean_at = request.clean_at
             if group.is_clean and not self._is_clean_at(group, request.clean_at):
                 # The leader has counted it anew since; so does it, or they would not agree again.
@@ -77,11 +80,7 @@ class Follower:
         else:
             mark("bad_reset")
             return
-        group.answer(
-            source,
-            AppendResponse(group.epoch, start, start, None, group.is_clean),
-            holds=start,
-        )
+        group.answer(source, group.response(start, start), holds=start)
 
     def persisted(self, group: Group) -> None:
         self.become_clean(group)
@@ -89,9 +88,16 @@ class Follower:
     def become_clean(self, group: Group) -> None:
         """It counts again once it holds all it can ever have acknowledged to this leader."""
         clean_at = self._clean_at
-        if clean_at is not None and not group.is_clean and self._is_clean_at(group, clean_at):
+        if clean_at is None or group.is_clean or not self._is_clean_at(group, clean_at):
+            return
+        if not group.in_doubt:
             mark("became_clean")
             group.is_clean = True
+            return
+        if group.voted_for is None:  # it may have voted in this epoch: it does not again
+            group.set_hard_state(group.epoch, group.node_id)
+        if group.is_hard_state_durable:
+            group.end_doubt()
 
     def _is_clean_at(self, group: Group, position: Position) -> bool:
         return group.durable >= position and group.shape.contains(position)
@@ -104,9 +110,7 @@ class Follower:
             return
         mark("logs_part")
         conflict = shape.floor(request.prev.epoch)
-        group.answer(
-            source, AppendResponse(group.epoch, request.prev, None, conflict, group.is_clean)
-        )
+        group.answer(source, group.response(request.prev, None, conflict))
 
     def _keep(self, group: Group, request: AppendRequest) -> None:
         """In order, and within the bound: the farthest go first, the leader sends them again."""
@@ -150,11 +154,7 @@ class Follower:
         # Verified is what this request has compared, or all, if all is of this leader's epoch.
         verified = last if last.epoch == group.epoch else matched
         group.commit_to(min(max(request.committed, self._leader_committed), verified))
-        group.answer(
-            source,
-            AppendResponse(group.epoch, request.prev, matched, None, group.is_clean),
-            holds=matched,
-        )
+        group.answer(source, group.response(request.prev, matched), holds=matched)
 
 
 def is_table_of(request: ResetRequest) -> bool:

@@ -61,7 +61,8 @@ class Group(Replica):
         peers: Peers,
         limits: Limits,
         is_clean: bool = True,
-        may_vote: bool = True,
+        life: int = 0,
+        in_doubt: bool = False,
     ) -> None:
         super().__init__(
             node_id=node_id,
@@ -72,7 +73,8 @@ class Group(Replica):
             peers=peers,
             limits=limits,
             is_clean=is_clean,
-            may_vote=may_vote,
+            life=life,
+            in_doubt=in_doubt,
         )
         self.role: Role = Follower()
 
@@ -110,7 +112,11 @@ class Group(Replica):
 
         Nothing happens in a leader, and in a replica that has no vote.
         """
-        if self.failure is not None or not self.may_vote or not self.is_voter:
+        if self.failure is not None or not self.is_voter:
+            return
+        if self.in_doubt and (is_migration or self.config.members == (self.node_id,)):
+            # In the first case nobody is asked what epoch he knows, in the second there is nobody.
+            mark("campaign_in_doubt")
             return
         if isinstance(self.role, Leader | Observer):
             return
@@ -307,7 +313,7 @@ class Group(Replica):
         if request.epoch < self.epoch:
             mark("stale_request")
             prev = request.prev if isinstance(request, AppendRequest) else request.start
-            self.answer(source, AppendResponse(self.epoch, prev, None, None, self.is_clean))
+            self.answer(source, self.response(prev, None))
             return
         if request.epoch > self.epoch:
             self.adopt(request.epoch)

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.partitions.raft.candidate import Plan
+from tidemark.partitions.raft.doubt import (
+    doubted,
+    doubts_of,
+    end_doubts,
+    held_by_all,
+    needs_an_entry,
+)
 from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import (
@@ -29,6 +36,7 @@ class Leader:
     __slots__ = (
         "_before",
         "_former",
+        "_has_doubts",
         "_progress",
         "_start",
         "_successor_told",
@@ -42,13 +50,15 @@ class Leader:
         self.may_have_lost = may_have_lost
         self.successor: NodeId | None = None
         self._successor_told = False
+        # Somebody may have forgotten what he promised, perhaps this replica itself.
+        self._has_doubts = False
 
     def start(self, group: Group, plan: Plan | None) -> None:
         shape = group.shape
         before = shape.last
         config = plan.config if plan else shape.config
         group.leader = group.node_id
-        group.is_clean = True  # by being elected: nobody has more that counts
+        group.is_clean = not group.in_doubt  # by being elected: nobody has more that counts
         row = EpochStart(group.epoch, before.offset, group.node_id, config)
         group.write([row])
         # It is sent from here: when it first is, it has not been written yet.
@@ -57,6 +67,10 @@ class Leader:
         for node in (*config.members, *(plan.learners if plan else ())):
             if node != group.node_id:
                 self._progress[node] = Progress(before)
+        for node, life in plan.doubts if plan else ():
+            if node in self._progress:
+                self._progress[node].begin_doubt(life, before)
+        self._has_doubts = group.in_doubt or bool(plan and plan.doubts)
 
     # The log
 
@@ -79,6 +93,8 @@ class Leader:
         shape = group.shape
         if not progress.note_clean(response, shape.last):
             return
+        if progress.doubted_at is not None:
+            self._has_doubts = True
         match = response.match
         if match is not None:
             if not shape.contains(match) and match > shape.start:
@@ -131,13 +147,14 @@ class Leader:
         group.has_ready = True
 
     def has_in_flight(self, group: Group) -> bool:
-        last, is_alive = group.shape.last, group.peers.is_alive
-        return any(
-            (progress.has_in_flight or progress.wants(last)) and is_alive(node)
-            for node, progress in self._progress.items()
+        """Whether a live node has not answered, or is in a doubt that is to be ended."""
+        is_alive = group.peers.is_alive
+        return any(map(is_alive, self.waits_for(group))) or (
+            self._has_doubts and any(map(is_alive, doubted(self._progress)))
         )
 
     def waits_for(self, group: Group) -> frozenset[NodeId]:
+        """Those that have to answer, or to be sent something."""
         last = group.shape.last
         return frozenset(
             node
@@ -174,9 +191,13 @@ class Leader:
         if config.outgoing:
             outgoing = config.outgoing
             held = min(held, self._held(group, outgoing, len(outgoing) // 2 + 1))
+        if self._has_doubts:
+            held = max(held, held_by_all(group, self._progress))
         if held > group.committed and held.epoch == group.epoch:
             was_serving = group.is_serving
             group.commit_to(held)
+            if self._has_doubts:
+                self._has_doubts = end_doubts(group, self._progress)
             if not was_serving:
                 for node in self._former:  # as learners, until they are removed
                     self.add_learner(group, node)
@@ -186,7 +207,8 @@ class Leader:
         if count > len(side):
             return NOWHERE
         me, progress = group.node_id, self._progress
-        positions = [group.durable if node == me else progress[node].counted for node in side]
+        mine = NOWHERE if group.in_doubt else group.durable
+        positions = [mine if node == me else progress[node].counted for node in side]
         positions.sort()
         return positions[-count]
 
@@ -261,6 +283,14 @@ class Leader:
         if self.successor is not None and not group.peers.is_alive(self.successor):
             self.abort_hand_over()
         self.advance_change(group)
+        self._append_for_doubts(group)
+
+    def _append_for_doubts(self, group: Group) -> None:
+        """A new epoch, whose start is newer than the doubts, where nobody appends anything."""
+        is_free = group.is_serving and self.successor is None and not group.config.is_joint
+        if self._has_doubts and is_free and needs_an_entry(group, self._progress):
+            mark("epoch_for_doubts")
+            self._campaign_again(group, group.config)
 
     def _hand_over_when_ready(self, group: Group) -> None:
         to = self.successor
@@ -272,7 +302,8 @@ class Leader:
     def _campaign_again(self, group: Group, config: Configuration) -> None:
         former = {*group.config.outgoing} - {*config.members}
         learners = {*self._progress} - {*group.config.members} - {*config.members}
-        plan = Plan(config, tuple(sorted(learners)), tuple(sorted(former)))
+        doubts = doubts_of(self._progress)
+        plan = Plan(config, tuple(sorted(learners)), doubts, tuple(sorted(former)))
         group.stand(Ballot.MIGRATION, plan)
 
     def _send_entries(
@@ -280,7 +311,9 @@ class Leader:
     ) -> None:
         after = progress.next
         size = sum(len(entry.records) for entry in entries if isinstance(entry, Run))
-        request = AppendRequest(group.epoch, after, entries, group.committed, progress.clean_at)
+        request = AppendRequest(
+            group.epoch, after, entries, group.committed, *progress.clean_at_to_tell
+        )
         progress.sent(entries[-1].position if entries else after, size)
         group.send(node, request)
 

@@ -57,6 +57,8 @@ class AppendRequest:
     """The leader's; the follower's is this, as far as it has verified its own log."""
     clean_at: Position | None = None
     """To a follower that is not clean: it is, once it holds this."""
+    ends_doubt: int = 0
+    """The life of the follower whose doubt ends with that, if it is in doubt; see `doubt.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ class AppendResponse:
     conflict: Position | None = None
     """Then: the largest epoch here at or below `prev`'s, and where it ends here."""
     is_clean: bool = True
+    life: int = 0
+    """Of the follower: grows with each start; 0 where it is left out."""
+    in_doubt: bool = False
+    """Whether it may have forgotten epochs and votes, too."""
 
 
 @dataclass(frozen=True, slots=True)

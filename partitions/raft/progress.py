@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import AppendResponse
-from tidemark.partitions.raft.replica import NOWHERE
+from tidemark.partitions.raft.replica import NEVER, NOWHERE
 from tidemark.protocol.types import NodeId, Position
 
 
@@ -37,6 +37,7 @@ class Progress:
     """
 
     __slots__ = (
+        "_doubtful_life",
         "_in_flight",
         "_is_clean_at_told",
         "allowance",
@@ -44,7 +45,9 @@ class Progress:
         "bytes_in_flight",
         "bytes_sent",
         "clean_at",
+        "doubted_at",
         "is_probing",
+        "life",
         "match",
         "must_probe",
         "next",
@@ -64,6 +67,11 @@ class Progress:
         self.answers = 0
         # An unclean follower does not count before it holds this.
         self.clean_at: Position | None = None
+        # The latest that has answered, and the latest that was in doubt.
+        self.life = self._doubtful_life = 0
+        # Where the log ended when that was heard of, until something newer is committed: from
+        # then on it counts as one that is unclean.
+        self.doubted_at: Position | None = None
         self._is_clean_at_told = True
         self._in_flight: list[tuple[Position, Position, int]] = []  # prev, end, bytes
 
@@ -140,6 +148,15 @@ class Progress:
         Once it has all that this leader has by now, it has all that it can have acknowledged to it:
         an acknowledgement of something later cannot have been given before the loss.
         """
+        if response.life:  # an answer in a row of many does not say it: that is of no other
+            if response.life < self.life:
+                mark("answer_of_an_earlier_life")
+                return False
+            self.life = response.life
+            if response.in_doubt:
+                self._note_doubt(last)
+                return True
+            self._forget_doubt()  # it has ended, under this leader in an earlier epoch
         if not response.is_clean:
             if self.clean_at is None:
                 mark("follower_unclean")
@@ -150,6 +167,39 @@ class Progress:
                 return False
             self.clean_at = None
         return True
+
+    def _note_doubt(self, last: Position) -> None:
+        if self._doubtful_life < self.life:
+            self.begin_doubt(self.life, last)
+        elif self.clean_at is None:  # it has not heard, or not recorded, that its doubt has ended
+            self._begin_anew(last)
+
+    def _forget_doubt(self) -> None:
+        if self.doubted_at is not None:
+            self.clean_at = self.doubted_at = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it is in doubt, or has not said yet that it is no more."""
+        return self.clean_at is not None and self._doubtful_life == self.life != 0
+
+    @property
+    def clean_at_to_tell(self) -> tuple[Position | None, int]:
+        """What the follower has to know to be clean, and in which life that ends its doubt."""
+        is_known = self.clean_at is not None and self.doubted_at is None
+        return (self.clean_at, self._doubtful_life) if is_known else (None, 0)
+
+    def begin_doubt(self, life: int, last: Position) -> None:
+        """It may have forgotten what it promised; nothing up to `last` is new enough to end it."""
+        mark("follower_in_doubt")
+        self.life = self._doubtful_life = life
+        self.doubted_at = last
+        self.clean_at, self.match = NEVER, NOWHERE
+
+    def end_doubt(self, committed: Position) -> None:
+        """Something newer is committed; it counts once it holds that."""
+        self.doubted_at, self.clean_at = None, committed
+        self._is_clean_at_told = False
 
     def succeeded(self, prev: Position, match: Position) -> bool:
         """The follower holds up to `match` durably. Returns whether that is news."""
@@ -200,8 +250,9 @@ class Progress:
         self.answers += 1
 
     def _begin_anew(self, last: Position) -> None:
-        self.clean_at, self.match = last, NOWHERE
-        self._is_clean_at_told = False
+        self.match = NOWHERE
+        if self.doubted_at is None:
+            self.clean_at, self._is_clean_at_told = last, False
 
     def _forget_in_flight(self) -> None:
         self._in_flight.clear()

@@ -14,13 +14,15 @@ from typing import Final
 from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.marks import mark
-from tidemark.partitions.raft.messages import HardState, Message, ResetRequest
+from tidemark.partitions.raft.messages import AppendResponse, HardState, Message, ResetRequest
 from tidemark.partitions.raft.ports import Limits, Peers, ReadEntries
 from tidemark.partitions.raft.ready import Failure, Leadership, Outgoing, Ready
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 NOWHERE: Final = Position(Epoch(-2), Offset(0))
 """Before everything: what is known of a replica that has not answered."""
+NEVER: Final = Position(Epoch(1 << 31), Offset(0))
+"""Beyond everything: what a replica has to hold that does not count whatever it holds."""
 
 
 class Replica:
@@ -51,10 +53,11 @@ class Replica:
         "epoch",
         "failure",
         "has_ready",
+        "in_doubt",
         "is_clean",
         "leader",
+        "life",
         "limits",
-        "may_vote",
         "node_id",
         "peers",
         "read",
@@ -73,12 +76,14 @@ class Replica:
         peers: Peers,
         limits: Limits,
         is_clean: bool = True,
-        may_vote: bool = True,
+        life: int = 0,
+        in_doubt: bool = False,
     ) -> None:
         """`shape` and `hard_state` are what was found on disk, all of it durable.
 
         `committed` may be less than what was known once. `is_clean` is false for a replica that
-        may have lost entries it acknowledged, `may_vote` for one that may have lost its votes.
+        may have lost entries it acknowledged. One that may have forgotten epochs and votes too is
+        `in_doubt` (`doubt.py`). Its `life` is greater than any in which it has lost less.
         """
         self.node_id = node_id
         self.shape = shape
@@ -92,8 +97,9 @@ class Replica:
         self.read = read
         self.peers = peers
         self.limits = limits
-        self.is_clean = is_clean
-        self.may_vote = may_vote
+        self.is_clean = is_clean and not in_doubt
+        self.in_doubt = in_doubt
+        self.life = life
         self.leader: NodeId | None = None
         self.failure: Failure | None = None
         self.has_ready = False
@@ -171,6 +177,15 @@ class Replica:
         assert epoch >= self.epoch
         self.epoch, self.voted_for = epoch, voted_for
         self._hard_state_changed = True
+        self.has_ready = True
+
+    def end_doubt(self) -> None:
+        """What it may have forgotten binds it no more (`doubt.py`); the vote of this epoch is given
+        away, durably."""
+        assert self.voted_for is not None
+        assert self.is_hard_state_durable
+        mark("doubt_ended")
+        self.in_doubt, self.is_clean = False, True
         self.has_ready = True
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -254,6 +269,14 @@ class Replica:
         """Once all that is to be written by now is durable."""
         self._send_after.append(Outgoing(to, message))
         self.has_ready = True
+
+    def response(
+        self, prev: Position, match: Position | None, conflict: Position | None = None
+    ) -> AppendResponse:
+        """To a request that began at `prev`."""
+        return AppendResponse(
+            self.epoch, prev, match, conflict, self.is_clean, self.life, self.in_doubt
+        )
 
     def answer(self, to: NodeId, message: Message, *, holds: Position | None = None) -> None:
         """Say something that promises the epoch, the vote and the log up to `holds`."""

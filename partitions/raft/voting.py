@@ -44,7 +44,6 @@ def answer_vote_request(group: Group, source: NodeId, request: VoteRequest) -> N
     if request.ballot is Ballot.PRE:
         granted = (
             request.epoch > group.epoch
-            and group.may_vote
             and not _is_bound(group, source, request)
             and request.last >= group.shape.last
         )
@@ -65,7 +64,6 @@ def _answer_binding(group: Group, source: NodeId, request: VoteRequest) -> None:
         group.adopt(request.epoch)
     granted = (
         request.epoch == group.epoch
-        and group.may_vote
         and group.voted_for in (None, source)
         and group.leader in (None, source)
         and request.last >= group.shape.last

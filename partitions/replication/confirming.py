@@ -173,7 +173,7 @@ class Confirmations:
         for key, _ in message.groups:
             replica = self._replicas.get(key)
             # One whose journal was damaged may have forgotten whom it has voted for.
-            if replica is not None and replica.failure is None and not replica.group.doubt:
+            if replica is not None and replica.failure is None and not replica.group.in_doubt:
                 groups.append(GroupEpoch(key, replica.epoch))
         if groups:
             self._outbox.send(source, ConfirmAnswer(message.number, tuple(groups)))

@@ -261,7 +261,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _begin_anew(self) -> None:
         group = self._group
-        self._group = self._new_group(group.shape, is_clean=group.is_clean, may_vote=group.may_vote)
+        self._group = self._new_group(group.shape, is_clean=group.is_clean, in_doubt=group.in_doubt)
         self._host.paused(self)
 
     def resume(self) -> None:

@@ -18,6 +18,8 @@ class Host(Protocol):
     """Shared by all replicas of a broker."""
 
     node_id: NodeId
+    incarnation: int
+    """Grows with each start of the process, from 1."""
     limits: Limits
     outbox: Outbox
     recent: RecentBytes

@@ -96,7 +96,7 @@ class ReplicaState:
         self._group = self._new_group(
             shape,
             is_clean=condition is Condition.CLEAN,
-            may_vote=condition is not Condition.DAMAGED,
+            in_doubt=condition is Condition.DAMAGED,
         )
         self._committed_epoch = self._group.committed.epoch
         self._is_alone = self._group.config.members == (host.node_id,)
@@ -104,7 +104,7 @@ class ReplicaState:
     def __repr__(self) -> str:
         return f"<GroupReplica {self._store.name} epoch {self._group.epoch}>"
 
-    def _new_group(self, shape: LogShape, *, is_clean: bool, may_vote: bool) -> Group:
+    def _new_group(self, shape: LogShape, *, is_clean: bool, in_doubt: bool) -> Group:
         return Group(
             node_id=self._host.node_id,
             shape=shape,
@@ -114,7 +114,8 @@ class ReplicaState:
             peers=self._host.peers,
             limits=self._host.limits,
             is_clean=is_clean,
-            may_vote=may_vote,
+            life=self._host.incarnation,
+            in_doubt=in_doubt,
         )
 
     @property

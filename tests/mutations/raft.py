@@ -76,13 +76,6 @@ MUTATIONS = (
         killed_by="test_elections.py::test_a_leader_speaks_to_one_that_asks_for_votes",
     ),
     _rule(
-        "a replica that may have lost its votes does not vote",
-        "voting.py",
-        old="        request.epoch == group.epoch\n        and group.may_vote\n",
-        new="        request.epoch == group.epoch\n",
-        killed_by="test_elections.py::test_a_replica_without_a_vote_neither_campaigns_nor_votes",
-    ),
-    _rule(
         "a pre-vote comes first",
         "group.py",
         old="        self.leader = None\n        self.role = PreCandidate()\n"
@@ -145,15 +138,15 @@ MUTATIONS = (
     _rule(
         "a leader counts itself only for what it holds durably",
         "leader.py",
-        old="group.durable if node == me else",
-        new="group.shape.last if node == me else",
+        old="NOWHERE if group.in_doubt else group.durable",
+        new="NOWHERE if group.in_doubt else group.shape.last",
         killed_by="test_commit.py::test_a_leader_does_not_count_what_it_has_not_synced_itself",
     ),
     _rule(
         "a follower acknowledges only what is durable",
         "follower.py",
-        old="            holds=matched,\n",
-        new="",
+        old="matched), holds=matched)",
+        new="matched))",
         killed_by="test_commit.py::test_a_follower_acknowledges_only_what_it_has_synced",
     ),
     _rule(
@@ -326,6 +319,104 @@ MUTATIONS = (
         killed_by="test_unclean.py::"
         "test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean",
     ),
+    # Replicas that may have forgotten what they promised
+    _rule(
+        "to have all that a leader has does not end a doubt",
+        "progress.py",
+        old="        self.clean_at, self.match = NEVER, NOWHERE\n",
+        new="        self.match = NOWHERE\n        self.end_doubt(last)\n",
+        killed_by="test_doubt.py::"
+        "test_a_leader_that_was_deposed_with_the_forgotten_vote_commits_nothing",
+    ),
+    _rule(
+        "who is in doubt does not count",
+        "progress.py",
+        old="        self.clean_at, self.match = NEVER, NOWHERE\n",
+        new="        self.clean_at, self.match = None, NOWHERE\n",
+        killed_by="test_doubt.py::"
+        "test_who_may_have_voted_for_another_does_not_count_for_this_leader",
+    ),
+    _rule(
+        "a leader that is in doubt does not count itself",
+        "leader.py",
+        old="NOWHERE if group.in_doubt else group.durable",
+        new="group.durable",
+        killed_by="test_doubt.py::test_a_leader_that_is_in_doubt_itself_does_not_count_itself",
+    ),
+    _rule(
+        "where no majority is sure, all have to hold something newer",
+        "leader.py",
+        old="            held = max(held, held_by_all(group, self._progress))\n",
+        new="            pass\n",
+        killed_by="test_doubt.py::test_of_two_voters_both_have_to_hold_something_newer",
+    ),
+    _rule(
+        "all is not some",
+        "doubt.py",
+        old="    return min(\n        group.durable",
+        new="    return max(\n        group.durable",
+        killed_by="test_doubt.py::"
+        "test_a_leader_that_was_deposed_with_the_forgotten_vote_commits_nothing",
+    ),
+    _rule(
+        "whose doubt has ended counts as having voted in that epoch",
+        "follower.py",
+        old="            group.set_hard_state(group.epoch, group.node_id)",
+        new="            group.voted_for = group.node_id",
+        killed_by="test_doubt.py::test_who_gave_way_counts_as_having_voted_in_its_leaders_epoch",
+    ),
+    _rule(
+        "only a word for its very life ends a doubt",
+        "follower.py",
+        old="            not group.in_doubt or group.life == request.ends_doubt\n",
+        new="            True\n",
+        killed_by="test_doubt.py::test_only_a_word_for_this_very_life_ends_a_doubt",
+    ),
+    _rule(
+        "an answer of an earlier life is not heard",
+        "progress.py",
+        old="            if response.life < self.life:",
+        new="            if False:",
+        killed_by="test_doubt.py::test_an_answer_of_an_earlier_life_says_nothing",
+    ),
+    _rule(
+        "a log that nobody appends to gets an epoch for those in doubt",
+        "leader.py",
+        old="        self._append_for_doubts(group)\n",
+        new="",
+        killed_by="test_doubt.py::"
+        "test_where_nothing_is_appended_the_leader_opens_another_epoch_itself",
+    ),
+    _rule(
+        "a leader that would not be elected again does not campaign for those in doubt",
+        "doubt.py",
+        old="    return config.agreed(counts) or all(map(is_alive, config.members))",
+        new="    return True",
+        killed_by="test_doubt.py::test_it_does_not_campaign_in_its_own_favour_either",
+    ),
+    _rule(
+        "a leader that waits for nobody but those in doubt is looked at",
+        "leader.py",
+        old="            self._has_doubts and any(map(is_alive, doubted(self._progress)))\n",
+        new="            False\n",
+        killed_by="test_doubt.py::"
+        "test_where_nothing_is_appended_the_leader_opens_another_epoch_itself",
+    ),
+    _rule(
+        "the dead are not waited for",
+        "leader.py",
+        old="any(map(is_alive, self.waits_for(group))) or (",
+        new="bool(self.waits_for(group)) or (",
+        killed_by="test_replication.py::test_a_leader_waits_for_nobody_who_is_dead",
+    ),
+    _rule(
+        "in doubt nobody leads without having asked all",
+        "group.py",
+        old="        if self.in_doubt and (",
+        new="        if False and (",
+        killed_by="test_doubt.py::"
+        "test_a_replica_in_doubt_leads_nothing_that_nobody_else_was_asked_about",
+    ),
     # Membership
     _rule(
         "a change waits for an entry of the own epoch",
@@ -400,8 +491,8 @@ MUTATIONS = (
     _rule(
         "who has no vote does not campaign",
         "group.py",
-        old="        if self.failure is not None or not self.may_vote or not self.is_voter:",
-        new="        if self.failure is not None or not self.may_vote:",
+        old="        if self.failure is not None or not self.is_voter:",
+        new="        if self.failure is not None:",
         killed_by="test_membership.py::test_a_learner_has_no_vote",
     ),
     # Giving up the lead

@@ -51,7 +51,14 @@ class Node:
     """One replica with its disk. Nothing becomes durable unless it is told to."""
 
     def __init__(
-        self, cluster: Cluster, node_id: int, disk: Disk, *, is_clean: bool, may_vote: bool
+        self,
+        cluster: Cluster,
+        node_id: int,
+        disk: Disk,
+        *,
+        is_clean: bool,
+        life: int,
+        in_doubt: bool,
     ) -> None:
         self.cluster, self.id, self.disk = cluster, node_id, disk
         self.life = next(cluster.lives)
@@ -69,7 +76,8 @@ class Node:
             peers=self,
             limits=cluster.limits,
             is_clean=is_clean,
-            may_vote=may_vote,
+            life=life,
+            in_doubt=in_doubt,
         )
 
     def is_alive(self, node: NodeId) -> bool:
@@ -159,7 +167,7 @@ class Cluster:
         self.down: dict[int, Image] = {}
         for node in ids:
             disk = Disk(Image(first_config=config))
-            self.nodes[node] = Node(self, node, disk, is_clean=True, may_vote=True)
+            self.nodes[node] = Node(self, node, disk, is_clean=True, life=0, in_doubt=False)
 
     def __getitem__(self, node: int) -> Node:
         return self.nodes[node]
@@ -213,26 +221,32 @@ class Cluster:
 
     # Nodes
 
-    def crash(self, node: int, *, keep: int = 0, lose: int = 0) -> None:
+    def crash(
+        self, node: int, *, keep: int = 0, lose: int = 0, back_to: Image | None = None
+    ) -> None:
         """Kill it: of what is not durable, that of the first `keep` tokens is left.
 
         With `lose`, so many durable records are gone as well, and epoch starts behind them: a
-        machine whose page cache was all that held them.
+        machine whose page cache was all that held them. With `back_to`, all that was made durable
+        since is: epochs and votes too, as by damage to the journal.
         """
         victim = self.nodes.pop(node)
         for token in victim.disk.pending[:keep]:
             victim.disk.sync(token)
-        image = victim.disk.durable
+        image = victim.disk.durable if back_to is None else back_to.copy()
         if lose:
             end = Offset(max(image.start.offset, image.end_offset - lose))
             del image.records[end - image.start.offset :]
             image.rows = [row for row in image.rows if row.start_offset <= end]
         self.down[node] = image
 
-    def restart(self, node: int, *, is_clean: bool = True, may_vote: bool = True) -> Node:
+    def restart(self, node: int, *, is_clean: bool = True, in_doubt: bool = False) -> Node:
         """Open what the crash has left. The others notice, as they would by the connection."""
         image = self.down.pop(node)
-        self.nodes[node] = Node(self, node, Disk(image), is_clean=is_clean, may_vote=may_vote)
+        life = next(self.lives)
+        self.nodes[node] = Node(
+            self, node, Disk(image), is_clean=is_clean, life=life, in_doubt=in_doubt
+        )
         for other in [*self.nodes.values()]:
             other.dead.discard(node)
             if other.id != node:

@@ -320,21 +320,6 @@ def test_a_single_voter_leads_once_its_vote_is_durable() -> None:
     assert (cluster[1].group.is_leader, cluster[1].servings) == (True, [True])
 
 
-def test_a_replica_without_a_vote_neither_campaigns_nor_votes() -> None:
-    """It lost its disk, and with it what it had voted."""
-    cluster = Cluster(3)
-    cluster.elect(1)
-    cluster.crash(2)
-    cluster.restart(2, is_clean=False, may_vote=False)
-    cluster.messages.clear()
-    cluster[2].do(lambda g: g.campaign())
-    assert not cluster.messages
-    cluster.deliver(Envelope(3, 2, VoteRequest(Epoch(7), Ballot.REAL, at(6, 9))))
-    cluster[2].persist()
-    (answer,) = cluster.take(VoteResponse)
-    assert answer.message == VoteResponse(Epoch(7), Ballot.REAL, False, False)
-
-
 def test_leaders_are_told_of_to_the_shell() -> None:
     cluster = Cluster(3)
     cluster.elect(1)

@@ -324,3 +324,16 @@ def test_a_replica_that_is_there_late_is_sent_what_it_missed() -> None:
     cluster.deliver(Envelope(2, 1, Opened(Epoch(0))))
     cluster.settle()
     assert cluster[1].committed == b"abc"
+
+
+def test_a_leader_waits_for_nobody_who_is_dead() -> None:
+    """Who waits is looked at every second: that is not for a broker that is down for a week."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster[1].dead.add(3)
+    cluster[1].append(b"a")
+    cluster.settle(only={1, 2})
+    assert cluster[1].group.waits_for() == {3}
+    assert not cluster[1].group.has_in_flight
+    cluster[1].dead.clear()
+    assert cluster[1].group.has_in_flight

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 from tidemark.partitions.raft import steady
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, Message
 from tidemark.partitions.raft.ready import Outgoing, Ready
 from tidemark.protocol.types import NodeId, Offset, Position
@@ -71,6 +73,7 @@ def both_ways() -> Iterator[Counter[str]]:
             assert not drained.has_ready
             assert state_of(twin) == state_of(drained)
             answer = steady.response_of(message.epoch, message.prev.offset, twin.shape.end_offset)
+            answer = replace(answer, life=group.life)  # which a row does not say
             assert ready == Ready(
                 token=taken[0],
                 entries=message.entries,
@@ -122,6 +125,9 @@ def _take_in(
 def _acknowledge(group: Group, source: NodeId, message: AppendResponse) -> bool:
     epoch, match = message.epoch, message.match
     is_row = message.is_clean and match is not None and message.prev.epoch == epoch == match.epoch
+    role = group.role
+    if isinstance(role, Leader) and source in role._progress:
+        is_row &= message.life == role._progress[source].life
     if not is_row or match is None:
         return False
     return steady.acknowledged(group, source, epoch, message.prev.offset, match.offset)

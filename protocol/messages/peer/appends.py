@@ -33,6 +33,7 @@ class AppendRequestData(Struct):
         INT32, "To a follower that is not clean: it is, once it holds this position."
     )
     clean_at_offset: int = wire(INT64, "Where the entry of that position ends; else -1.")
+    ends_doubt: int = wire(INT32, "The follower's life whose doubt ends with that, else 0.")
     entries: Sequence[EntryData] = wire(
         array(EntryData), "The entries that follow; none at all only asks."
     )
@@ -65,6 +66,8 @@ class AppendResponseData(Struct):
     is_clean: bool = wire(
         BOOL, "Whether the follower knows that it has lost nothing it ever acknowledged."
     )
+    life: int = wire(INT32, "The follower's incarnation.")
+    in_doubt: bool = wire(BOOL, "Whether it may have forgotten epochs and votes, too.")
 
 
 @message(versions=(1, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.disk import Image
 from tidemark.partitions.raft.group import Group, Limits
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
@@ -13,8 +14,11 @@ from tidemark.protocol.types import NodeId
 class Chaos:
     """Loses, doubles, reorders, crashes, campaigns; `invariants` of the cluster look on."""
 
-    def __init__(self, random: Random, *, size: int, is_lossy: bool = False) -> None:
-        """With `is_lossy`, crashes of a minority take acknowledged records with them."""
+    def __init__(
+        self, random: Random, *, size: int, is_lossy: bool = False, is_damaging: bool = False
+    ) -> None:
+        """With `is_lossy`, crashes of a minority take acknowledged records with them; with
+        `is_damaging`, they take epochs and votes as well, of one replica at a time."""
         self.random = knobs = random
         limits = Limits(
             append_bytes_max=knobs.choice([1, 2, 32]),
@@ -24,7 +28,10 @@ class Chaos:
         self.spare = knobs.choice([0, 1, 2])
         self.cluster = Cluster(size + self.spare, voters=range(1, size + 1), limits=limits)
         self.is_lossy = is_lossy
+        self.is_damaging = is_damaging
         self.unclean: set[int] = set()
+        self.doubtful: set[int] = set()
+        self._images: dict[int, list[Image]] = {}  # of each disk, earlier ones
         self.written = 0
         self._strikes = knobs.choice([0.0, 0.5, 0.9])
         self._led: set[int] = set()
@@ -45,6 +52,8 @@ class Chaos:
             (knobs.choice([0, 2]), self.change),
             (knobs.choice([0, 1]), self.trim),
         ]
+        if is_damaging:
+            self._actions += [(10, self.look), (2, self.crash), (6, self.restart)]
 
     def run(self, steps: int) -> None:
         weights = [weight for weight, _ in self._actions]
@@ -73,7 +82,7 @@ class Chaos:
         while cluster.down:
             self.restart()
         cluster.heal()
-        for _ in range(8):
+        for _ in range(12):
             for node in cluster.nodes.values():
                 node.do(lambda group: group.leader_lost())
             for node in [*cluster.nodes.values()]:
@@ -87,7 +96,7 @@ class Chaos:
                 node.do(lambda group: group.check_quorum())
                 cluster.settle()
             leaders = [n for n in cluster.nodes.values() if n.group.is_serving]
-            if len(leaders) == 1 and not leaders[0].group.config.is_joint:
+            if len(leaders) == 1 and self._is_calm(leaders[0].group):
                 break
         (leader,) = leaders
         leader.append(b"!")
@@ -105,6 +114,11 @@ class Chaos:
             )
             assert not node.group.has_in_flight
 
+    def _is_calm(self, leader: Group) -> bool:
+        nodes = self.cluster.nodes
+        is_joint = leader.config.is_joint
+        return not (is_joint or any(nodes[n].group.in_doubt for n in leader.config.members))
+
     def any_node(self) -> int:
         return self.random.choice([*self.cluster.nodes])
 
@@ -117,6 +131,8 @@ class Chaos:
     def persist(self) -> None:
         node = self.cluster[self.any_node()]
         if node.disk.pending:
+            if self.is_damaging and self.random.random() < 0.1:
+                self._images.setdefault(node.id, []).append(node.disk.durable.copy())
             node.persist(self.random.choice(node.disk.pending))
 
     def append(self) -> None:
@@ -161,6 +177,8 @@ class Chaos:
         if len(cluster.nodes) <= 1:
             return
         victim = self.any_node()
+        if self.is_damaging:
+            self._note_clean()
         keep = self.random.randrange(3)
         lose = 0
         nodes = cluster.nodes.values()
@@ -169,12 +187,33 @@ class Chaos:
             lose = self.random.randrange(4)
             if lose:
                 self.unclean.add(victim)
-        cluster.crash(victim, keep=keep, lose=lose)
+        cluster.crash(victim, keep=keep, lose=lose, back_to=self._damaged(victim))
+
+    def _damaged(self, victim: int) -> Image | None:
+        """What is left on the disk, if it is damaged now."""
+        images = self._images.get(victim)
+        groups = [node.group for node in self.cluster.nodes.values()]
+        has_copies = all(len(group.config.voters) > 1 for group in groups)
+        if not images or not has_copies or self.doubtful - {victim}:
+            return None
+        self.doubtful.add(victim)
+        image, durable = self.random.choice(images), self.cluster[victim].disk.durable
+        if self.random.random() < 0.3:  # a vote may be whole where the log is not
+            image.hard_state = durable.hard_state
+        return image
+
+    def _note_clean(self) -> None:
+        for those in (self.unclean, self.doubtful):
+            for node in [*those]:
+                if node in self.cluster.nodes and self.cluster[node].group.is_clean:
+                    those.discard(node)
 
     def restart(self) -> None:
         if self.cluster.down:
             node = self.random.choice([*self.cluster.down])
-            self.cluster.restart(node, is_clean=node not in self.unclean)
+            self.cluster.restart(
+                node, is_clean=node not in self.unclean, in_doubt=node in self.doubtful
+            )
 
     def beat(self) -> None:
         self.cluster.beat()
@@ -194,9 +233,11 @@ class Chaos:
         elif others:
             node.dead = {*self.random.sample(others, k=self.random.randrange(len(others)))}
         node.do(lambda g: g.check_quorum())
-        for node_id in [*self.unclean]:
-            if node_id in self.cluster.nodes and self.cluster[node_id].group.is_clean:
-                self.unclean.discard(node_id)
+        self._note_clean()
+
+    def look(self) -> None:
+        """As a leader is made to do that has waited for too long."""
+        self.cluster[self.any_node()].do(lambda g: g.check_quorum())
 
     def change(self) -> None:
         def attempt(group: Group) -> None:

@@ -26,16 +26,25 @@ def test_a_replica_that_lost_what_it_acknowledged_harms_nobody(seed: int, size: 
     chaos.calm()
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(15))
+def test_a_replica_that_forgot_what_it_promised_harms_nobody(seed: int, size: int) -> None:
+    chaos = Chaos(Random(seed), size=size, is_damaging=True)
+    chaos.run(600)
+    chaos.calm()
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     random=st.randoms(use_true_random=False),
     size=st.sampled_from([3, 5]),
     is_lossy=st.booleans(),
+    is_damaging=st.booleans(),
 )
 def test_no_schedule_that_hypothesis_can_find_breaks_it(
-    random: Random, size: int, is_lossy: bool
+    random: Random, size: int, is_lossy: bool, is_damaging: bool
 ) -> None:
-    chaos = Chaos(random, size=size, is_lossy=is_lossy)
+    chaos = Chaos(random, size=size, is_lossy=is_lossy and not is_damaging, is_damaging=is_damaging)
     chaos.run(150)
     chaos.calm()
 
@@ -45,6 +54,8 @@ def test_random_schedules_reach_the_rare_branches() -> None:
     with collecting() as counts:
         for seed in range(40):
             Chaos(Random(seed), size=3 + 2 * (seed % 2), is_lossy=seed % 3 == 0).run(600)
+        for seed in range(20, 30):
+            Chaos(Random(seed), size=2, is_damaging=True).run(600)
     assert {
         "truncated",
         "token_taken_back",
@@ -60,6 +71,9 @@ def test_random_schedules_reach_the_rare_branches() -> None:
         "late_success",
         "follower_unclean",
         "became_clean",
+        "follower_in_doubt",
+        "doubt_ended",
+        "epoch_for_doubts",
         "vote_refused_for_a_live_leader",
         "hand_over_aborted",
     } <= counts.keys()

@@ -82,7 +82,7 @@ def test_a_damaged_replica_does_not_vote() -> None:
     stored = back.state.partition_states()[KEY]
     back.state.save([replace(stored, condition=Condition.DAMAGED)])
     opened = back.open([1, 2, 3])
-    assert not opened.group.may_vote
+    assert opened.group.in_doubt
     assert not opened.group.is_clean
     assert opened.state_row(Offset(0)).condition is Condition.DAMAGED
 

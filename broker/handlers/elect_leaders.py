@@ -33,6 +33,7 @@ PREFERRED: Final = 0
 """The replica that is to lead first."""
 UNCLEAN: Final = 1
 """Any that lives."""
+MOVE_MS_MIN: Final = 10_000
 _CODES: Final[Mapping[Reason, ErrorCode]] = {
     Reason.UNKNOWN: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     Reason.NOT_NEEDED: ErrorCode.ELECTION_NOT_NEEDED,
@@ -85,6 +86,7 @@ async def _elect_preferred(
     node: Node, partitions: Sequence[TopicPartition] | None, timeout_ms: int
 ) -> Results:
     door = node.moves.door
+    await door.wait_leaders(partitions or ())
     plan = door.plan_preferred(partitions)
     results = {
         refusal.partition: _result(
@@ -99,6 +101,8 @@ async def _elect_preferred(
     asked = [
         Asked(move.partition, move.target) for move in plan.moves if move.partition not in results
     ]
+    # However soon the client wants its answer: the leaders have time to go.
+    timeout_ms = max(timeout_ms, MOVE_MS_MIN)
     answers = await door.take(asked, _REASON, timeout_ms=timeout_ms, validate_only=False)
     for (at, _), answer in zip(asked, answers, strict=True):
         if isinstance(answer, Taken):
@@ -150,11 +154,16 @@ def refuse(request: ElectLeadersRequest, error: RequestError) -> ElectLeadersRes
 async def wait_over(
     node: Node, request: ElectLeadersRequest, taken: ElectLeadersResponse
 ) -> ElectLeadersResponse:
-    """On the broker that was asked: what has become of those that were on their way."""
+    """On the broker that was asked: what has become of those that were on their way.
+
+    A client that waits for nothing is told what is tried.
+    """
+    if request.timeout_ms <= 0:
+        return taken
     results = dict(_results(taken))
     moving = [at for at, result in results.items() if result.error_code == ErrorCode.NONE]
     results.update({at: _late(at) for at in moving})
-    with trio.move_on_after(max(request.timeout_ms, 0) / 1000):
+    with trio.move_on_after(request.timeout_ms / 1000):
         for at in moving:
             results[at] = await _over(node, at)
     return replace(taken, replica_election_results=_by_topic(results))

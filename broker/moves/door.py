@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import trio
+
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.broker.node import Clock
@@ -42,6 +44,8 @@ _CODES: Final[Mapping[Reason, ErrorCode]] = {
     Reason.NOT_NEEDED: ErrorCode.ELECTION_NOT_NEEDED,
 }
 _SETTINGS: Final = Settings()
+LEADER_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.02
 
 
 class Asked(NamedTuple):
@@ -76,6 +80,7 @@ class Door:
 
         Raises `RequestError` if nothing could be written down. With `validate_only` nothing is.
         """
+        await self.wait_leaders([each.partition for each in asked])
         answers: list[Answer] = []
 
         def decide(state: ClusterState) -> MoveLeaders:
@@ -87,6 +92,16 @@ class Door:
         if command.moves and not validate_only:
             await self._cluster.propose(decide)
         return answers
+
+    async def wait_leaders(self, partitions: Sequence[TopicPartition]) -> None:
+        """Until it is known who leads them, but not long: an election, or the news of it, may be
+        on its way. What has no leader then has none."""
+        with trio.move_on_after(LEADER_SECONDS):
+            while any(  # noqa: ASYNC110 # nobody says when: it is learned from heartbeats
+                self._group(self._cluster.state, partition).leader is None
+                for partition in self.existing(partitions)
+            ):
+                await trio.sleep(_LOOK_SECONDS)
 
     def plan_preferred(self, partitions: Sequence[TopicPartition] | None) -> PreferredPlan:
         """Which leaders would go home, of these partitions or of all; and why others would not."""

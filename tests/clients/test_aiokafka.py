@@ -12,7 +12,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 
-from tests.clients import failover, group_failover
+from tests.clients import failover, group_failover, moving
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -313,6 +313,27 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
         failover.check_all_there((record.partition, record.value) for record in records)
 
     run(scenario)
+
+
+def test_moving(cluster: ProcessCluster, topic: str) -> None:
+    async def scenario(moves: moving.Moving) -> int:
+        sent = []
+        settings = {"enable_idempotence": True, "retry_backoff_ms": 20}
+        async with producer(cluster.bootstrap, **settings) as client:
+            for number in moves.numbers():
+                sent.append(await client.send(topic, moving.value_of(number), partition=0))
+                await asyncio.sleep(0.001)
+            await asyncio.gather(*sent)
+        return len(sent)
+
+    async def read(count: int) -> list[bytes]:
+        async with consumer(cluster.bootstrap) as client:
+            client.assign([TopicPartition(topic, 0)])
+            return [(await client.getone()).value for _ in range(count)]
+
+    with moving.moving(cluster, topic) as moves:
+        count = asyncio.run(asyncio.wait_for(scenario(moves), 60))
+    moving.check_each_once(count, asyncio.run(asyncio.wait_for(read(count), 30)))
 
 
 def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:

@@ -13,10 +13,13 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTo
 from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 
-from tests.clients import failover, group_failover
+from tests.clients import failover, group_failover, moving
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
+
+PREFERRED = 0
+ELECTION_NOT_NEEDED = 84
 
 # kafka-python ships no types: what it hands out is `Any`. Some of its sockets it leaves to the
 # garbage collector to close.
@@ -255,6 +258,36 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
         client.assign([TopicPartition(topic, n) for n in range(failover.PARTITIONS)])
         records = take(client, failover.COUNT)
     failover.check_all_there((record.partition, record.value) for record in records)
+
+
+def test_moving(cluster: ProcessCluster, topic: str) -> None:
+    sent = []
+    with (
+        moving.moving(cluster, topic) as moves,
+        producer(cluster.bootstrap, retry_backoff_ms=20) as client,
+    ):
+        for number in moves.numbers():
+            sent.append(client.send(topic, moving.value_of(number), partition=0))
+            time.sleep(0.001)
+        client.flush(30)
+        for future in sent:
+            future.get(10)
+    with consumer(cluster.bootstrap) as client:
+        client.assign([TopicPartition(topic, 0)])
+        records = take(client, len(sent))
+    moving.check_each_once(len(sent), (record.value for record in records))
+
+
+def test_preferred_leaders_are_elected(cluster: ProcessCluster, topic: str) -> None:
+    moving.create(cluster, topic)
+    leader, _ = moving.leave_home(cluster, topic)
+    with admin(cluster.bootstrap) as client:
+        client.elect_leaders(PREFERRED, {topic: [0]}, timeout_ms=20_000)
+        assert moving.leader_of(cluster, topic) == leader
+        answer = client.elect_leaders(PREFERRED, {topic: [0]}, raise_errors=False)
+    ((found,),) = [each.partition_result for each in answer.replica_election_results]
+    assert (found.partition_id, found.error_code) == (0, ELECTION_NOT_NEEDED)
+    assert found.error_message == f"broker {leader} leads it already"
 
 
 def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:

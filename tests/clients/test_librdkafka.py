@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    ElectionType,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -27,7 +28,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.clients import failover, group_failover
+from tests.clients import failover, group_failover, moving
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -354,6 +355,48 @@ def test_failover(cluster: ProcessCluster, topic: str) -> None:
         for message in messages
         if (place := message.partition()) is not None and (held := message.value()) is not None
     )
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+def test_moving(cluster: ProcessCluster, topic: str, *, is_idempotent: bool) -> None:
+    refused: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is not None:
+            refused.append(error)
+
+    # Without idempotence it keeps the order only with one request at a time.
+    settings = {"enable.idempotence": True} if is_idempotent else {"max.in.flight": 1}
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **settings})
+    count = 0
+    with moving.moving(cluster, topic) as moves:
+        for number in moves.numbers():
+            value = moving.value_of(number)
+            producer.produce(topic, value, partition=0, on_delivery=delivered)
+            producer.poll(0.001)
+            count = number + 1
+        assert producer.flush(30) == 0
+    assert not refused
+    messages = read(cluster.bootstrap, topic, count)
+    moving.check_each_once(count, (message.value() for message in messages))
+
+
+def test_preferred_leaders_are_elected(cluster: ProcessCluster, topic: str) -> None:
+    moving.create(cluster, topic)
+    home, unknown = TopicPartition(topic, 0), TopicPartition(topic, 9)
+    leader, other = moving.leave_home(cluster, topic)
+    client = admin(cluster.bootstrap)
+    elected = client.elect_leaders(ElectionType.PREFERRED, [home, unknown]).result(20)
+    assert elected[home] is None
+    assert elected[unknown].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert moving.leader_of(cluster, topic) == leader != other
+    again = client.elect_leaders(ElectionType.PREFERRED, [home]).result(20)
+    assert again[home].code() == KafkaError.ELECTION_NOT_NEEDED
+    unclean = client.elect_leaders(ElectionType.UNCLEAN, [home]).result(20)
+    assert unclean[home].code() == KafkaError.ELECTION_NOT_NEEDED
+    everything = client.elect_leaders(ElectionType.PREFERRED, None).result(20)
+    assert home not in everything
 
 
 def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 import trio
 
-from tests.clients import failover, group_failover
+from tests.clients import failover, group_failover, moving
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.client import (
     AtTime,
@@ -254,6 +254,20 @@ async def test_failover(cluster: ProcessCluster, topic: str) -> None:
             async with client.consumer(topic, until_end=True) as consumer:
                 records = [record async for record in consumer]
     failover.check_all_there((record.partition, record.value or b"") for record in records)
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+async def test_moving(cluster: ProcessCluster, topic: str, *, is_idempotent: bool) -> None:
+    with trio.fail_after(60), moving.moving(cluster, topic) as moves:
+        async with open_client(cluster.bootstrap) as client:
+            sent = []
+            async with client.producer(acks="all", idempotent=is_idempotent) as producer:
+                for number in moves.numbers():
+                    sent.append(await producer.send(topic, moving.value_of(number), partition=0))
+                    await trio.sleep(0.001)
+                for delivery in sent:
+                    await delivery.wait()
+            moving.check_each_once(len(sent), await values_of(client, topic))
 
 
 async def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from tests.broker.moves.cluster import ID, ONE, THREE, TOPIC_ID, TWO, Clock, open_cluster, propose
 from tidemark.broker.metadata.brokers import Brokers, Quorum
@@ -119,7 +121,25 @@ async def test_a_dead_target_is_refused() -> None:
     )
 
 
-async def test_a_partition_without_a_leader_has_nobody_to_carry_it_out() -> None:
+async def test_news_of_a_leader_that_are_on_their_way_are_waited_for(
+    autojump_clock: MockClock,
+) -> None:
+    liveness = Liveness(leader=None)
+    door, _ = await open_door(liveness)
+    async with trio.open_nursery() as nursery:
+
+        async def hear() -> None:
+            await trio.sleep(0.5)
+            liveness.leader = ONE
+
+        nursery.start_soon(hear)
+        (answer,) = await take(door, (HOME, TWO))
+        assert isinstance(answer, Taken)
+
+
+async def test_a_partition_without_a_leader_has_nobody_to_carry_it_out(
+    autojump_clock: MockClock,
+) -> None:
     door, _ = await open_door(Liveness(leader=None))
     assert await refused(door, HOME, 2) == (
         ErrorCode.LEADER_NOT_AVAILABLE,

@@ -13,6 +13,7 @@ from tidemark.broker.metrics.counts import Count, Latency
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.metrics.peer_counts import PeerMetrics
 from tidemark.broker.metrics.read_counts import ReadMetrics
+from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 from tidemark.protocol.registry import APIS
 
 OTHER: Final = "(other)"
@@ -90,6 +91,7 @@ class Metrics:
         self.peers = PeerMetrics()
         self.moves = MoveMetrics()
         self.balance = BalanceMetrics()
+        self.reassignments = ReassignmentMetrics()
         self.reads = ReadMetrics()
 
         self.storage_errors = Count()

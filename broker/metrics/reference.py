@@ -12,6 +12,7 @@ from tidemark.broker.metrics.balance_counts import BrokerFigures
 from tidemark.broker.metrics.collect_balance import BalanceCollector
 from tidemark.broker.metrics.collect_counts import CountsCollector
 from tidemark.broker.metrics.collect_figures import FiguresCollector
+from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
 from tidemark.broker.metrics.figures import GroupFigures, Limits, PartitionFigures
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
@@ -92,6 +93,7 @@ def families() -> list[Metric]:
     return [
         *CountsCollector(metrics).collect(),
         *BalanceCollector(metrics.balance).collect(),
+        *ReassignmentsCollector(metrics.reassignments).collect(),
         *FiguresCollector(_Example(), metrics, limits).collect(),
     ]
 

@@ -57,10 +57,12 @@ class Scrape:
         from tidemark.broker.metrics.collect_balance import BalanceCollector
         from tidemark.broker.metrics.collect_counts import CountsCollector
         from tidemark.broker.metrics.collect_figures import FiguresCollector
+        from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(CountsCollector(self._metrics))
         registry.register(BalanceCollector(self._metrics.balance))
+        registry.register(ReassignmentsCollector(self._metrics.reassignments))
         if self._figures is not None:
             registry.register(FiguresCollector(self._figures, self._metrics, self._limits))
         ProcessCollector(registry=registry)

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import trio
 
+from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.replication.reassigning import Reassignments, ReplicaWish
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -48,7 +49,9 @@ class ReassignmentExecutor:
         *,
         turn: Turn,
         touch: Callable[[], None],
+        metrics: ReassignmentMetrics,
     ) -> None:
+        self._metrics = metrics
         self.reassignments = reassignments
         self._metadata = metadata
         self._report = report
@@ -79,6 +82,7 @@ class ReassignmentExecutor:
             self.reassignments.set_all(wishes_of(state))
         if self.reassignments:
             self.reassignments.look(trio.current_time())
+        self._metrics.show(self.reassignments)
         self._touch()
 
     async def run_reports(self) -> None:

@@ -44,6 +44,7 @@ async def open_reassigning(
         partial(_report, metadata.controller),
         turn=services.turn,
         touch=driver.touch,
+        metrics=services.metrics.reassignments,
     )
     async with trio.open_nursery() as tasks:
         tasks.start_soon(executor.run)

@@ -67,7 +67,7 @@ def test_who_never_reads_fetched_records_holds_no_memory(
             peer.send(fetches)
         time.sleep(0.5)
         assert rss_bytes(victim.pid) < memory + 20 * MIB
-        assert unharmed.rounds > rounds + 5
+        unharmed.wait_beyond(rounds + 5)
 
 
 def test_who_never_reads_answers_is_not_read_any_more(
@@ -80,7 +80,7 @@ def test_who_never_reads_answers_is_not_read_any_more(
         assert sent < 2_000_000 * len(request)
         # connection.response.max.bytes, and what handing them over takes.
         assert rss_bytes(victim.pid) < memory + 64 * MIB
-        assert unharmed.rounds > rounds
+        unharmed.wait_beyond(rounds)
 
 
 def test_ten_thousand_requests_may_come_before_an_answer_is_read(
@@ -91,7 +91,7 @@ def test_ten_thousand_requests_may_come_before_an_answer_is_read(
         peer.send(b"".join(encode_request(HEARTBEAT, 3, at, "p") for at in range(count)))
         for at in range(count):
             assert struct.unpack(">i", peer.read_frame()[:4])[0] == at
-    assert unharmed.rounds > rounds
+    unharmed.wait_beyond(rounds)
 
 
 def test_who_sends_a_byte_at_a_time_is_answered(victim: BrokerProcess, unharmed: Bystander) -> None:
@@ -102,7 +102,7 @@ def test_who_sends_a_byte_at_a_time_is_answered(victim: BrokerProcess, unharmed:
             peer.send(bytes((byte,)))
             time.sleep(0.002)
         assert peer.read(request, 3, ApiVersionsResponse).error_code == ErrorCode.NONE
-    assert unharmed.rounds > 0
+    unharmed.wait_beyond(0)
 
 
 def test_half_frames_that_hold_all_memory_are_given_up_for_others(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_thousand_idle_connections_cost_little(
         while metric(victim, "tidemark_connections") < 1000:
             time.sleep(0.05)
         assert rss_bytes(victim.pid) < memory + 10 * MIB
-        assert unharmed.rounds > rounds
+        unharmed.wait_beyond(rounds)
 
 
 def test_connections_over_the_limit_are_closed_and_the_others_served(
@@ -151,9 +151,7 @@ def test_connections_over_the_limit_are_closed_and_the_others_served(
     with ExitStack() as stack:
         peers = [stack.enter_context(Peer(victim.bootstrap)) for _ in range(1300)]
         assert peers[-1].is_closed()
-        rounds = unharmed.rounds
-        time.sleep(0.1)
-        assert unharmed.rounds > rounds
+        unharmed.wait_beyond(unharmed.rounds)
     assert metric(victim, "tidemark_connections_closed_total", **reason) >= before + 100
 
 
@@ -179,7 +177,7 @@ def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> Non
 def test_a_frozen_broker_goes_on_where_it_was(tmp_path: Path) -> None:
     with (
         open_broker_process(tmp_path / "data") as broker,
-        bystander(broker.bootstrap, "t", seconds_max=4),
+        bystander(broker.bootstrap, "t"),
     ):
         broker.pause()
         time.sleep(1.5)

@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def client(tidemark_session: BlockingCluster) -> Iterator[BlockingClient]:
 
 @pytest.fixture
 def topic(client: BlockingClient, request: pytest.FixtureRequest) -> str:
-    name = str(request.node.name)[:100]
+    name = f"{request.node.name:.100}-{uuid.uuid4().hex[:8]}"
     client.run(client.admin.create_topic, name, partitions=3)
     return name
 

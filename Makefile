@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS ?= 2
 
 .PHONY: help demo test check format simulate bench chaos lock clean
 help: ## What this file can do
@@ -19,8 +20,8 @@ $(READY): requirements/dev.txt pyproject.toml
 demo: $(READY) ## One broker, the CLI, librdkafka and PySpark on real input
 	$(BIN)/python -m benchmarks.demo
 
-test: $(READY) ## The test suite
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+test: $(READY) ## The test suite, in two processes; WORKERS=8, PYTEST_OPTIONS="-k failover"
+	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder $(PYTEST_OPTIONS)
 
 check: $(READY) ## Format, lint, types, import contracts
 	$(BIN)/ruff format --check .

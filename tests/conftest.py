@@ -1,17 +1,86 @@
 """For every test."""
 
+import gc
+import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadFileScheduling
+
+REAL_TIME: Final = (
+    "tests/broker/peers/test_network.py",
+    "tests/broker/test_accepting.py",
+    "tests/broker/test_connection.py",
+    "tests/broker/test_many_brokers.py",
+    "tests/broker/test_server.py",
+    "tests/chaos/test_relay.py",
+    "tests/cli/",
+    "tests/client/spark/test_in_spark.py",
+    "tests/client/test_admin.py",
+    "tests/client/test_blocking.py",
+    "tests/client/test_connection.py",
+    "tests/client/test_consumer.py",
+    "tests/client/test_failover.py",
+    "tests/client/test_group.py",
+    "tests/client/test_other_brokers.py",
+    "tests/client/test_producer.py",
+    "tests/clients/",
+    "tests/system/",
+    "tests/testing/test_",
+)
+"""Tests of real processes, sockets and clocks. All others must give the same answer every time."""
 
 # A deadline per example measures how busy the machine is. Slow tests end by pytest's own time-out.
 settings.register_profile("tidemark", deadline=None)
 settings.load_profile("tidemark")
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C reach the processes of tests, also in a run in a shell's background.
+
+    A shell has those ignore SIGINT, and their children inherit it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have a test in real time run once more if it fails: what else the machine does is no bug.
+
+    The end of the run shows each first failure, so that somebody looks at it.
+    """
+    # What starts a JVM first: it has the longest way to go.
+    items.sort(key=lambda item: "spark" not in item.nodeid)
+    for item in items:
+        if item.nodeid.startswith(REAL_TIME):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the thousands of tests, which live to the end of the run."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling":
+    """Whole files to each process, and all of Spark's to the first: it is started once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduler = LoadFileScheduling(config, log)
+    file_of = scheduler._split_scope
+
+    def scope_of(nodeid: str) -> str:
+        file = file_of(nodeid)
+        return "spark" if "spark" in file else file
+
+    scheduler._split_scope = scope_of
+    return scheduler
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ what it has begun counts as done when it plans the next ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import trio
 
@@ -40,6 +40,8 @@ from tidemark.protocol.types import NodeId
 if TYPE_CHECKING:
     from tidemark.broker.node import Clock
 
+T = TypeVar("T")
+
 _GAP_SECONDS: Final = 0.1
 """Between two looks at least, however much happens."""
 _BUSY_SECONDS: Final = 1.0
@@ -47,6 +49,13 @@ _BUSY_SECONDS: Final = 1.0
 _BY_HAND_SECONDS: Final = 120.0
 REASSIGNMENTS_MAX: Final = 10
 """Partitions whose replicas move at a time because a broker is to leave."""
+
+
+class InThread(Protocol):
+    """Runs what takes long where it holds nobody up."""
+
+    async def __call__(self, work: Callable[[], T], /) -> T: ...
+
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +84,7 @@ class Balancer:
         metrics: BalanceMetrics,
         hand_over_metadata: HandOver,
         rng: Random,
+        in_thread: InThread = trio.to_thread.run_sync,
     ) -> None:
         self.rules = rules
         self.is_enabled = is_enabled
@@ -87,6 +97,7 @@ class Balancer:
         self._metrics = metrics
         self._hand_over_metadata = hand_over_metadata
         self._rng = rng
+        self._in_thread = in_thread
         self._agenda = Agenda()
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
@@ -179,7 +190,7 @@ class Balancer:
         self, snapshot: Snapshot, rules: Settings, *, only_empties: bool = False
     ) -> Plan:
         # On a thread: with thousands of partitions it takes tenths of a second.
-        return await trio.to_thread.run_sync(
+        return await self._in_thread(
             partial(plan, snapshot, rules.without_bounds(), self._rng, only_empties=only_empties)
         )
 
@@ -219,8 +230,8 @@ class Balancer:
         room = REASSIGNMENTS_MAX - sum(group.is_changing for group in snapshot.groups)
         if room <= 0 or not any(node in group.replicas for group in snapshot.groups):
             return
-        made = await trio.to_thread.run_sync(
-            plan_decommission, snapshot, self.rules, node, self._rng
+        made = await self._in_thread(
+            partial(plan_decommission, snapshot, self.rules, node, self._rng)
         )
         begun = await proposing.move_replicas(self._cluster, made.moves[:room])
         self._is_busy |= bool(begun)

@@ -16,6 +16,7 @@ from tidemark.broker.balancing.broker_states import BrokerStates, Consequences
 from tidemark.broker.balancing.descriptions import Description, describe
 from tidemark.broker.balancing.gathering import Gathering, now
 from tidemark.broker.balancing.history import History
+from tidemark.broker.balancing.own_loads import OwnLoads
 from tidemark.broker.balancing.reports import Reporter, Reports
 from tidemark.broker.balancing.rules import rules_of, without_waiting
 from tidemark.broker.metadata.brokers import Brokers
@@ -103,7 +104,12 @@ async def open_balancing(
     )
     cluster.listen(balancer.applied)
     handlers[LoadReportRequest] = partial(_take_report, reports)
-    reporter = Reporter(services.node_id, metadata.topics, brokers, network, reports)
+    own = OwnLoads(services.node_id)
+    reporter = Reporter(
+        partial(brokers.leader_of, CLUSTER_KEY),
+        partial(own.look_at_all, metadata.topics, brokers),
+        partial(_tell, services.node_id, reports, network),
+    )
     async with trio.open_nursery() as tasks:
         tasks.start_soon(_watch_brokers, services, brokers, history)
         tasks.start_soon(reporter.run)
@@ -118,6 +124,14 @@ async def open_balancing(
 
 def _leading_epoch(cluster: ClusterLog, brokers: Brokers) -> Epoch | None:
     return brokers.leader_of(CLUSTER_KEY)[1] if cluster.leads else None
+
+
+async def _tell(
+    me: NodeId, reports: Reports, network: Network, leader: NodeId, report: LoadReportRequest
+) -> LoadReportResponse:
+    if leader == me:
+        return reports.take(me, report)
+    return await network.call(leader, report, LoadReportResponse)
 
 
 async def _take_report(

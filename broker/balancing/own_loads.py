@@ -6,11 +6,15 @@ nothing has happened since the last look, and whose followers had everything, is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import trio
+
 from tidemark.broker.balancing.traffic import Smoothed
+from tidemark.broker.metadata.brokers import Brokers
+from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.progress import NodeProgress
@@ -21,6 +25,7 @@ from tidemark.protocol.messages.peer.load_report import GroupLoad, VoterLag
 from tidemark.protocol.types import NodeId, Offset
 
 UNKNOWN_LAG: Final = -1
+_AT_ONCE: Final = 200
 _QUIET_PER_S: Final = 1.0
 _NEARLY_NOTHING: Final = 64
 """Records that are on their way at any moment while somebody produces."""
@@ -77,6 +82,22 @@ class OwnLoads:
             member.epoch, taken, out, load, member.log_end, given, alive
         )
         return load
+
+    async def look_at_all(self, topics: Iterable[Topic], brokers: Brokers) -> list[GroupLoad]:
+        """What is led here, some hundreds at a time: others are served meanwhile."""
+        alive = frozenset(node for node in brokers.registered if brokers.is_alive(node))
+        at = trio.current_time()
+        loads, keys = [], set()
+        replicas = [replica for topic in topics for replica in topic.replicas]
+        for number, replica in enumerate(replicas, start=1):
+            load = self.look(replica, alive, at)
+            if load is not None:
+                keys.add(replica.key)
+                loads.append(load)
+            if number % _AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        self.keep_only(keys)
+        return loads
 
     def keep_only(self, keys: Collection[PartitionKey]) -> None:
         """Forget all others: they were deleted, or moved away."""

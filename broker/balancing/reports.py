@@ -8,17 +8,12 @@ or after a report that may not have come, everything is told anew. What is lost 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeAlias
 
 import trio
 
-from tidemark.broker.balancing.own_loads import OwnLoads
-from tidemark.broker.metadata.brokers import Brokers
-from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
-from tidemark.broker.metadata.topics import Topics
-from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.load_report import (
@@ -26,7 +21,6 @@ from tidemark.protocol.messages.peer.load_report import (
     LoadReportRequest,
     LoadReportResponse,
 )
-from tidemark.protocol.schema import Message
 from tidemark.protocol.types import Epoch, NodeId
 
 REPORT_SECONDS: Final = 1.0
@@ -35,19 +29,19 @@ LOOK_SECONDS: Final = 0.1
 GROUPS_MAX: Final = 500
 """In one report: about 50 kB."""
 _ANSWER_SECONDS: Final = 5.0
-_LOOKED_AT_ONCE: Final = 100
 _RATE_CHANGE: Final = 0.02
 _RATE_CHANGE_MIN_PER_S: Final = 1_000
 _SIZE_CHANGE: Final = 0.1
 _SIZE_CHANGE_MIN: Final = 1 << 20
 
-R = TypeVar("R", bound=Message)
+Leader: TypeAlias = Callable[[], tuple[NodeId | None, Epoch]]
+"""Who leads the metadata, and in which epoch."""
+Look: TypeAlias = Callable[[], Awaitable[Sequence[GroupLoad]]]
+"""What this broker leads."""
+Tell: TypeAlias = Callable[[NodeId, LoadReportRequest], Awaitable[LoadReportResponse]]
+"""Tells another broker, or this one. Raises `RequestError` where it cannot be reached."""
 
 logger = logging.getLogger(__name__)
-
-
-class Calls(Protocol):
-    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
 
 
 class Reports:
@@ -91,22 +85,12 @@ class Reports:
 
 
 class Reporter:
-    """This broker's part: looks at what it leads, and tells."""
+    """This broker's part: tells the leader of the metadata what it leads."""
 
-    def __init__(
-        self,
-        node_id: NodeId,
-        topics: Topics,
-        brokers: Brokers,
-        calls: Calls,
-        reports: Reports,
-    ) -> None:
-        self._node_id = node_id
-        self._topics = topics
-        self._brokers = brokers
-        self._calls = calls
-        self._reports = reports
-        self._own = OwnLoads(node_id)
+    def __init__(self, leader: Leader, look: Look, tell: Tell) -> None:
+        self._leader = leader
+        self._look = look
+        self._tell = tell
         self._told: dict[PartitionKey, GroupLoad] = {}
         self._told_to: tuple[NodeId, Epoch] | None = None
 
@@ -121,7 +105,7 @@ class Reporter:
     async def report(self) -> None:
         """Look once, and tell whoever leads the metadata, if anybody does."""
         loads = await self._look()
-        leader, epoch = self._brokers.leader_of(CLUSTER_KEY)
+        leader, epoch = self._leader()
         if leader is None:
             return
         begins = self._told_to != (leader, epoch)
@@ -131,44 +115,27 @@ class Reporter:
         while changed or begins:
             told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
             request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
-            if not await self._tell(leader, request):
+            if not await self._is_taken(leader, request):
                 self._told_to = None
                 return
             self._told_to, begins = (leader, epoch), False
             self._told.update((_key(load), load) for load in told)
 
-    @property
-    def _has_begun(self) -> bool:
-        """Whether whoever leads the metadata has been told, if anybody does."""
-        leader = self._brokers.leader_of(CLUSTER_KEY)
-        return leader[0] is None or leader == self._told_to
-
-    async def _tell(self, leader: NodeId, request: LoadReportRequest) -> bool:
-        if leader == self._node_id:
-            return self._reports.take(leader, request).error_code == ErrorCode.NONE
+    async def _is_taken(self, leader: NodeId, request: LoadReportRequest) -> bool:
         with trio.move_on_after(_ANSWER_SECONDS):
             try:
-                answered = await self._calls.call(leader, request, LoadReportResponse)
+                answered = await self._tell(leader, request)
             except RequestError as error:
                 logger.debug("no report to broker %s: %s", leader, error)
                 return False
             return answered.error_code == ErrorCode.NONE
         return False
 
-    async def _look(self) -> list[GroupLoad]:
-        brokers, now = self._brokers, trio.current_time()
-        alive = frozenset(node for node in brokers.registered if brokers.is_alive(node))
-        loads, keys = [], set()
-        for number, replica in enumerate(_all_here(self._topics)):
-            load = self._own.look(replica, alive, now)
-            if load is not None:
-                keys.add(replica.key)
-                loads.append(load)
-            if number % _LOOKED_AT_ONCE == _LOOKED_AT_ONCE - 1:
-                # Others are served meanwhile.
-                await trio.lowlevel.checkpoint()
-        self._own.keep_only(keys)
-        return loads
+    @property
+    def _has_begun(self) -> bool:
+        """Whether whoever leads the metadata has been told, if anybody does."""
+        leader = self._leader()
+        return leader[0] is None or leader == self._told_to
 
 
 def is_news(told: GroupLoad | None, load: GroupLoad) -> bool:
@@ -196,7 +163,3 @@ def _differ(told: int, now: int, share: float, least: int) -> bool:
 
 def _key(load: GroupLoad) -> PartitionKey:
     return PartitionKey(load.topic_id, load.partition)
-
-
-def _all_here(topics: Topics) -> Iterable[Replica]:
-    return [replica for topic in topics for replica in topic.replicas]

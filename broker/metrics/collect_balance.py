@@ -43,8 +43,8 @@ class BalanceCollector(Collector):
             yield gauge(
                 "tidemark_leader_unevenness",
                 "The sum that the balancer makes smaller, when it last planned: squared "
-                "differences from the mean, in leaders. `tidemark leader balance --explain` takes it "
-                "apart.",
+                "differences from the mean, in leaders. `tidemark leader balance --explain` "
+                "takes it apart.",
                 balance.unevenness,
             )
         if balance.misplaced is not None:

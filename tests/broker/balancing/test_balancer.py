@@ -1,0 +1,196 @@
+"""The balancer's loop, from what it sees to what it wishes for."""
+
+import logging
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.broker.balancing.world import World, balancing, open_world
+from tidemark.partitions.balancing.leaders import Cause
+from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.state_machines.cluster_values import BrokerState
+from tidemark.protocol.types import NodeId
+
+EVERYWHERE = (1, 2, 3)
+
+
+async def uneven(world: World, partitions: int = 12) -> None:
+    await world.add_topic("t", [EVERYWHERE] * partitions)
+
+
+async def test_uneven_leaders_become_even_a_few_at_a_time(
+    caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    caplog.set_level(logging.INFO, "tidemark.broker.balancing")
+    rules = Settings(moves_in_flight_max=4, broker_moves_in_flight_max=3)
+    async with open_world(*EVERYWHERE, rules=rules) as world:
+        await uneven(world)
+        async with balancing(world):
+            await trio.sleep(10)
+        assert world.leaders() == {1: 4, 2: 4, 3: 4}
+        assert len(world.moved) == 8
+        assert world.most_in_flight == 3
+        assert sum(count.value for count in world.metrics.moves.values()) == 8
+    said = [record.getMessage() for record in caplog.records]
+    assert "moving the leader of t-" in said[0]
+    assert "broker 1 leads 12, broker " in said[0]
+    assert len(said) == 8
+
+
+async def test_nothing_moves_where_it_is_turned_off_but_a_drained_broker_is_emptied(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE, is_enabled=False) as world:
+        await uneven(world)
+        async with balancing(world):
+            await trio.sleep(60)
+            assert world.leaders() == {1: 12, 2: 0, 3: 0}
+            await world.states.set(NodeId(1), BrokerState.DRAINING)
+            await trio.sleep(5)
+            assert world.leaders() == {1: 0, 2: 6, 3: 6}
+            await world.states.set(NodeId(1), BrokerState.ACTIVE)
+            await trio.sleep(120)
+            assert world.leaders() == {1: 0, 2: 6, 3: 6}
+
+
+async def test_by_hand_it_evens_out_once_though_it_is_turned_off(autojump_clock: MockClock) -> None:
+    async with open_world(*EVERYWHERE, is_enabled=False) as world:
+        await uneven(world)
+        async with balancing(world):
+            world.balancer.ask(at_once=False)
+            await trio.sleep(10)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+            await world.add_topic("u", [EVERYWHERE] * 3)
+            await trio.sleep(60)
+            assert world.leaders() == {1: 7, 2: 4, 3: 4}
+
+
+async def test_it_does_nothing_while_another_broker_leads_the_metadata(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        world.group.is_serving = False
+        async with balancing(world):
+            await trio.sleep(60)
+            assert not world.moved
+            assert not world.metrics.brokers
+            world.group.is_serving = True
+            world.tell_all()
+            await trio.sleep(10)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+            assert world.metrics.brokers[NodeId(2)].leaders == 4
+
+
+async def test_what_no_leader_has_told_of_stays_where_it_is(autojump_clock: MockClock) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        world.group.is_serving = False
+        world.reports.keep_only(set())
+        world.group.is_serving = True
+        async with balancing(world):
+            await trio.sleep(60)
+            assert not world.moved
+            world.tell_all()
+            await trio.sleep(10)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+
+
+async def test_a_broker_that_comes_and_goes_gets_no_leaders_and_nothing_moves_to_and_fro(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await world.add_topic("t", [(1, 2, 3), (2, 1, 3)] * 6)
+        async with balancing(world):
+            for _ in range(10):
+                world.set_alive(3, False)
+                await trio.sleep(5)
+                world.set_alive(3, True)
+                world.tell_all()
+                await trio.sleep(15)
+            assert not world.moved
+            await trio.sleep(60)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+
+
+async def test_a_move_that_fails_is_not_tried_again_at_once(autojump_clock: MockClock) -> None:
+    async with open_world(1, 2) as world:
+        world.failing_targets = {2}
+        await world.add_topic("t", [(1, 2)] * 2)
+        async with balancing(world):
+            await trio.sleep(50)
+            tried = world.failed
+            assert tried == 2, "each group once"
+            await trio.sleep(30)
+            assert world.failed == 4, "after the cool-down"
+            assert world.leaders() == {1: 2, 2: 0}
+
+
+async def test_a_group_that_just_moved_is_let_be_unless_nobody_is_to_wait(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(1, 2) as world:
+        await world.add_topic("t", [(1, 2)] * 4)
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
+            await trio.sleep(5)
+            await world.states.set(NodeId(1), BrokerState.ACTIVE)
+            await trio.sleep(30)
+            assert world.leaders() == {1: 0, 2: 4}
+            world.balancer.ask(at_once=True)
+            await trio.sleep(5)
+            assert world.leaders() == {1: 2, 2: 2}
+
+
+async def test_a_drain_waits_for_no_cool_down_and_no_grace(autojump_clock: MockClock) -> None:
+    async with open_world(1, 2) as world:
+        await world.add_topic("t", [(1, 2)] * 4)
+        world.set_alive(2, False)
+        world.set_alive(2, True)
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
+            await trio.sleep(5)
+            assert world.leaders() == {1: 0, 2: 4}
+        assert world.metrics.moves[Cause.EMPTY].value == 4
+
+
+async def test_a_broker_that_fails_makes_no_end_of_the_loop(
+    caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        async with balancing(world):
+            works, world.brokers.is_alive = world.brokers.is_alive, _breaks  # type: ignore[method-assign] # our bug, whatever it is
+            await trio.sleep(20)
+            assert "balancing has failed" in caplog.text
+            world.brokers.is_alive = works  # type: ignore[method-assign] # mended
+            await trio.sleep(20)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+
+
+def _breaks(_: NodeId) -> bool:
+    raise ZeroDivisionError
+
+
+async def test_the_drained_leader_of_the_metadata_hands_them_over_last(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING)
+            await trio.sleep(0.2)
+            assert not world.handed_metadata_to
+            await trio.sleep(10)
+            assert world.leaders()[1] == 0
+            assert world.handed_metadata_to[0] in (2, 3)
+
+
+async def test_the_metadata_stay_where_no_other_can_lead_them(autojump_clock: MockClock) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        world.liveness.metadata_voters = (1,)
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
+            await trio.sleep(10)
+        assert not world.handed_metadata_to

@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients` and
-`replication`; without a name, all.
+The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `replication` and
+`observers`; without a name, all.
 """
 
 import argparse
@@ -12,7 +12,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import against_limits, clients, columns, latency, lifecycle, plot, replication
+from benchmarks import (
+    against_limits,
+    clients,
+    columns,
+    latency,
+    lifecycle,
+    observers,
+    plot,
+    replication,
+)
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
 from benchmarks.limits import sync_latency
 
@@ -44,6 +53,7 @@ QUESTIONS: dict[str, Question] = {
     "columns": lambda _: columns.run(),
     "clients": clients.measure,
     "replication": replication.measure,
+    "observers": observers.measure,
 }
 
 

@@ -79,11 +79,14 @@ def produce_frame_to(topic: str, batches: Mapping[int, bytes], *, acks: int = -1
     return encode_request(request, PRODUCE_VERSION, 1, _CLIENT_ID)
 
 
-def fetch_frame(topic: str, offset: int, *, bytes_max: int, partition: int = 0) -> bytes:
+def fetch_frame(
+    topic: str, offset: int, *, bytes_max: int, partition: int = 0, rack: str = ""
+) -> bytes:
     request = fetch.FetchRequest(
         max_wait_ms=500,
         min_bytes=1,
         max_bytes=bytes_max,
+        rack_id=rack,
         topics=[
             fetch.FetchTopic(
                 topic=topic,
@@ -177,9 +180,17 @@ def _keep_in_flight(
 
 
 def fetch_load(
-    address: tuple[str, int], topic: str, *, end_offset: int, bytes_max: int, partition: int = 0
+    address: tuple[str, int],
+    topic: str,
+    *,
+    end_offset: int,
+    bytes_max: int,
+    partition: int = 0,
+    rack: str = "",
 ) -> Load:
     """Read a partition from its start to `end_offset`, one fetch after the other.
+
+    With a `rack`, from a replica that does not lead it.
 
     Every batch has to have the size of the first one; so only the first is looked into.
     """
@@ -187,7 +198,8 @@ def fetch_load(
     with _connect(address) as client:
 
         def ask() -> None:
-            client.sendall(fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition))
+            frame = fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition, rack=rack)
+            client.sendall(frame)
 
         ask()
         first = memoryview(bytearray(bytes_max + _RECEIVE_BYTES))

@@ -118,8 +118,8 @@ class ReplicationDriver:
         return self.node.leader_of(key)
 
     def freshness(self, replica: GroupReplica) -> Freshness:
-        """How far a replica here is behind its leader."""
-        return self.node.freshness(replica, self._timers.now())
+        """How far a replica here is behind its leader. May be called on any thread: a scrape's."""
+        return self.node.freshness(replica)
 
     def readers(self, replica: GroupReplica, at: Offset, lag_max_ms: int) -> list[NodeId]:
         """Who may serve a reader at that offset in place of this broker, which leads."""

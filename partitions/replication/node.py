@@ -200,9 +200,9 @@ class ReplicationNode:
         """What the observers of a group that is led here have said of themselves."""
         return self._observers.standings(key)
 
-    def freshness(self, replica: GroupReplica, now: float) -> Freshness:
-        """How far a replica here is behind what its leader has committed."""
-        return self._observers.freshness(replica, now)
+    def freshness(self, replica: GroupReplica) -> Freshness:
+        """How far a replica here is behind what its leader has committed, as of the last event."""
+        return self._observers.freshness(replica, self._now)
 
     def readers(
         self, replica: GroupReplica, at: Offset, now: float, lag_max_ms: int

@@ -9,6 +9,7 @@ import trio
 from confluent_kafka import Consumer as LibrdkafkaConsumer
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
 
+from tidemark.broker.node_figures import NodeFigures
 from tidemark.client import Client, ClientSettings, RequestError, TopicPartition, open_client
 from tidemark.client.blocking import read_batches
 from tidemark.client.consumer import Consumer
@@ -105,6 +106,14 @@ async def test_a_chain_of_observers_serves_readers_whatever_becomes_of_the_other
             return found[0], found[1]
 
         await cluster.wait_for(lambda: parents() == (2, 4), "the chain 2 <- 4 <- 5 is there")
+
+        # A scrape, which has a thread of its own, sees what each replica lacks.
+        for node, is_behind_somebody in ((1, False), (2, True), (5, True)):
+            figures = NodeFigures(cluster.brokers[node].node, "")
+            scraped = await trio.to_thread.run_sync(figures.partitions)
+            (tides,) = [each for each in scraped if each.topic == TOPIC]
+            assert tides.lag_records == (0 if is_behind_somebody else None)
+            assert (tides.staleness_seconds is not None) is is_behind_somebody
 
         async with near.consumer(TIDES) as consumer:
             await take(consumer, 0, 50)

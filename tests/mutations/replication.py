@@ -503,4 +503,28 @@ MUTATIONS = (
         new="condition=Condition.CLEAN",
         killed_by="test_reassigning.py::test_a_replica_that_was_given_up_too_early_does_not_count",
     ),
+    # Giving replicas up
+    Mutation(
+        name="no replica is given up for a command older than the current metadata",
+        file="broker/metadata/hosting.py",
+        old="        if self._is_current:\n            self._give_up_strangers(topic.metadata)",
+        new="        self._give_up_strangers(topic.metadata)",
+        killed_by="tests/broker/test_hosting.py::test_nothing_is_given_up_before_the_metadata_are_"
+        "current",
+    ),
+    Mutation(
+        name="who holds a partition by a wish joins it without a vote",
+        file="broker/metadata/topic.py",
+        old="joins=node_id not in assignment",
+        new="joins=False",
+        killed_by="tests/broker/test_hosting.py::test_who_holds_a_partition_by_a_wish_joins_it",
+    ),
+    Mutation(
+        name="a leader sends those who vote as much as there is",
+        file="partitions/raft/leader.py",
+        old="progress.allow(None if node in group.config.members else more_bytes)",
+        new="progress.allow(more_bytes)",
+        killed_by="tests/scenarios/test_membership.py::test_a_learner_is_sent_no_more_than_it_is_"
+        "allowed",
+    ),
 )

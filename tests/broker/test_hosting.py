@@ -1,0 +1,118 @@
+"""Which replicas a broker opens, and when it gives one up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import trio
+
+from tests.broker.clusters import wait_until
+from tests.broker.nodes import open_node
+from tidemark.broker.metadata.hosting import Hosting
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.cluster_values import Assignment
+from tidemark.protocol.types import NodeId
+
+ONE, TWO = map(NodeId, (1, 2))
+NOWHERE: Final[Mapping[int, Assignment]] = MappingProxyType({})
+
+
+def hosting_of(node: Node) -> Hosting:
+    return node.topics._hosting
+
+
+def held_by(
+    topic: Topic,
+    *assignments: Assignment,
+    wanted: Mapping[int, Assignment] = NOWHERE,
+    leaving: Mapping[int, Assignment] = NOWHERE,
+    observers: Mapping[int, Assignment] = NOWHERE,
+) -> Topic:
+    metadata = replace(
+        topic.metadata,
+        assignments=assignments,
+        wanted=wanted,
+        leaving=leaving,
+        observers=observers,
+    )
+    return replace(topic, metadata=metadata)
+
+
+async def test_who_holds_a_partition_by_a_wish_joins_it(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+    waves = held_by(
+        topic,
+        (ONE, TWO),
+        (TWO,),
+        (TWO,),
+        (TWO,),
+        (TWO,),
+        wanted={1: (ONE,)},
+        leaving={2: (ONE,)},
+        observers={3: (ONE,)},
+    )
+    specs = waves.specs(ONE)
+    assert [(spec.partition, spec.joins) for spec in specs] == [
+        (0, False),
+        (1, True),
+        (2, True),
+        (3, True),
+    ]
+    assert specs[1].voters == (TWO,), "who votes is as it was before"
+    assert [spec.partition for spec in waves.specs(ONE, without={0, 1})] == [2, 3]
+
+
+async def test_nothing_is_given_up_before_the_metadata_are_current(tmp_path: Path) -> None:
+    """A start applies old commands: one takes the replica away, and a later one gives it back."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=2))
+        hosting = hosting_of(node)
+        elsewhere = held_by(topic, (ONE,), (TWO,))
+        hosting._is_current = False
+        hosting.rehost(elsewhere)
+        assert set(hosting.by_partition(topic.id)) == {0, 1}
+        hosting.rehost(topic)
+        hosting._is_current = True
+        hosting.rehost(topic)
+        assert set(hosting.by_partition(topic.id)) == {0, 1}
+
+
+async def test_what_is_given_up_goes_with_its_files_and_what_is_known_of_it(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=2))
+        hosting = hosting_of(node)
+        gone = hosting.by_partition(topic.id)[1]
+        hosting.rehost(held_by(topic, (ONE,), (TWO,)))
+        assert set(hosting.by_partition(topic.id)) == {0}
+        assert not gone.is_available
+        await hosting.wait_settled(topic.id)
+        assert not (tmp_path / "waves-1").exists()
+        assert (tmp_path / "waves-0").exists()
+        state = hosting._services.state
+        known = await trio.to_thread.run_sync(state.partition_states)
+        assert {key.partition for key in known if key.topic_id == topic.id} == {0}
+        await wait_until(lambda: not list(tmp_path.glob("*-delete")))
+
+
+async def test_what_is_wanted_again_is_opened_anew_after_its_old_files_have_gone(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        first = hosting.by_partition(topic.id)[0]
+        (tmp_path / "waves-0" / "mark").touch()
+        hosting.rehost(held_by(topic, (TWO,)))
+        hosting.rehost(held_by(topic, (TWO,), wanted={0: (ONE, TWO)}))
+        await hosting.wait_settled(topic.id)
+        second = hosting.by_partition(topic.id)[0]
+        assert second is not first
+        assert not (tmp_path / "waves-0" / "mark").exists()
+        assert not second.member.group.is_voter
+        assert not second.member.group.is_clean, "it may have forgotten what it promised"

@@ -383,8 +383,8 @@ class BrokerSettings:
         "offsets.topic.replication.factor",
         whole_int(1, 32767),
         3,
-        "Replicas of `__consumer_offsets`, or one on each broker while there are fewer. It counts "
-        "when the topic is made, which is when a client first looks for a group.",
+        "Replicas of `__consumer_offsets`, or one on each broker while there are fewer: the topic "
+        "is made when a client first looks for a group, and gets more once more brokers are there.",
         section=GROUPS,
     )
     offsets_topic_segment_bytes: int = setting(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.open_metadata import Metadata
-from tidemark.broker.reassigning.door import Door
+from tidemark.broker.reassigning.door import Asked, Door
 from tidemark.broker.reassigning.executor import ReassignmentExecutor
+from tidemark.broker.reassigning.raising import keep_raised, offsets_to_raise
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.reassigning import Reassignments
 from tidemark.partitions.state_machines.cluster_commands import FinishReassignments
 from tidemark.partitions.state_machines.cluster_values import Reassignment
+from tidemark.protocol.types import NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,21 @@ async def open_reassigning(
         touch=driver.touch,
         metrics=services.metrics.reassignments,
     )
+    cluster, is_alive = metadata.cluster, metadata.brokers.is_alive
+    door = Door(cluster, is_alive)
+
+    def find() -> list[Asked]:
+        replicas = settings.offsets_topic_replication_factor
+        return offsets_to_raise(cluster.state, is_alive, replicas=replicas, draw=random.random)
+
+    def alive() -> frozenset[NodeId]:
+        return frozenset(filter(is_alive, cluster.state.brokers))
+
     async with trio.open_nursery() as tasks:
         tasks.start_soon(executor.run)
         tasks.start_soon(executor.run_reports)
-        yield Reassigning(Door(metadata.cluster, metadata.brokers.is_alive), reassignments)
+        tasks.start_soon(keep_raised, door, lambda: cluster.leads, find, alive)
+        yield Reassigning(door, reassignments)
         tasks.cancel_scope.cancel()
 
 

@@ -74,6 +74,32 @@ def place(
     return _with_leaders(sets, load=load, existing=Load.of(existing), draw=draw)
 
 
+def extended(
+    assignment: Assignment,
+    candidates: Sequence[Candidate],
+    *,
+    replicas: int,
+    load: Load,
+    draw: Draw,
+) -> Assignment:
+    """A partition's replicas with more behind them, up to so many; fewer if brokers are too few.
+
+    Racks that hold none of it come first, then the brokers that hold the least. `load` is what all
+    topics hold together; what is added is added to it.
+    """
+    racks = {each.node_id: each.rack for each in candidates}
+    held = Counter(racks.get(node) for node in assignment)
+    taken = list(assignment)
+    free = {each.node_id for each in candidates if each.is_alive} - {*taken}
+    while free and len(taken) < replicas:
+        node = min(sorted(free), key=lambda each: (held[racks[each]], load.replicas[each], draw()))
+        free.remove(node)
+        taken.append(node)
+        held[racks[node]] += 1
+        load.replicas[node] += 1
+    return tuple(taken)
+
+
 def replicas_sentence(replicas: int, brokers: int) -> str:
     """Why that many replicas cannot be had."""
     return (

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
-from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
+from kafka.errors import (
+    InvalidReplicationAssignmentError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    NoReassignmentInProgressError,
+    TopicAlreadyExistsError,
+)
 from kafka.structs import OffsetAndMetadata
 
 from tests.clients import failover, group_failover, moving
@@ -288,6 +294,31 @@ def test_preferred_leaders_are_elected(cluster: ProcessCluster, topic: str) -> N
     ((found,),) = [each.partition_result for each in answer.replica_election_results]
     assert (found.partition_id, found.error_code) == (0, ELECTION_NOT_NEEDED)
     assert found.error_message == f"broker {leader} leads it already"
+
+
+def test_replicas_are_reassigned(cluster: ProcessCluster, topic: str) -> None:
+    at = TopicPartition(topic, 0)
+    with admin(cluster.bootstrap) as client:
+        client.create_topics([NewTopic(topic, replica_assignments={0: [1, 2]})])
+        with producer(cluster.bootstrap) as writer:
+            writer.send(topic, b"before", partition=0).get(10)
+            assert client.alter_partition_reassignments({at: [3, 2]}) == {at: None}
+            deadline = time.monotonic() + 20
+            while client.list_partition_reassignments():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            writer.send(topic, b"after", partition=0).get(10)
+        (described,) = client.describe_topics([topic])
+        (partition,) = described["partitions"]
+        assert (partition["replica_nodes"], set(partition["isr_nodes"])) == ([3, 2], {3, 2})
+        refused = client.alter_partition_reassignments({at: [3, 9]})
+        assert refused == {at: InvalidReplicationAssignmentError}
+        assert client.alter_partition_reassignments({at: None}) == {
+            at: NoReassignmentInProgressError
+        }
+    with consumer(cluster.bootstrap) as reader:
+        reader.assign([at])
+        assert [record.value for record in take(reader, 2)] == [b"before", b"after"]
 
 
 def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:

@@ -97,6 +97,17 @@ async def test_what_no_leader_has_told_of_stays_where_it_is(autojump_clock: Mock
             assert world.leaders() == {1: 4, 2: 4, 3: 4}
 
 
+async def test_who_has_not_said_how_far_it_is_gets_no_leaders(autojump_clock: MockClock) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        world.liveness.alive.discard(3)
+        world.tell_all()  # as the leader sees it
+        world.liveness.alive.add(3)
+        async with balancing(world):
+            await trio.sleep(10)
+        assert world.leaders() == {1: 6, 2: 6, 3: 0}
+
+
 async def test_a_broker_that_comes_and_goes_gets_no_leaders_and_nothing_moves_to_and_fro(
     autojump_clock: MockClock,
 ) -> None:
@@ -161,7 +172,7 @@ async def test_a_broker_that_fails_makes_no_end_of_the_loop(
     async with open_world(*EVERYWHERE) as world:
         await uneven(world)
         async with balancing(world):
-            works, world.brokers.is_alive = world.brokers.is_alive, _breaks  # type: ignore[method-assign] # our bug, whatever it is
+            works, world.brokers.is_alive = world.brokers.is_alive, _breaks  # type: ignore[method-assign,assignment] # our bug, whatever it is
             await trio.sleep(20)
             assert "balancing has failed" in caplog.text
             world.brokers.is_alive = works  # type: ignore[method-assign] # mended

@@ -1,0 +1,232 @@
+"""What leaders tell the leader of the metadata, and how long it is believed."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from tidemark.broker.balancing.history import History
+from tidemark.broker.balancing.own_loads import rounded
+from tidemark.broker.balancing.reports import GROUPS_MAX, Reporter, Reports, is_news
+from tidemark.broker.balancing.traffic import SMOOTH_SECONDS, Smoothed
+from tidemark.partitions.state_machines.cluster_values import PartitionId
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.peer.load_report import (
+    GroupLoad,
+    LoadReportRequest,
+    LoadReportResponse,
+    VoterLag,
+)
+from tidemark.protocol.types import Epoch, NodeId
+
+TOPIC = UUID(int=7)
+ONE, TWO = NodeId(1), NodeId(2)
+
+
+def load(partition: int = 0, *, epoch: int = 3, size: int = 0, taken: int = 0) -> GroupLoad:
+    return GroupLoad(
+        topic_id=TOPIC,
+        partition=partition,
+        epoch=epoch,
+        size_bytes=size,
+        bytes_in_per_s=taken,
+        bytes_out_per_s=0,
+        is_changing=False,
+        voters=(VoterLag(node_id=1, lag=0), VoterLag(node_id=2, lag=0)),
+        learners=(),
+    )
+
+
+def report(*loads: GroupLoad, epoch: int = 5, begins: bool = False) -> LoadReportRequest:
+    return LoadReportRequest(epoch=epoch, begins=begins, groups=loads)
+
+
+class Told:
+    """One broker that leads the metadata, or another one, and those who report."""
+
+    def __init__(self) -> None:
+        self.leader: tuple[NodeId | None, Epoch] = (TWO, Epoch(5))
+        self.loads: list[GroupLoad] = []
+        self.reports: list[LoadReportRequest] = []
+        self.is_deaf = False
+        self.code = ErrorCode.NONE
+        self.reporter = Reporter(lambda: self.leader, self.look, self.tell)
+
+    async def look(self) -> list[GroupLoad]:
+        return self.loads
+
+    async def tell(self, _: NodeId, request: LoadReportRequest) -> LoadReportResponse:
+        self.reports.append(request)
+        if self.is_deaf:
+            raise RequestError(ErrorCode.NETWORK_EXCEPTION)
+        return LoadReportResponse(error_code=self.code)
+
+    async def tell_once(self) -> list[tuple[bool, list[int]]]:
+        self.reports.clear()
+        await self.reporter.report()
+        return [(each.begins, [one.partition for one in each.groups]) for each in self.reports]
+
+
+async def test_only_what_has_changed_is_told() -> None:
+    told = Told()
+    told.loads = [load(0), load(1)]
+    assert await told.tell_once() == [(True, [0, 1])]
+    assert await told.tell_once() == []
+    told.loads = [load(0), load(1, epoch=4)]
+    assert await told.tell_once() == [(False, [1])]
+
+
+async def test_another_leader_is_told_everything() -> None:
+    told = Told()
+    told.loads = [load(0)]
+    await told.tell_once()
+    told.leader = (TWO, Epoch(6))
+    assert await told.tell_once() == [(True, [0])]
+    told.leader = (None, Epoch(6))
+    assert await told.tell_once() == []
+
+
+@pytest.mark.parametrize("how", ["lost", "refused"])
+async def test_after_a_report_that_may_not_have_come_everything_is_told_anew(how: str) -> None:
+    told = Told()
+    told.loads = [load(0)]
+    await told.tell_once()
+    told.is_deaf, told.code = how == "lost", ErrorCode.NOT_CONTROLLER
+    told.loads = [load(0), load(1)]
+    assert await told.tell_once() == [(False, [1])]
+    told.is_deaf, told.code = False, ErrorCode.NONE
+    assert await told.tell_once() == [(True, [0, 1])]
+
+
+async def test_a_report_has_some_hundreds_at_most() -> None:
+    told = Told()
+    told.loads = [load(partition) for partition in range(GROUPS_MAX + 1)]
+    assert [(begins, len(some)) for begins, some in await told.tell_once()] == [
+        (True, GROUPS_MAX),
+        (False, 1),
+    ]
+
+
+def test_a_little_more_or_less_is_no_news() -> None:
+    before = load(size=10_000_000, taken=100_000)
+    assert is_news(None, before)
+    assert not is_news(before, before)
+    assert not is_news(before, load(size=10_900_000, taken=101_000))
+    assert is_news(before, load(size=10_000_000, taken=103_000))
+    assert is_news(before, load(size=12_000_000, taken=100_000))
+    assert is_news(before, load(size=10_000_000, taken=0))
+    assert is_news(load(taken=0), load(taken=1))
+    behind = (VoterLag(node_id=1, lag=0), VoterLag(node_id=2, lag=-1))
+    assert is_news(before, replace(before, voters=behind))
+
+
+def test_lags_are_rounded_up() -> None:
+    assert [rounded(lag) for lag in (0, 63, 64, 65, 100, 128, 129)] == [
+        0,
+        0,
+        64,
+        128,
+        128,
+        128,
+        256,
+    ]
+
+
+# The other side
+
+
+def test_only_what_the_leader_says_of_its_epoch_counts() -> None:
+    reports = Reports(lambda: Epoch(5))
+    assert reports.take(ONE, report(load(epoch=3))).error_code == ErrorCode.NONE
+    key = PartitionKey(TOPIC, 0)
+    assert reports.load(key, ONE, Epoch(3)) is not None
+    assert reports.load(key, ONE, Epoch(4)) is None, "it has led again since"
+    assert reports.load(key, TWO, Epoch(3)) is None, "another one leads"
+
+
+def test_who_does_not_lead_the_metadata_takes_no_reports() -> None:
+    leading: list[Epoch | None] = [None]
+    reports = Reports(lambda: leading[0])
+    assert reports.take(ONE, report(load())).error_code == ErrorCode.NOT_CONTROLLER
+    leading[0] = Epoch(6)
+    assert reports.take(ONE, report(load())).error_code == ErrorCode.NOT_CONTROLLER
+    assert reports.take(ONE, report(load(), epoch=6)).error_code == ErrorCode.NONE
+
+
+def test_what_was_told_in_an_earlier_lead_is_forgotten() -> None:
+    leading: list[Epoch | None] = [Epoch(5)]
+    reports = Reports(lambda: leading[0])
+    reports.take(ONE, report(load(0)))
+    leading[0] = Epoch(7)
+    reports.take(TWO, report(load(1), epoch=7))
+    assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
+    assert reports.load(PartitionKey(TOPIC, 1), TWO, Epoch(3)) is not None
+
+
+def test_a_first_report_replaces_what_was_told_before() -> None:
+    reports = Reports(lambda: Epoch(5))
+    reports.take(ONE, report(load(0), load(1)))
+    reports.take(ONE, report(load(1), begins=True))
+    assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
+    assert reports.load(PartitionKey(TOPIC, 1), ONE, Epoch(3)) is not None
+
+
+def test_deleted_partitions_are_forgotten() -> None:
+    reports = Reports(lambda: Epoch(5))
+    reports.take(ONE, report(load(0), load(1)))
+    reports.keep_only({PartitionKey(TOPIC, 1)})
+    assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
+
+
+# Rates
+
+
+def test_a_steady_rate_is_that_rate_from_the_second_sample_on() -> None:
+    rate = Smoothed(1000, 0.0)
+    assert rate.per_s == 0
+    for second in range(1, 50):
+        rate.sample(1000 + 70 * second, float(second))
+        assert rate.per_s == pytest.approx(70)
+
+
+def test_a_burst_fades_and_a_counter_that_goes_back_stands_still() -> None:
+    rate = Smoothed(0, 0.0)
+    for second in range(1, 101):
+        rate.sample(0, float(second))
+    rate.sample(30_000, 101.0)
+    assert 500 < rate.per_s < 1500
+    rate.sample(0, 101.0 + 3 * SMOOTH_SECONDS)
+    assert 0 < rate.per_s < 100
+
+
+# What has happened
+
+
+def test_a_broker_is_up_since_it_came_back_or_was_replaced() -> None:
+    history = History()
+    for at, is_alive, incarnation, since in (
+        (10, True, 1, 10),
+        (20, True, 1, 10),
+        (30, False, 1, None),
+        (40, True, 1, 40),
+        (50, True, 2, 50),
+    ):
+        history.saw_broker(ONE, is_alive=is_alive, incarnation=incarnation, now_ms=at)
+        assert history.up_since_ms(ONE) == since
+    history.forget_brokers([])
+    assert history.up_since_ms(ONE) is None
+
+
+def test_a_leader_that_changed_was_moved_then_and_a_first_sight_is_no_change() -> None:
+    history, partition = History(), PartitionId(TOPIC, 0)
+    for at, leader, moved in ((10, ONE, None), (20, None, None), (30, ONE, None), (40, TWO, 40)):
+        history.saw_leader(partition, leader, at)
+        assert history.moved_ms(partition) == moved
+    history.stop_watching()
+    history.saw_leader(partition, ONE, 50)
+    assert history.moved_ms(partition) == 40
+    history.move_ended(partition, 60)
+    assert history.moved_ms(partition) == 60
+    history.forget_partitions(set())
+    assert history.moved_ms(partition) is None

@@ -56,6 +56,24 @@ class ClusterView:
             for partition in topic.partitions
         ]
 
+    def led_by(
+        self, topic_partition: TopicPartition, leader: BrokerDescription, epoch: Epoch
+    ) -> "ClusterView":
+        """This view after a broker has said who leads a partition instead of it (KIP-951).
+
+        The same view if it is not news, or the partition is not known.
+        """
+        known, topic = self.partition(topic_partition), self.topics.get(topic_partition.topic)
+        if topic is None or known is None or epoch <= known.leader_epoch:
+            return self
+        partitions = list(topic.partitions)
+        partitions[known.partition] = replace(known, leader=leader.node_id, leader_epoch=epoch)
+        return replace(
+            self,
+            brokers={leader.node_id: leader, **self.brokers},
+            topics={**self.topics, topic.name: replace(topic, partitions=tuple(partitions))},
+        )
+
     def updated(self, answer: metadata.MetadataResponse) -> "ClusterView":
         """This view after an answer, which replaces the brokers and the topics that it names.
 

@@ -25,7 +25,7 @@ from tidemark.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, TopicPartition
 
 T = TypeVar("T")
 
@@ -92,7 +92,21 @@ class Network:
         return answer
 
     def _learn(self, answer: MetadataResponse) -> None:
-        self.view = self.view.updated(answer)
+        self._see(self.view.updated(answer))
+
+    def learn_leader(
+        self, topic_partition: TopicPartition, leader: BrokerDescription, epoch: Epoch
+    ) -> bool:
+        """Believe a broker that says who leads a partition instead of it, unless something newer
+        is known; whether that one is the leader now, as far as is known."""
+        view = self.view.led_by(topic_partition, leader, epoch)
+        if view is not self.view:
+            self._see(view)
+        known = self.view.partition(topic_partition)
+        return known is not None and (known.leader, known.leader_epoch) == (leader.node_id, epoch)
+
+    def _see(self, view: ClusterView) -> None:
+        self.view = view
         for listener in self._listeners:
             listener()
 

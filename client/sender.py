@@ -16,6 +16,7 @@ from tidemark.client.background import Signal
 from tidemark.client.batches import Batch
 from tidemark.client.codes import error_code
 from tidemark.client.connection import Reply
+from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
 from tidemark.client.retries import STALE_METADATA
@@ -27,7 +28,7 @@ from tidemark.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
+from tidemark.protocol.types import NO_OFFSET, Epoch, NodeId, Offset, TopicPartition
 
 Taken = dict[tuple[str, int], tuple[PartitionQueue, Batch]]
 """The batches of one request, by partition."""
@@ -148,11 +149,31 @@ class BrokerSender:
             for partition in topic.partition_responses:
                 known = taken.pop((topic.name, partition.index), None)
                 if known is not None:
-                    self._answered_by(*known, partition)
+                    is_led = self._learn_leader(topic.name, partition, response)
+                    self._answered_by(*known, partition, is_led=is_led)
         self._all_answered(taken, ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer")
 
+    def _learn_leader(
+        self, topic: str, answer: PartitionProduceResponse, response: ProduceResponse
+    ) -> bool:
+        """Whether a refusal says who leads instead, and nothing newer is known."""
+        current = answer.current_leader
+        for each in response.node_endpoints:
+            if each.node_id == current.leader_id:
+                leader = BrokerDescription(
+                    node_id=NodeId(each.node_id), host=each.host, port=each.port, rack=each.rack
+                )
+                at = TopicPartition(topic, answer.index)
+                return self._network.learn_leader(at, leader, Epoch(current.leader_epoch))
+        return False
+
     def _answered_by(
-        self, queue: PartitionQueue, batch: Batch, answer: PartitionProduceResponse
+        self,
+        queue: PartitionQueue,
+        batch: Batch,
+        answer: PartitionProduceResponse,
+        *,
+        is_led: bool,
     ) -> None:
         message = answer.error_message
         if message is None and answer.record_errors:
@@ -164,6 +185,7 @@ class BrokerSender:
             message,
             Offset(answer.base_offset),
             answer.log_append_time_ms,
+            is_led=is_led,
         )
 
     def _all_answered(self, taken: Taken, code: ErrorCode, message: str | None) -> None:
@@ -178,9 +200,12 @@ class BrokerSender:
         message: str | None = None,
         base_offset: Offset = NO_OFFSET,
         append_time_ms: int = -1,
+        *,
+        is_led: bool = False,
     ) -> None:
         retry_at = 0.0
-        if code is not ErrorCode.NONE:
+        # To a leader that is known by name it may go at once.
+        if code is not ErrorCode.NONE and not is_led:
             backoff = self._network.settings.backoff
             pause = backoff.delay(batch.attempts - 1, self._network.random)
             retry_at = trio.current_time() + pause

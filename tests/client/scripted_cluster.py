@@ -44,6 +44,9 @@ class ScriptedCluster:
         self.epoch = Epoch(0)
         self.troubles: list[Trouble] = []
         self.batches: list[bytes] = []
+        self.tells_leader = False
+        """Whether it says who leads where it refuses a batch."""
+        self.asked_for_metadata = 0
         self._sequences = SequenceModel()
         self.addresses: dict[int, Address] = {}
         self._handlers: dict[type[Message], Callable[[int, Message], Message]] = {
@@ -85,6 +88,7 @@ class ScriptedCluster:
             await peer.answer(header, answer)
 
     def _metadata(self) -> metadata.MetadataResponse:
+        self.asked_for_metadata += 1
         partition = metadata.MetadataResponsePartition(
             partition_index=0,
             leader_id=self.leader,
@@ -116,9 +120,19 @@ class ScriptedCluster:
             code, offset = self._append(bytes(records))
         if trouble == "lost after":
             raise ConnectionCut
-        partition = produce.PartitionProduceResponse(index=0, error_code=code, base_offset=offset)
+        tells = self.tells_leader and code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        current = produce.LeaderIdAndEpoch(leader_id=self.leader, leader_epoch=self.epoch)
+        partition = produce.PartitionProduceResponse(
+            index=0,
+            error_code=code,
+            base_offset=offset,
+            current_leader=current if tells else produce.LeaderIdAndEpoch(),
+        )
+        host, port = self.addresses[self.leader].host, self.addresses[self.leader].port
+        endpoint = produce.NodeEndpoint(node_id=self.leader, host=host, port=port)
         return produce.ProduceResponse(
-            responses=[produce.TopicProduceResponse(name=TOPIC, partition_responses=[partition])]
+            responses=[produce.TopicProduceResponse(name=TOPIC, partition_responses=[partition])],
+            node_endpoints=[endpoint] if tells else [],
         )
 
     def _append(self, records: bytes) -> tuple[ErrorCode, int]:

@@ -1,12 +1,14 @@
 import uuid
 
 from tidemark.client.cluster import ClusterView
+from tidemark.client.descriptions import BrokerDescription
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import metadata
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, TopicPartition
 
 ID = uuid.UUID(int=7)
 OTHER_ID = uuid.UUID(int=8)
+AT = TopicPartition("t", 0)
 
 
 def answer(
@@ -87,3 +89,15 @@ def test_topics_that_an_answer_does_not_name_stay() -> None:
     view = ClusterView().updated(answer((1, 0))).updated(nothing)
     assert view.partitions_of(["t", "u"]) == [TopicPartition("t", 0)]
     assert view.controller_id is None
+
+
+def test_a_broker_may_say_who_leads_instead_but_nothing_old() -> None:
+    view = ClusterView().updated(answer((1, 4), (1, 4)))
+    other = BrokerDescription(node_id=NodeId(3), host="h3", port=9092)
+    told = view.led_by(AT, other, Epoch(5))
+    assert told.leader(AT) == other
+    assert told.leader(TopicPartition("t", 1)) == view.leader(AT)
+    assert view.led_by(AT, other, Epoch(4)) is view
+    assert view.led_by(TopicPartition("t", 9), other, Epoch(5)) is view
+    assert told.updated(answer((1, 4), (1, 4), nodes=(1, 3))).leader(AT) == other
+    assert told.updated(answer((1, 6), (1, 4))).leader(AT) == view.leader(AT)

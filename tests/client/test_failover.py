@@ -44,6 +44,24 @@ async def test_a_producer_follows_the_leader() -> None:
         assert cluster.values == numbered(20)
 
 
+async def test_a_producer_that_is_told_who_leads_goes_there_at_once() -> None:
+    patient = ClientSettings(backoff=Backoff(initial_seconds=30, max_seconds=30))
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=patient) as client,
+        client.producer() as producer,
+    ):
+        await (await producer.send(TOPIC, b"0")).wait()
+        cluster.tells_leader = True
+        asked = cluster.asked_for_metadata
+        with trio.fail_after(5):
+            for index in range(1, 10):
+                cluster.elect(2 if cluster.leader == 1 else 1)
+                await (await producer.send(TOPIC, b"%d" % index)).wait()
+        assert cluster.values == numbered(10)
+        assert cluster.asked_for_metadata == asked
+
+
 async def test_a_consumer_follows_the_leader() -> None:
     async with (
         open_pair() as (cluster, client),

@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `replication` and
-`observers`; without a name, all.
+The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `replication`,
+`observers` and `moving`; without a name, all.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from benchmarks import (
     columns,
     latency,
     lifecycle,
+    moving,
     observers,
     plot,
     replication,
@@ -54,6 +55,7 @@ QUESTIONS: dict[str, Question] = {
     "clients": clients.measure,
     "replication": replication.measure,
     "observers": observers.measure,
+    "moving": moving.measure,
 }
 
 

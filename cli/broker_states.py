@@ -228,6 +228,15 @@ async def _follow(
             await trio.sleep(_LOOK_SECONDS)
             found = await _look(client, node_id)
     _print(found, form)
+    for each in found:
+        if each.state == "decommissioned":
+            click.echo(
+                f"broker {node_id} holds nothing any more: stop it, and some seconds later the "
+                "cluster has forgotten it",
+                err=True,
+            )
+    if not found:
+        notice(f"broker {node_id} is no broker of the cluster any more")
     if wait and not all(each.is_settled for each in found):
         raise TidemarkError(
             f"broker {node_id} is not done within {timeout_seconds:g} s; it goes on, and "

@@ -17,7 +17,8 @@ from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
+from tidemark.partitions.state_machines.cluster_brokers import voter_count, voters_wanted
+from tidemark.partitions.state_machines.cluster_values import BrokerState
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
 
@@ -38,7 +39,7 @@ def adjust_voters(
     if group.config.is_joint:
         return True
     voters = group.config.voters
-    wanted = voters_wanted(list(state.brokers), voters, is_alive)
+    wanted = voters_wanted(_staying(state), voters, is_alive)
     following = {each.node for each in group.progress()}
     if set(wanted) == set(voters):
         # Learners stay while they live: who is sent the log does not pull it.
@@ -52,6 +53,18 @@ def adjust_voters(
     if not missing:
         replica.tell(partial(_change, voters=wanted))
     return True
+
+
+def _staying(state: ClusterState) -> list[NodeId]:
+    """The brokers that may vote: those that are to leave do not, while there are enough others."""
+    everybody = list(state.brokers)
+    staying = [
+        node
+        for node in everybody
+        if state.wishes.broker_state(node) is not BrokerState.DECOMMISSIONING
+    ]
+    enough = voter_count(len(staying)) == voter_count(len(everybody))
+    return staying if enough else everybody
 
 
 def _change(group: Group, voters: tuple[NodeId, ...]) -> None:

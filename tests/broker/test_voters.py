@@ -5,17 +5,23 @@ On real groups without a network or time: `tests/partitions/replication/cluster.
 
 from uuid import UUID
 
+import pytest
+
 from tests.partitions.replication.cluster import Broker, Cluster
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.voters import adjust_voters
 from tidemark.partitions.replication.elections import Priority
-from tidemark.partitions.state_machines.cluster_commands import RegisterBroker
+from tidemark.partitions.state_machines.cluster_commands import (
+    Command,
+    RegisterBroker,
+    SetBrokerState,
+)
 from tidemark.partitions.state_machines.cluster_machine import (
     CLUSTER_TOPIC,
     ClusterMachine,
     command_batch,
 )
-from tidemark.partitions.state_machines.cluster_values import BrokerAddress
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerState
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.types import NodeId, TopicPartition
 from tidemark.testing.memory_files import MemoryFiles
@@ -60,6 +66,19 @@ class Brokers:
             peer=address,
             rack=None,
         )
+        self.apply(command)
+
+    def decommission(self, node_id: int) -> None:
+        leader = self.cluster.leader(CLUSTER_KEY)
+        version = self.machines[leader.node_id].state.version
+        self.apply(
+            SetBrokerState(
+                at_version=version, node_id=NodeId(node_id), state=BrokerState.DECOMMISSIONING
+            )
+        )
+
+    def apply(self, command: Command) -> None:
+        leader = self.cluster.leader(CLUSTER_KEY)
         leader.replica(CLUSTER_KEY).append_own(bytes(command_batch(command, now_ms=1)))
         self.run(1)
 
@@ -106,6 +125,25 @@ def test_the_dead_are_passed_over() -> None:
     brokers = Brokers(4)
     brokers.adjust(2)
     assert brokers.voters() == {(1, 3, 4)}
+
+
+@pytest.mark.parametrize("leaving", [1, 2], ids=["the leader", "another voter"])
+def test_who_is_to_leave_does_not_vote_where_there_are_enough_others(leaving: int) -> None:
+    brokers = Brokers(4)
+    brokers.adjust()
+    brokers.decommission(leaving)
+    brokers.adjust()
+    assert brokers.voters() == {tuple(sorted({1, 2, 3, 4} - {leaving}))}
+    brokers.register(NodeId(4))
+    assert len({machine.state.encode() for machine in brokers.machines.values()}) == 1
+
+
+def test_who_is_to_leave_votes_where_the_others_are_too_few() -> None:
+    brokers = Brokers(3)
+    brokers.adjust()
+    brokers.decommission(3)
+    brokers.adjust()
+    assert brokers.voters() == {(1, 2, 3)}
 
 
 def test_a_learner_stays_one_while_it_lives_and_is_given_up_when_it_is_dead() -> None:

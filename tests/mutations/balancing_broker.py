@@ -102,4 +102,12 @@ MUTATIONS = (
         new="                return\n",
         killed_by=f"{_REPORTS}::test_after_a_report_that_may_not_have_come_everything_is_told_anew",
     ),
+    Mutation(
+        name="who is to leave votes on the metadata only where others are too few",
+        file="broker/metadata/voters.py",
+        old="    return staying if enough else everybody\n",
+        new="    return staying\n",
+        killed_by="tests/broker/test_voters.py"
+        "::test_who_is_to_leave_votes_where_the_others_are_too_few",
+    ),
 )

@@ -1,0 +1,93 @@
+"""What keeps reads from being stale where they must not be, and readers from going back."""
+
+from tests.mutations import Mutation
+
+
+def _confirming(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of asking a majority whether a leader still leads."""
+    return Mutation(
+        name=name,
+        file="partitions/replication/confirming.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/replication/test_confirming.py::{killed_by}",
+    )
+
+
+def _away(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of reads that another replica serves than the leader."""
+    return Mutation(
+        name=name, file=file, old=old, new=new, killed_by=f"tests/system/test_reads.py::{killed_by}"
+    )
+
+
+MUTATIONS = (
+    # A strict read
+    _confirming(
+        "only answers to a round that was sent since the question count for it",
+        old="lambda node: node == me or answered.get(node, 0) >= number",
+        new="lambda node: node == me or answered.get(node, 0) > 0",
+        killed_by="test_an_answer_to_an_earlier_round_says_nothing_of_now",
+    ),
+    _confirming(
+        "it takes a majority to be certain of leading",
+        old="        return replica.group.config.agreed(\n"
+        "            lambda node: node == me or answered.get(node, 0) >= number\n"
+        "        )\n",
+        new="        return True\n",
+        killed_by="test_a_leader_that_is_cut_off_cannot_say_that_it_leads",
+    ),
+    _confirming(
+        "a voter in a later epoch confirms nobody",
+        old="            if epoch == asked.epoch:\n",
+        new="            if epoch >= asked.epoch:\n",
+        killed_by="test_a_voter_in_a_later_epoch_does_not_confirm_and_ends_the_leadership",
+    ),
+    _confirming(
+        "a voter says the epoch that it is in, not the one it is asked about",
+        old="        for key, _ in message.groups:\n",
+        new="        for key, said in message.groups:\n            return self._outbox.send(\n"
+        "                source, ConfirmAnswer(message.number, (GroupEpoch(key, said),))\n"
+        "            )\n",
+        killed_by="test_a_replica_that_has_begun_anew_confirms_nobody",
+    ),
+    _confirming(
+        "a leader knows what was committed before it once its own epoch has begun",
+        old="if not number or not replica.is_serving or replica.epoch != asked.epoch:",
+        new="if not number or replica.epoch != asked.epoch:",
+        killed_by="test_a_leader_that_has_committed_nothing_of_its_own_yet_waits_until_it_has",
+    ),
+    # Trees
+    Mutation(
+        name="observers pull from those before them in the list, so there is no circle",
+        file="partitions/replication/observer_tree.py",
+        old="observers[:at], (*voters[1:], *voters[:1])",
+        new="tuple(n for n in observers if n != observer), (*voters[1:], *voters[:1])",
+        killed_by="tests/partitions/replication/test_observer_tree.py::"
+        "test_there_are_no_circles_whoever_is_chosen",
+    ),
+    # Readers who change replicas
+    _away(
+        "what a reader has seen elsewhere is never out of range at a replica",
+        "broker/replicas/fetching.py",
+        old="        if epoch > replica.epoch or asked.fetch_offset > replica.high_watermark:\n"
+        "            return False\n",
+        new="",
+        killed_by="test_a_follower_serves_readers_who_name_a_rack_and_parks_what_it_has_not_yet",
+    ),
+    _away(
+        "a leader is certain that it leads before it calls an offset too large",
+        "broker/replicas/fetching.py",
+        old="        if asked.fetch_offset > replica.log_end and not self.doubted.setdefault("
+        "replica, False):\n            return False\n",
+        new="",
+        killed_by="test_a_leader_that_was_cut_off_calls_no_offset_too_large",
+    ),
+    _away(
+        "a replica that is too far behind sends its readers back",
+        "broker/replicas/fetching.py",
+        old="        replica.check_fresh(self._lag_max_ms)\n",
+        new="",
+        killed_by="test_a_follower_serves_readers_who_name_a_rack_and_parks_what_it_has_not_yet",
+    ),
+)

@@ -15,42 +15,21 @@ from tests.partitions.balancing.clusters import (
     leaders,
     snapshot,
 )
-from tidemark.partitions.balancing.explain import Table, explain
-from tidemark.partitions.balancing.leaders import Cause, Plan, plan
-from tidemark.partitions.balancing.refusals import Reason, Refusal
+from tests.partitions.balancing.planning import (
+    ALL_THE_WAY,
+    EVERYWHERE,
+    lopsided,
+    moves,
+    planned,
+    refused,
+    table,
+    three_hundred_on_one,
+)
+from tidemark.partitions.balancing.leaders import Cause, plan
+from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.settings import Settings, Weights
-from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
+from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
 from tidemark.protocol.types import NodeId
-
-EVERYWHERE = (1, 2, 3)
-ALL_THE_WAY = Settings().without_bounds()
-
-
-def planned(members: list[Broker], groups: list[Group], settings: Settings = ALL_THE_WAY) -> Plan:
-    return plan(snapshot(members, groups), settings, Random(1))
-
-
-def moves(made: Plan) -> list[str]:
-    return [f"{move.partition} {move.source}->{move.target}" for move in made.moves]
-
-
-def refused(made: Plan, reason: Reason) -> list[Refusal]:
-    return [refusal for refusal in made.refusals if refusal.reason is reason]
-
-
-def table(made: Plan, title: str) -> str:
-    (found,) = [each for each in explain(made) if each.title == title]
-    return "\n".join(found.lines())
-
-
-def three_hundred_on_one() -> Snapshot:
-    groups = [
-        group(f"{topic}-{at}", (1 + at % 3, 1 + (at + 1) % 3, 1 + (at + 2) % 3), 1, rate=20_000.0)
-        for topic in ("clicks", "orders", "views")
-        for at in range(100)
-    ]
-    return snapshot(brokers(3), groups)
-
 
 # Evenness
 
@@ -216,181 +195,6 @@ def test_all_on_the_preferred_leader_is_not_worth_unevenness() -> None:
     assert not planned(brokers(2), groups).moves
 
 
-# Who is let be
-
-
-def lopsided(**of_group: object) -> list[Group]:
-    """Four led by broker 1, with replicas on 2 as well."""
-    return [group(f"t-{at}", (1, 2), **of_group) for at in range(4)]  # type: ignore[arg-type]
-
-
-def test_a_lopsided_pair_is_evened_out() -> None:
-    assert len(planned(brokers(2), lopsided()).moves) == 2
-
-
-@pytest.mark.parametrize(
-    ("target", "reason", "sentence"),
-    [
-        (broker(2, is_alive=False), Reason.DEAD, "broker 2 is not alive"),
-        (
-            broker(2, up_ms=12_000),
-            Reason.JUST_STARTED,
-            "broker 2 started 12 s ago and is left alone for 30 s",
-        ),
-        (
-            broker(2, state=BrokerState.DRAINED),
-            Reason.LEADS_NOTHING,
-            "broker 2 is drained",
-        ),
-        (
-            broker(2, state=BrokerState.DECOMMISSIONING),
-            Reason.LEADS_NOTHING,
-            "broker 2 is being decommissioned",
-        ),
-    ],
-    ids=["dead", "just started", "drained", "being decommissioned"],
-)
-def test_a_broker_that_takes_no_leaders_says_why(
-    target: Broker, reason: Reason, sentence: str
-) -> None:
-    made = planned([broker(1), target], lopsided())
-    assert not made.moves
-    (refusal,) = refused(made, reason)
-    assert (refusal.sentence, refusal.target, refusal.groups) == (sentence, 2, 4)
-
-
-def test_a_broker_that_takes_no_leaders_is_no_room_to_be_filled() -> None:
-    """Its emptiness must not hide that the others are uneven."""
-    groups = [group(f"t-{at}", EVERYWHERE) for at in range(6)]
-    made = planned([broker(1), broker(2), broker(3, is_alive=False)], groups)
-    assert [after.leaders_after for after in made.brokers] == [3, 3, 0]
-    assert made.after.count == 0
-
-
-def test_leaders_of_a_broker_that_just_started_stay() -> None:
-    made = planned([broker(1, up_ms=5_000), broker(2)], lopsided())
-    assert not made.moves
-
-
-def test_a_group_whose_leader_just_changed_is_let_be() -> None:
-    made = planned(brokers(2), lopsided(moved_ago_ms=20_000))
-    assert not made.moves
-    (refusal,) = refused(made, Reason.COOL_DOWN)
-    assert refusal.groups == 4
-    assert refusal.sentence == (
-        "from broker 1 to 2 would gain 8.94: its leader changed 20 s ago and is let be for 60 s"
-    )
-
-
-def test_a_group_on_the_move_counts_where_it_goes_to() -> None:
-    groups = lopsided()
-    groups[0] = group("t-0", (1, 2), moving_to=2)
-    made = planned(brokers(2), groups)
-    assert len(made.moves) == 1
-    assert made.moves[0].partition != groups[0].partition
-
-
-def test_a_group_whose_replicas_change_is_let_be() -> None:
-    made = planned(brokers(2), [g._replace(is_changing=True) for g in lopsided()])
-    assert not made.moves
-    (refusal,) = refused(made, Reason.IN_MOTION)
-    assert refusal.sentence.endswith("its replicas are being changed")
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason", "why"),
-    [
-        ({"lags": {2: 10_001}}, Reason.OUT_OF_SYNC, "is 10001 records behind, and 10000 are"),
-        ({"lags": {}}, Reason.OUT_OF_SYNC, "broker 2 has not said how far it is"),
-        ({"voters": (1,), "learners": (2,)}, Reason.LEARNER, "it is a learner"),
-        ({"voters": (1,)}, Reason.NOT_A_REPLICA, "broker 2 is none of its voters"),
-    ],
-    ids=["behind", "unknown", "learner", "no voter"],
-)
-def test_a_replica_that_cannot_lead_at_once_is_no_target(
-    changed: dict[str, object], reason: Reason, why: str
-) -> None:
-    made = planned(brokers(2), lopsided(**changed))
-    assert not made.moves
-    (refusal,) = refused(made, reason)
-    assert why in refusal.sentence
-    assert (refusal.target, refusal.groups) == (2, 4)
-
-
-def test_only_voters_lead() -> None:
-    """Even one that follows as closely as can be."""
-    made = planned(brokers(2), lopsided(voters=(1,), learners=(2,), lags={2: 0}))
-    assert not made.moves
-
-
-def test_a_move_that_gains_too_little_says_so() -> None:
-    rates = {"a-0": 52e6, "b-0": 1e6, "c-0": 47e6}
-    groups = [group(name, (2, 1) if name == "c-0" else (1, 2), rate=rates[name]) for name in rates]
-    made = planned(brokers(2), groups, replace(ALL_THE_WAY, weights=Weights(preferred=0.0)))
-    assert not made.moves
-    (refusal,) = refused(made, Reason.TOO_LITTLE)
-    assert str(refusal.partition) == "b-0"
-    assert refusal.sentence.endswith("less than the 0.00207 that errors of measuring may come to")
-
-
-def test_without_a_leader_there_is_nothing_to_move() -> None:
-    made = planned(brokers(2), [g._replace(leader=None) for g in lopsided()])
-    assert not made.moves
-    (refusal,) = refused(made, Reason.NO_LEADER)
-    assert refusal.groups == 4
-
-
-def test_no_more_may_begin_than_are_left_of_the_bound() -> None:
-    groups = [group(f"t-{at:02}", EVERYWHERE) for at in range(30)]
-    groups += [group(f"u-{at}", EVERYWHERE, moving_to=2) for at in range(3)]
-    made = planned(brokers(3), groups, Settings(moves_in_flight_max=7))
-    assert len(made.moves) == 2, "of broker 1's five three are on the move"
-    (refusal,) = [each for each in refused(made, Reason.IN_FLIGHT) if each.target == 3]
-    assert refusal.groups == 28
-
-
-def test_only_so_many_are_on_the_move() -> None:
-    groups = [group(f"t-{at:02}", (1 + at // 20, 3 + at // 20)) for at in range(40)]
-    settings = Settings(moves_in_flight_max=8, broker_moves_in_flight_max=100)
-    assert len(planned(brokers(4), groups, settings).moves) == 8
-    moving = [group(f"u-{at}", (1, 3), moving_to=3) for at in range(3)]
-    assert len(planned(brokers(4), [*groups, *moving], settings).moves) == 5
-
-
-def test_only_so_many_leave_a_broker_that_is_emptied() -> None:
-    groups = [group(f"t-{at}", EVERYWHERE) for at in range(9)]
-    members = [broker(1, state=BrokerState.DRAINING), broker(2), broker(3)]
-    made = planned(members, groups, Settings(moves_in_flight_max=3))
-    assert len(made.moves) == 3
-    (refusal,) = refused(made, Reason.IN_FLIGHT)
-    assert refusal.groups == 6
-    assert refusal.sentence == (
-        "stays on broker 1, draining: as many leaders as may be are on the move"
-    )
-
-
-def test_only_so_many_come_to_a_broker() -> None:
-    groups = [group(f"t-{at:02}", (1 + at // 20, 3)) for at in range(40)]
-    settings = Settings(moves_in_flight_max=100, broker_moves_in_flight_max=7)
-    assert len(planned(brokers(3), groups, settings).moves) == 7
-
-
-def test_only_so_many_leave_a_broker() -> None:
-    groups = [group(f"t-{at:02}", (1, 2 + at // 20)) for at in range(40)]
-    settings = Settings(moves_in_flight_max=100, broker_moves_in_flight_max=7)
-    assert len(planned(brokers(3), groups, settings).moves) == 7
-    moving = [group(f"u-{at}", (1, 2 + at), moving_to=2 + at) for at in range(2)]
-    assert len(planned(brokers(3), [*groups, *moving], settings).moves) == 5
-
-
-def test_two_of_a_step_begin_together_or_not_at_all() -> None:
-    groups = [group(f"a-{at}", (1, 2)) for at in (0, 1)]
-    groups += [group(f"b-{at}", (2, 1)) for at in (0, 1)]
-    groups += [group("c-0", (1, 2), moving_to=2), group("d-0", (2, 1), moving_to=1)]
-    assert not planned(brokers(2), groups, Settings(broker_moves_in_flight_max=3)).moves
-    assert len(planned(brokers(2), groups, Settings(broker_moves_in_flight_max=4)).moves) == 2
-
-
 # Brokers that are to lead nothing
 
 
@@ -455,35 +259,7 @@ def test_leaders_are_even_again_after_each_broker_was_restarted() -> None:
     assert leaders(cluster) == {1: 10, 2: 10, 3: 10}
 
 
-# What is shown
-
-
-def test_refusals_are_a_table() -> None:
-    groups = [*lopsided(moved_ago_ms=20_000), group("u-0", (1, 3))]
-    made = planned([*brokers(2), broker(3, is_alive=False)], groups)
-    assert table(made, "Not moved") == (
-        "reason     to  groups  such as  why not\n"
-        "dead       3   1                broker 3 is not alive\n"
-        "cool-down  2   4       t-0      from broker 1 to 2 would gain 10.9: its leader changed "
-        "20 s ago and is let be for 60 s"
-    )
-
-
-def test_moves_are_a_table() -> None:
-    made = planned(brokers(2), lopsided(), Settings())
-    assert table(made, "Moves") == (
-        "step  partition  from  to  gain  why\n"
-        "1     t-0        1     2   8.94  broker 1 leads 4, broker 2 0; "
-        "of t broker 1 leads 4, broker 2 0\n"
-        "2     t-3        1     2   2.94  broker 1 leads 3, broker 2 1; "
-        "of t broker 1 leads 3, broker 2 1"
-    )
-
-
-def test_tables_without_rows_are_left_out() -> None:
-    made = planned(brokers(2), [])
-    assert [each.title for each in explain(made)] == ["Unevenness", "Brokers"]
-    assert Table("t", ("a",), ()).lines() == ["a"]
+# At the edges
 
 
 def test_a_cluster_of_nothing_has_a_plan() -> None:
@@ -509,41 +285,6 @@ def test_ten_thousand_groups_are_planned_for_in_a_moment() -> None:
     made = plan(cluster, Settings(), lots)
     assert time.process_time() - started < 2
     assert len(made.moves) == Settings().moves_in_flight_max
-
-
-# Settings
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"hysteresis": 1.0}, "hysteresis is 1.0: it is a fraction"),
-        ({"quiet_bytes_per_s": 0.0}, "quiet_bytes_per_s is 0.0: it must be above 0"),
-        ({"cool_down_ms": -1}, "cool_down_ms is -1: it cannot be negative"),
-        ({"moves_in_flight_max": 1}, "moves_in_flight_max is 1: two leaders may have to"),
-        ({"broker_moves_in_flight_max": 0}, "broker_moves_in_flight_max is 0: two leaders"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        Settings(**wrong)  # type: ignore[arg-type]
-
-
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(ValueError, match=r"hysteresis is -1.*; cool_down_ms is -2"):
-        Settings(hysteresis=-1, cool_down_ms=-2)
-
-
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_a_weight_is_a_number_from_0(value: float) -> None:
-    with pytest.raises(ValueError, match="weight topic is"):
-        Weights(topic=value)
-
-
-def test_weights_that_are_all_0_are_refused() -> None:
-    with pytest.raises(ValueError, match="all weights are 0"):
-        Weights(count=0, topic=0, rate=0, preferred=0)
 
 
 def test_a_counter_that_went_backwards_is_no_traffic() -> None:

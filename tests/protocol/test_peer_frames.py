@@ -47,6 +47,7 @@ def append(*records: object) -> AppendRequests:
         committed_offset=0,
         clean_at_epoch=-1,
         clean_at_offset=-1,
+        ends_doubt=0,
         entries=entries,
     )
     return AppendRequests(requests=[data])

@@ -45,7 +45,7 @@ def test_heartbeats_say_what_is_committed_to_the_groups_members_only() -> None:
     cluster.settle()
     cluster[2].node.tick(cluster.now + 0.1)
     cluster.turn(cluster[2])
-    carried = {to: len(each.groups) for _, to, each in cluster.pool if not isinstance(each, tuple)}
+    carried = {to: len(each.groups) for _, to, each in cluster.pool if isinstance(each, Heartbeat)}
     assert carried == {1: 1, 3: 1, 4: 0}
 
 

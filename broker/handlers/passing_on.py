@@ -24,8 +24,8 @@ from tidemark.broker.handlers import (
     incremental_alter_configs,
     list_partition_reassignments,
     move_leaders,
-    set_observers,
     set_broker_state,
+    set_observers,
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from tidemark.broker.metrics.families import counter, gauge, gauges
+from tidemark.broker.metrics.families import counter, gauge, gauges, histogram
 from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 
 
@@ -37,4 +37,9 @@ class ReassignmentsCollector(Collector):
             "tidemark_reassignment_bytes_out",
             "Bytes of records that were copied to new replicas from here.",
             reassignments.bytes_out,
+        )
+        yield histogram(
+            "tidemark_reassignment_pause_seconds",
+            "For how long writes to a partition were held while its voters were changed.",
+            reassignments.pause,
         )

@@ -128,6 +128,8 @@ class Reassignments:
         self._timing = timing or ReassignmentTiming()
         self._jobs: dict[PartitionKey, _Job] = {}
         self._looked_at: float | None = None
+        self._now = 0.0
+        self._pauses: list[float] = []
         self.bytes_per_second = bytes_per_second
         """What all learners of this broker's groups are sent together, at most."""
         self.bytes_sent = 0
@@ -193,6 +195,11 @@ class Reassignments:
             if state is not None:
                 yield key, state
 
+    def take_pauses(self) -> list[float]:
+        """For how many seconds writes were held, each time since this was last asked for."""
+        pauses, self._pauses = self._pauses, []
+        return pauses
+
     @property
     def is_changing(self) -> bool:
         """Whether writes of some group are held: it had better be looked at soon."""
@@ -202,6 +209,7 @@ class Reassignments:
 
     def look(self, now: float) -> None:
         """Do the next thing that can be done for each; in a turn."""
+        self._now = now
         elapsed = 0.0 if self._looked_at is None else now - self._looked_at
         self._looked_at = now
         room = self._timing.copies_max
@@ -391,6 +399,7 @@ class Reassignments:
         if job.paused is not None:
             job.paused.resume_writes()
             job.paused = None
+            self._pauses.append(self._now - job.paused_at)
 
     def _idle(self, job: _Job) -> None:
         """It is not led here, or not yet."""

@@ -186,6 +186,8 @@ def test_writes_are_held_while_the_voters_change_and_none_is_sent_away() -> None
         cluster.look()
         assert cluster.now < 60
     assert 0 < held <= 0.1
+    (pause,) = cluster.parts[NodeId(1)].take_pauses()
+    assert abs(pause - held) < LOOK
     assert not cluster[1].replica().is_paused
     cluster.check(1, 2, 4, values=[str(number) for number in range(appended)])
 

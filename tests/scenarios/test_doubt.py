@@ -273,6 +273,8 @@ def test_an_answer_of_an_earlier_life_says_nothing() -> None:
     cluster.settle()
     late = AppendResponse(Epoch(0), at(0, 0), at(0, 1), is_clean=True, life=1)
     cluster.deliver(Envelope(2, 1, late))
+    cluster[1].append(b"b")
+    cluster[1].persist()
     assert cluster[1].committed == b""
 
 

@@ -42,6 +42,8 @@ class Scope:
     appends: int = 0
     duplicates: int = 0
     crashes: int = 0
+    damages: int = 0
+    """Crashes of one replica that forgets what it promised, while no other may have."""
     beats: int = 0
     resets: int = 0
     changes: int = 0
@@ -59,7 +61,7 @@ class Scope:
 
 _BUDGET: Final = (
     *("elections", "campaigns", "appends", "duplicates", "crashes", "beats", "resets"),
-    *("changes", "hand_overs"),
+    *("changes", "hand_overs", "damages"),
 )
 _PLACE: Final = {name: place for place, name in enumerate(_BUDGET)}
 
@@ -181,6 +183,8 @@ class _Exploration:
             yield from self._elections(state)
         if state.budget[_PLACE["crashes"]]:
             yield from self._crashes(state)
+        if state.budget[_PLACE["damages"]]:
+            yield from self._damages(state)
 
     def _events(self, state: State) -> Iterator[tuple[Event, str]]:
         """Single replicas' own, and from which budget they are taken."""
@@ -240,19 +244,33 @@ class _Exploration:
 
     def _crashes(self, state: State) -> Iterator[tuple[Event, State]]:
         for node, replica in zip(self._nodes, state.replicas):
-            # What was under way ended with the process; and the others begin again with it.
-            mail = {m for m in state.mail if node not in self._letters[m][:2]}
-            crashed = state._replace(mail=frozenset(mail))
-            for other in self._nodes:
-                if other != node:
-                    reset = Event("reset", other, node)
-                    step = self._step(crashed, reset)
-                    crashed = self._merged(crashed, reset, step, mail=crashed.mail)[1]
+            crashed = self._ended(state, node)
             for keep in range(len(self._locals[replica].pending) + 1):
                 event = Event("crash", node, keep)
                 step = self._step(state, event)
-                if step.replica != replica or mail != state.mail:
+                if step.replica != replica or crashed.mail != state.mail:
                     yield self._merged(crashed, event, step, mail=crashed.mail, costs="crashes")
+
+    def _damages(self, state: State) -> Iterator[tuple[Event, State]]:
+        if any(self._locals[replica].group.in_doubt for replica in state.replicas):
+            return
+        for node, replica in zip(self._nodes, state.replicas):
+            crashed = self._ended(state, node)
+            for rows_kept in range(len(self._locals[replica].durable.rows) + 1):
+                event = Event("damage", node, rows_kept)
+                step = self._step(state, event)
+                yield self._merged(crashed, event, step, mail=crashed.mail, costs="damages")
+
+    def _ended(self, state: State, node: int) -> State:
+        """What was under way ended with the process; and the others begin again with it."""
+        mail = {m for m in state.mail if node not in self._letters[m][:2]}
+        state = state._replace(mail=frozenset(mail))
+        for other in self._nodes:
+            if other != node:
+                reset = Event("reset", other, node)
+                step = self._step(state, reset)
+                state = self._merged(state, reset, step, mail=state.mail)[1]
+        return state
 
     def _elections(self, state: State) -> Iterator[tuple[Event, State]]:
         config = len(self._nodes)
@@ -311,6 +329,9 @@ class _Exploration:
         if event.kind == "crash":
             assert isinstance(event.argument, int)
             return Step(self._intern(local.after_crash(event.argument)), ())
+        if event.kind == "damage":
+            assert isinstance(event.argument, int)
+            return Step(self._intern(local.after_damage(event.argument)), ())
         local = local.copy()
         local.take(event)
         if self._scope.syncs_at_once:

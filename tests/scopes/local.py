@@ -26,7 +26,7 @@ from tidemark.partitions.raft.ready import Outgoing
 from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.partitions.raft.voting import Tally
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import NO_EPOCH, ORIGIN, Epoch, NodeId, Offset, Position
 
 _CORE: Final = {LogShape, Follower, PreCandidate, Candidate, Leader, Progress, Tally}
 """What of a group is changed in place. All else in it is a value."""
@@ -81,7 +81,10 @@ class Local:
 
     __slots__ = ("all_alive", "durable", "group", "id", "pending", "sent", "unstaged", "written")
 
-    def __init__(self, node: int, image: Image, limits: Limits, *, all_alive: bool) -> None:
+    def __init__(
+        self, node: int, image: Image, limits: Limits, *, all_alive: bool, doubts: int = 0
+    ) -> None:
+        """`doubts`: how often it has forgotten what it promised, the last time just now."""
         self.id, self.all_alive = node, all_alive
         self.durable, self.written = image.copy(), image.copy()
         self.unstaged: list[Op] = []
@@ -95,6 +98,8 @@ class Local:
             read=self._read,
             peers=self,
             limits=limits,
+            life=doubts,
+            in_doubt=doubts > 0,
         )
 
     def is_alive(self, node: NodeId) -> bool:
@@ -186,6 +191,17 @@ class Local:
             for op in pending.ops:
                 image.apply(op)
         return Local(self.id, image, self.group.limits, all_alive=self.all_alive)
+
+    def after_damage(self, rows_kept: int) -> Local:
+        """What starts again when all is forgotten that was written since an epoch began here: its
+        entries, and every later epoch and vote."""
+        image = self.durable.copy()
+        if rows_kept < len(image.rows):
+            del image.records[image.rows[rows_kept].start_offset - image.start.offset :]
+            del image.rows[rows_kept:]
+        image.hard_state = HardState(NO_EPOCH, None)
+        doubts = self.group.life + 1
+        return Local(self.id, image, self.group.limits, all_alive=self.all_alive, doubts=doubts)
 
     def drain(self) -> None:
         while self.group.has_ready:

@@ -12,6 +12,7 @@ SMALL: Final = (
     Scope(name="a crash in an election", campaigns=1, crashes=1, syncs_at_once=False),
     Scope(name="two leaders and a record", elections=2, appends=1),
     Scope(name="two of two", nodes=2, elections=2, appends=2, duplicates=1, crashes=1),
+    Scope(name="a leader, a record, and damage", elections=1, appends=1, damages=1),
 )
 """All of their states, in seconds: a part of the test suite."""
 
@@ -39,6 +40,17 @@ LARGE: Final = (
         appends=1,
         crashes=1,
         syncs_at_once=False,
+    ),
+    Scope(name="two leaders and damage", elections=2, damages=1),
+    Scope(name="two leaders, a record, and damage", elections=2, appends=1, damages=1),
+    Scope(name="a leader, a record, and damage twice", elections=1, appends=2, damages=2),
+    Scope(
+        name="two of two, a campaign, and damage",
+        nodes=2,
+        elections=1,
+        campaigns=1,
+        appends=2,
+        damages=1,
     ),
     Scope(
         name="from two voters to others",

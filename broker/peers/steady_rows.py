@@ -7,7 +7,6 @@ whole, for there is a row for every batch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import starmap
 from operator import lt
 from struct import Struct
@@ -24,16 +23,12 @@ from tidemark.protocol.messages.peer import steady
 
 _APPEND: Final = Struct(">20siqqqi")
 _ANSWER: Final = Struct(">20siqq")
-# Made for every batch: calling the class takes twice the time.
-_append_row: Final = partial(tuple.__new__, AppendRow)
 
 
 def appends_to_wire(appends: SteadyAppends) -> steady.SteadyAppends:
-    pack = _APPEND.pack
-    rows = [
-        pack(*row, len(records)) for row, records in zip(appends.rows, appends.records, strict=True)
-    ]
-    return steady.SteadyAppends(rows=b"".join(rows), records=b"".join(appends.records))
+    return steady.SteadyAppends(
+        rows=b"".join(starmap(_APPEND.pack, appends.rows)), records=b"".join(appends.records)
+    )
 
 
 def answers_to_wire(answers: SteadyAnswers) -> steady.SteadyAnswers:
@@ -43,13 +38,10 @@ def answers_to_wire(answers: SteadyAnswers) -> steady.SteadyAnswers:
 def appends_of(message: steady.SteadyAppends) -> SteadyAppends:
     """Raises `MalformedMessage`."""
     _check_size(message.rows, _APPEND)
-    rows: list[AppendRow] = []
-    lengths: list[int] = []
-    for *row, length in _APPEND.iter_unpack(message.rows):
-        rows.append(_append_row(row))
-        lengths.append(length)
+    rows = cast("list[AppendRow]", list(_APPEND.iter_unpack(message.rows)))  # with its fields
+    lengths: Sequence[int] = ()
     if rows:
-        _, epochs, bases, ends, committed = zip(*rows)
+        _, epochs, bases, ends, committed, lengths = zip(*rows)
         are_runs = min(*epochs, *bases, *committed, 0) == 0 and all(map(lt, bases, ends))
         if not are_runs or min(lengths) <= 0:
             raise MalformedMessage("a run that cannot be: below 0, or empty")
@@ -69,7 +61,7 @@ def _pieces(records: memoryview, lengths: Sequence[int]) -> Iterator[memoryview]
 def answers_of(message: steady.SteadyAnswers) -> SteadyAnswers:
     """Raises `MalformedMessage`."""
     _check_size(message.rows, _ANSWER)
-    rows = [AnswerRow(*row) for row in _ANSWER.iter_unpack(message.rows)]
+    rows = cast("list[AnswerRow]", list(_ANSWER.iter_unpack(message.rows)))  # with its fields
     if rows:
         _, epochs, bases, matches = zip(*rows)
         if min(*epochs, *bases, *matches, 0) < 0:

@@ -11,9 +11,9 @@ holds both ways against each other (`tests/scenarios/test_steady.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.follower import Follower
@@ -22,14 +22,23 @@ from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
-FindRun = Callable[[Offset, Offset], "Run | None"]
+
+class RunInMemory(Protocol):
+    """As a `Run` of the newest epoch."""
+
+    @property
+    def records(self) -> Sized: ...
+
+
+R = TypeVar("R", bound=RunInMemory)
+FindRun = Callable[[Offset, Offset], R | None]
 """`find(base, end)`: the batches of the newest epoch between two offsets, if all are in memory."""
 
 # Made for every batch: calling the class takes twice the time.
 _position: Final = partial(tuple.__new__, Position)
 
 
-class SteadyReady(NamedTuple):
+class SteadyReady(NamedTuple, Generic[R]):
     """A `Ready` that has at most one run for some followers, and nothing to be written."""
 
     token: int
@@ -38,10 +47,10 @@ class SteadyReady(NamedTuple):
     """As in `Ready`."""
     to: tuple[NodeId, ...]
     """The followers that get `run`: an `AppendRequest` each, that begins where the run does."""
-    run: Run | None
+    run: R | None
 
 
-def take_ready(group: Group, find: FindRun) -> SteadyReady | None:
+def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
     """In place of `Group.take_ready`, of a leader; `None` if that has more to say."""
     role = group.role
     if type(role) is not Leader or not group.is_quiet:
@@ -84,7 +93,6 @@ def may_take(group: Group, source: NodeId, epoch: int, prev: int) -> bool:
         and group.leader == source
         and not group.has_ready
         and group.is_clean
-        and group.failure is None
         and type(role) is Follower
         and role.is_in_step
     )
@@ -121,6 +129,15 @@ def acknowledged(group: Group, source: NodeId, epoch: int, prev: Offset, match: 
     if progress.wants(shape.last):
         group.has_ready = True
     return True
+
+
+def persisted(group: Group, token: int) -> None:
+    """In place of `Group.persisted`."""
+    group.note_durable(token)
+    role = group.role
+    # A leader that holds no more than is committed makes no more of it so.
+    if group.failure is None and (type(role) is not Leader or group.durable > group.committed):
+        role.persisted(group)
 
 
 def request_of(run: Run, committed: Offset) -> AppendRequest:

@@ -115,12 +115,13 @@ def checked_headers(
     try:
         while at < size:
             header = read_header(records, at)
-            if header[0] != due or header[2] != epoch:  # its base offset and its epoch
+            base_offset, length, its_epoch, _, _, _, delta, *_ = header
+            if base_offset != due or its_epoch != epoch:
                 return None
             check_crc(records, header, at)
             headers.append(header)
-            due = header.next_offset
-            at += header.batch_length + LOG_OVERHEAD
+            due = Offset(due + delta + 1)
+            at += length + LOG_OVERHEAD
     except CorruptBatch:
         return None
     return headers if due == end and headers else None

@@ -7,7 +7,8 @@ is `group_replica`'s.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.raft.messages import HardState, ResetRequest
@@ -16,13 +17,16 @@ from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
 from tidemark.partitions.replication.reading import read_entries
-from tidemark.partitions.replication.recent import RecentRuns, find
+from tidemark.partitions.replication.recent import KeptRun, RecentRuns, find
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
+
+# Made for every batch: calling the class takes twice the time.
+_kept_run: Final = partial(tuple.__new__, KeptRun)
 
 
 class Appended(NamedTuple):
@@ -150,7 +154,7 @@ class GroupLog:
         elif self._syncs:
             self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
         if has_followers:
-            self._host.recent.keep(self._recent, Run(*span, kept))
+            self._host.recent.keep(self._recent, _kept_run((*span, kept)))
 
     def _synced_to(self, end_offset: Offset) -> JournalRecord:
         """The journal's record of a large run: the log's files have it, and are synced before.
@@ -209,19 +213,21 @@ class GroupLog:
                 for _, header in iter_headers(data):
                     producers.on_batch(header, now_ms)
 
-    def write_checked(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
-        """Append another replica's batches, whose headers these are."""
-        self.log.append(records)
-        producers, now_ms = self.producers, self._host.now_ms()
+    def take_run(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
+        """Append another replica's batches, whose headers these are, all checked; and have the
+        journal say so, if it has to. They are no more than what it takes."""
+        if len(headers) == 1:
+            self.log.append_placed(records, headers[0])
+        else:
+            self.log.append(records)
         for header in headers:
-            producers.on_batch(header, now_ms)
+            if header.producer_id >= 0:
+                self.producers.on_batch(header, self._host.now_ms())
+        if self._syncs:
+            record = journal.batches(self.key, records)
+            self.last_batch = self._host.outbox.stage_record(record)
 
-    def stage_run(self, records: BytesLike) -> None:
-        """Have the journal say what was appended: a small run, of another replica's."""
-        record = journal.batches(self.key, records)
-        self.last_batch = self._host.outbox.stage_record(record)
-
-    def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> Run | None:
+    def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> KeptRun | None:
         """All that lies between two offsets, if it is in memory and no more than so much."""
         run = find(self._recent, base, end=end, bytes_max=bytes_max)
         if run is None or run.end_offset != end or len(run.records) > bytes_max:

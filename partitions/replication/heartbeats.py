@@ -52,9 +52,11 @@ class Heartbeats:
         """There is something new about the group that these have to know."""
         for node in nodes:
             link = self._link(node)
-            # At the end, even if it was there: what was put in first is confirmed first.
-            link.news.pop(key, None)
-            link.news[key] = link.sent + 1
+            news, carried_by = link.news, link.sent + 1
+            if news.get(key) != carried_by:
+                # At the end, even if it was there: what was put in first is confirmed first.
+                news.pop(key, None)
+                news[key] = carried_by
 
     def make(self, node: NodeId, now: float) -> Heartbeat:
         """The next heartbeat for `node`."""

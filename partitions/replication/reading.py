@@ -37,7 +37,8 @@ def read_entries(
         while offset < end:
             if bytes_max <= 0:
                 return tuple(entries)
-            run = find(recent, offset, end=end, bytes_max=bytes_max)
+            kept = find(recent, offset, end=end, bytes_max=bytes_max)
+            run = Run(*kept) if kept is not None else None
             if run is None:
                 run = _from_log(log, Position(epoch, offset), end, bytes_max, not entries)
             if run is None:

@@ -7,15 +7,24 @@ from the log's files.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from tidemark.partitions.raft.entries import Run
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Epoch, Offset
 
 BYTES_MAX: Final = 16 << 20
 _JOIN_BYTES_MAX: Final = 64 << 10
 
-RecentRuns: TypeAlias = dict[Offset, Run]
+
+class KeptRun(NamedTuple):
+    """As a `Run`, which takes longer to make: one is kept for every batch."""
+
+    epoch: Epoch
+    base_offset: Offset
+    end_offset: Offset
+    records: bytes
+
+
+RecentRuns: TypeAlias = dict[Offset, KeptRun]
 """Of one group, by base offset."""
 
 
@@ -25,13 +34,13 @@ class RecentBytes:
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._size_bytes = 0
-        self._kept: deque[tuple[RecentRuns, Run]] = deque()
+        self._kept: deque[tuple[RecentRuns, KeptRun]] = deque()
 
     @property
     def size_bytes(self) -> int:
         return self._size_bytes
 
-    def keep(self, runs: RecentRuns, run: Run) -> None:
+    def keep(self, runs: RecentRuns, run: KeptRun) -> None:
         runs[run.base_offset] = run
         self._kept.append((runs, run))
         self._size_bytes += len(run.records)
@@ -42,7 +51,7 @@ class RecentBytes:
                 del oldest_runs[oldest.base_offset]
 
 
-def find(runs: RecentRuns, offset: Offset, *, end: Offset, bytes_max: int) -> Run | None:
+def find(runs: RecentRuns, offset: Offset, *, end: Offset, bytes_max: int) -> KeptRun | None:
     """What begins at `offset`, small batches joined up to about `bytes_max`; `None` if not kept."""
     first = runs.get(offset)
     if first is None or first.end_offset > end:
@@ -65,4 +74,4 @@ def find(runs: RecentRuns, offset: Offset, *, end: Offset, bytes_max: int) -> Ru
         last = following
     if last is first:
         return first
-    return Run(first.epoch, offset, last.end_offset, b"".join(parts))  # type: ignore[arg-type]  # only bytes are kept
+    return KeptRun(first.epoch, offset, last.end_offset, b"".join(parts))

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.replication.outbox import Outbox
+from tidemark.partitions.replication.recent import KeptRun
 from tidemark.partitions.replication.steady_messages import (
     AnswerRow,
     AppendRow,
@@ -22,7 +22,7 @@ from tidemark.partitions.replication.steady_messages import (
     row_key,
 )
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset
+from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, BytesLike, Epoch, NodeId, Offset
 
 if TYPE_CHECKING:
     from tidemark.partitions.replication.group_replica import GroupReplica
@@ -35,7 +35,8 @@ _MESSAGE_BYTES: Final = 1024 * 1024
 _append_row: Final = partial(tuple.__new__, AppendRow)
 _answer_row: Final = partial(tuple.__new__, AnswerRow)
 
-_Staged = tuple["SteadyReplica", int, Offset, "tuple[NodeId, Epoch, Offset] | None"]
+_NOBODY: Final = NodeId(-1)
+_Staged = tuple["SteadyReplica", int, Offset, NodeId, Epoch, Offset]
 
 
 class _Appends:
@@ -73,7 +74,7 @@ class SteadyLane:
         """Runs for groups that are led by `source`, and are in step if it is right."""
         replicas = self._replicas
         for row, records in zip(message.rows, message.records, strict=True):
-            key, epoch, base, end, committed = row
+            key, epoch, base, end, committed, _ = row
             replica = replicas.get(key) or self._replica(key)
             if replica is not None and not replica.take_steadily(
                 self, source, (epoch, base, end), committed, records
@@ -100,16 +101,18 @@ class SteadyLane:
     # What goes
 
     def send(
-        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: Run, committed: Offset
+        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: KeptRun, committed: Offset
     ) -> None:
         """The followers `to` are to get a run."""
         appends = self._appends.get(to)
         if appends is None:
             appends = self._appends[to] = _Appends()
-        row = (self._key_of(replica), run.epoch, run.base_offset, run.end_offset, committed)
+        epoch, base, end, records = run
+        size_bytes = len(records)
+        row = (self._key_of(replica), epoch, base, end, committed, size_bytes)
         appends.rows.append(_append_row(row))
-        appends.records.append(run.records)  # type: ignore[arg-type]  # found in memory
-        appends.size_bytes += len(run.records)
+        appends.records.append(records)
+        appends.size_bytes += size_bytes
         if appends.size_bytes > _MESSAGE_BYTES:
             del self._appends[to]
             self._say(to, appends)
@@ -119,11 +122,13 @@ class SteadyLane:
         replica: SteadyReplica,
         token: int,
         end: Offset,
-        answer: tuple[NodeId, Epoch, Offset] | None = None,
+        leader: NodeId = _NOBODY,
+        epoch: Epoch = NO_EPOCH,
+        base: Offset = NO_OFFSET,
     ) -> None:
         """The log up to `end` is durable with what is staged now. Then tell the replica, and have
-        a leader hear that it has the run that begins there, if one waits for it."""
-        self._staged.append((replica, token, end, answer))
+        the leader hear, if it waits for it, that it has the run that begins at `base`."""
+        self._staged.append((replica, token, end, leader, epoch, base))
 
     def answer(
         self, replica: SteadyReplica, to: NodeId, epoch: Epoch, base: Offset, match: Offset
@@ -159,11 +164,10 @@ class SteadyLane:
                 self._outbox.send(to, SteadyAnswers(rows))
 
     def _persisted(self, staged: list[_Staged]) -> None:
-        for replica, token, end, answer in staged:
+        for replica, token, end, leader, epoch, base in staged:
             if replica.failure is None:
-                if answer is not None:
-                    to, epoch, base = answer
-                    self.answer(replica, to, epoch, base, end)
+                if leader != _NOBODY:
+                    self.answer(replica, leader, epoch, base, end)
                 replica.persisted_steadily(token, end)
 
     def _key_of(self, replica: SteadyReplica) -> RowKey:

@@ -30,6 +30,8 @@ class AppendRow(NamedTuple):
     end: Offset
     committed: Offset
     """The leader's, in that epoch."""
+    size_bytes: int
+    """Of the run's batches."""
 
     def message(self, records: BytesLike) -> AppendRequest:
         """What it stands for."""

@@ -15,7 +15,7 @@ from tidemark.protocol.errors import CorruptBatch, StorageError
 from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset, Position
 
 if TYPE_CHECKING:
-    from tidemark.partitions.raft.entries import Run
+    from tidemark.partitions.replication.recent import KeptRun
     from tidemark.partitions.replication.steady_lane import SteadyLane
 
 RUN_BYTES_MAX: Final = 64 * 1024
@@ -78,25 +78,26 @@ class SteadyReplica(ReplicaState):
         """
         epoch, base, end = span
         store, group = self._store, self._group
+        syncs = store.syncs_before_ack
         if not (
             self._is_steady
             and steady.may_take(group, source, epoch, base)
-            and len(records) <= min(RUN_BYTES_MAX, store.journaled_bytes_max - 1)
-            and (store.syncs_before_ack or self._host.outbox.is_persisted(store.last_batch))
+            and len(records) <= RUN_BYTES_MAX
+            and len(records) < store.journaled_bytes_max
+            and (syncs or self._host.outbox.is_persisted(store.last_batch))
         ):
             return False
         headers = checked_headers(records, epoch, base, end)
         if headers is None:
             return False
         try:
-            store.write_checked(records, headers)
+            store.take_run(records, headers)
         except (OSError, StorageError, CorruptBatch):
             return False  # It will fail again on the long way, which knows what to do then.
         token, moved = steady.take_in(group, end, committed)
         self._solo_epoch = None
-        if store.syncs_before_ack:
-            store.stage_run(records)
-            lane.stage(self, token, end, (source, epoch, base))
+        if syncs:
+            lane.stage(self, token, end, source, epoch, base)
         else:
             lane.answer(self, source, epoch, base, end)
             self.persisted_steadily(token, end)
@@ -123,14 +124,14 @@ class SteadyReplica(ReplicaState):
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
         self._tell_appended()
         self._solo_epoch = None
-        self._group.persisted(token)
+        steady.persisted(self._group, token)
         self._touch()
 
-    def _find_run(self, base: Offset, end: Offset) -> Run | None:
+    def _find_run(self, base: Offset, end: Offset) -> KeptRun | None:
         return self._store.recent_run(base, end, bytes_max=RUN_BYTES_MAX)
 
     def _note_committed(self, committed: Position) -> None:
-        if committed > self.committed:
+        if committed[1] > self.high_watermark or committed > self.committed:
             self._commit(committed)
         self._tell_committed()
         self._host.outbox.committed(self.key)

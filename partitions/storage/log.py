@@ -211,6 +211,11 @@ class Log:
         PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
         return self._append_one(data, header)
 
+    def append_placed(self, data: BytesLike, header: BatchHeader) -> Offset:
+        """Append one batch that is placed at the end, and of which this is the header."""
+        assert header.base_offset == self.end_offset, "a batch placed elsewhere"
+        return self._append_one(data, header)
+
     def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
         """The batch stands at `end_offset`, whatever the header says of that."""
         last_offset = Offset(self.end_offset + header.last_offset_delta)

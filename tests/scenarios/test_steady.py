@@ -10,9 +10,11 @@ import pytest
 
 from tests.scenarios.cluster import Cluster, at, resetting
 from tests.scenarios.twins import both_ways
-from tidemark.partitions.raft.group import Limits
+from tidemark.partitions.raft import steady
+from tidemark.partitions.raft.entries import Run
+from tidemark.partitions.raft.group import Group, Limits
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
-from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
 @pytest.fixture
@@ -184,3 +186,139 @@ def test_an_epoch_that_is_not_the_newest_is_no_longer_followed() -> None:
     cluster[2].do(lambda group: group.heard_leader(NodeId(3), newer, at(newer, 1)))
     cluster.deliver(late)
     assert cluster[2].log == b"a"
+
+
+def test_two_followers_that_lack_something_else_each_get_their_own() -> None:
+    cluster = Cluster(3, limits=Limits(window_bytes=2))
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"bb")
+    (to_two,) = cluster.take(AppendRequest, to=2)
+    (to_three,) = cluster.take(AppendRequest, to=3)
+    cluster.deliver(to_two)
+    cluster[2].persist()
+    cluster.deliver(*cluster.take(AppendResponse, source=2))
+    cluster[1].append(b"c")  # to 2 alone: the window of 3 is full
+    cluster.deliver(to_three)
+    cluster[3].persist()
+    (answer,) = cluster.take(AppendResponse, source=3)
+
+    def answered_and_appended(group: Group) -> None:
+        group.receive(NodeId(3), answer.message)
+        cluster[1]._append(group, b"d")
+
+    cluster[1].do(answered_and_appended)
+    cluster.settle()
+    assert [cluster[node].log for node in (1, 2, 3)] == [b"abbcd"] * 3
+
+
+def test_what_begins_below_the_log_start_is_not_sent_though_it_is_in_memory() -> None:
+    cluster = Cluster(3, limits=Limits(window_bytes=2))
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"bb")
+    (late,) = cluster.take(AppendRequest, to=3)
+    cluster.settle(only=[1, 2])
+    cluster[1].append(b"c")
+    cluster.settle(only=[1, 2])
+    group = cluster[1].group
+    run = Run(group.epoch, Offset(3), Offset(4), b"c")
+    cluster[1].do(lambda group: group.trim(Offset(4)))
+    cluster.deliver(late)
+    cluster[3].persist()
+    (answer,) = cluster.take(AppendResponse, source=3)
+    group.receive(NodeId(3), answer.message)
+    assert steady.take_ready(group, lambda base, end: run) is None
+
+
+def test_a_late_run_of_an_epoch_before_the_same_leaders_newest_is_refused() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    (late,) = cluster.take(AppendRequest, to=2)
+    newer = Epoch(cluster[2].group.epoch + 1)
+    cluster[2].do(lambda group: group.heard_leader(NodeId(1), newer, at(newer, 1)))
+    cluster.deliver(late)
+    assert cluster[2].log == b"a"
+
+
+def test_a_run_that_overtakes_the_start_of_its_epoch_is_not_taken() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
+    probe = AppendRequest(new, at(old, 1), (), at(old, 1))
+    cluster[2].do(lambda group: group.receive(NodeId(3), probe))
+    run = steady.request_of(Run(new, Offset(1), Offset(2), b"b"), Offset(1))
+    cluster[2].do(lambda group: group.receive(NodeId(3), run))
+    assert cluster[2].log == b"a"
+
+
+def test_who_may_have_lost_something_does_not_answer_as_one_that_has_not() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster.crash(2)
+    cluster.restart(2, is_clean=False)
+    (probe,) = cluster.take(AppendRequest, to=2)
+    cluster.deliver(probe)
+    epoch = cluster[1].group.epoch
+    run = steady.request_of(Run(epoch, Offset(1), Offset(2), b"b"), Offset(1))
+    cluster[2].do(lambda group: group.receive(NodeId(1), run))
+    cluster[2].persist()
+    answers = [each.message for each in cluster.take(AppendResponse, source=2)]
+    assert not any(each.is_clean for each in answers if isinstance(each, AppendResponse))
+
+
+def test_an_observer_is_not_taken_for_a_follower() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[3].do(Group.observe)
+    cluster.beat()
+    cluster[1].append(b"b")
+    cluster.settle()
+    assert cluster[3].log == b"ab"
+
+
+def test_a_late_run_of_an_older_epoch_of_the_same_leader_is_not_taken() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
+    probe = AppendRequest(new, at(old, 1), (), at(old, 1))
+    cluster[2].do(lambda group: group.receive(NodeId(1), probe))
+    late = steady.request_of(Run(old, Offset(1), Offset(2), b"b"), Offset(1))
+    cluster[2].do(lambda group: group.receive(NodeId(1), late))
+    assert cluster[2].log == b"a"
+
+
+def test_what_comes_behind_something_that_is_not_written_yet_waits_for_it() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    for data in (b"b", b"c"):
+        cluster[1].append(data)
+    first, second = (each.message for each in cluster.take(AppendRequest, to=2))
+
+    def both(group: Group) -> None:
+        group.receive(NodeId(1), first)
+        group.receive(NodeId(1), second)
+
+    cluster[2].do(both)
+    assert cluster[2].log == b"abc"
+
+
+def test_an_answer_to_the_same_leaders_epoch_before_counts_for_nothing() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    (late,) = cluster.take(AppendResponse, source=2)
+    cluster[1].do(lambda group: group.step_down())
+    cluster.win(1, [1, 3])
+    cluster.deliver(late)
+    assert cluster[1].committed == b"a"

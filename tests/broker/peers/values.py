@@ -136,9 +136,12 @@ def steady_appends(draw: st.DrawFn) -> SteadyAppends:
     rows, records = [], []
     for _ in range(draw(st.integers(0, 3))):
         base = Offset(draw(st.integers(0, 2**62)))
-        row = (row_key(draw(keys)), draw(epochs), base, Offset(base + 1), draw(offsets))
-        rows.append(AppendRow(*row))
-        records.append(draw(st.binary(min_size=1, max_size=20)))
+        piece = draw(st.binary(min_size=1, max_size=20))
+        end = Offset(base + 1)
+        rows.append(
+            AppendRow(row_key(draw(keys)), draw(epochs), base, end, draw(offsets), len(piece))
+        )
+        records.append(piece)
     return SteadyAppends(rows, records)
 
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.partitions.storage.batches import batch
-from tidemark.partitions.raft.entries import Configuration, EpochStart, Run
+from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.replication.reading import read_entries
-from tidemark.partitions.replication.recent import RecentBytes, RecentRuns, find
+from tidemark.partitions.replication.recent import KeptRun, RecentBytes, RecentRuns, find
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
@@ -30,7 +30,7 @@ def log_with(recent: RecentRuns, kept: RecentBytes) -> Log:
         epoch = Epoch(1 if offset < 3 else 3)
         data = batch(offset, epoch=epoch)
         log.append(data)
-        kept.keep(recent, Run(epoch, Offset(offset), Offset(offset + 1), data))
+        kept.keep(recent, KeptRun(epoch, Offset(offset), Offset(offset + 1), data))
     return log
 
 
@@ -97,8 +97,8 @@ def test_what_was_kept_anew_does_not_go_with_what_it_replaced() -> None:
     recent: RecentRuns = {}
     kept = RecentBytes(2 * SIZE)
     for epoch in (1, 2):
-        kept.keep(recent, Run(Epoch(epoch), Offset(0), Offset(1), batch(0, epoch=epoch)))
-    kept.keep(recent, Run(Epoch(2), Offset(1), Offset(2), batch(1, epoch=2)))
+        kept.keep(recent, KeptRun(Epoch(epoch), Offset(0), Offset(1), batch(0, epoch=epoch)))
+    kept.keep(recent, KeptRun(Epoch(2), Offset(1), Offset(2), batch(1, epoch=2)))
     assert sorted(recent) == [0, 1]
 
 

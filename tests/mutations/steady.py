@@ -1,0 +1,205 @@
+"""What proves that the short way is as good as the long one: `partitions/raft/steady.py`, and what
+keeps its promises beside it."""
+
+from tests.mutations import Mutation
+
+
+def _condition(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of the core: dropped, the two ways differ in a scenario."""
+    return Mutation(
+        name=name,
+        file="partitions/raft/steady.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/scenarios/{killed_by}",
+    )
+
+
+def _promise(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of what the lane does around the core."""
+    return Mutation(
+        name=name,
+        file=f"partitions/replication/{file}",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/replication/test_steady.py::{killed_by}",
+    )
+
+
+MUTATIONS = (
+    _condition(
+        "the short way fills no window twice",
+        old="progress.wants(last) and progress.may_send(window_bytes)",
+        new="progress.wants(last)",
+        killed_by="test_steady.py::test_a_dead_follower_keeps_nobody_from_the_short_way",
+    ),
+    _condition(
+        "who has to be told something else goes the long way",
+        old="not progress.is_steady or progress.next[0] != last[0]",
+        new="progress.next[0] != last[0]",
+        killed_by="test_unclean.py::test_a_replica_counts_again_once_it_has_all_that_its_leader_had",
+    ),
+    _condition(
+        "the start of an epoch goes the long way",
+        old="not progress.is_steady or progress.next[0] != last[0]",
+        new="not progress.is_steady",
+        killed_by="test_divergence.py::test_logs_that_part_become_one",
+    ),
+    _condition(
+        "one run for all is for followers at one place",
+        old="            elif after != progress.next:\n                return None\n",
+        new="",
+        killed_by="test_steady.py::test_two_followers_that_lack_something_else_each_get_their_own",
+    ),
+    _condition(
+        "what is below the log's start is not sent from memory",
+        old="        if after[1] < group.shape.start_offset:\n            return None\n",
+        new="",
+        killed_by="test_steady.py::test_what_begins_below_the_log_start_is_not_sent_though_it_is_in_memory",
+    ),
+    _condition(
+        "a run is taken where the log ends",
+        old="        last[1] == prev\n        and last[0]",
+        new="        last[0]",
+        killed_by="test_steady.py::test_a_run_that_comes_out_of_turn_is_kept",
+    ),
+    _condition(
+        "a run is of the newest epoch that is known",
+        old="last[0] == epoch == group.epoch",
+        new="last[0] == epoch",
+        killed_by="test_steady.py::test_a_late_run_of_an_older_epoch_of_the_same_leader_is_not_taken",
+    ),
+    _condition(
+        "a run follows an entry of its own epoch",
+        old="last[0] == epoch == group.epoch",
+        new="epoch == group.epoch",
+        killed_by="test_steady.py::test_a_run_that_overtakes_the_start_of_its_epoch_is_not_taken",
+    ),
+    _condition(
+        "a run is the leader's",
+        old="        and group.leader == source\n",
+        new="",
+        killed_by="test_steady.py::test_a_run_of_somebody_else_than_the_leader_is_not_taken",
+    ),
+    _condition(
+        "a run does not overtake what is not written yet",
+        old="        and not group.has_ready\n",
+        new="",
+        killed_by="test_steady.py::test_what_comes_behind_something_that_is_not_written_yet_waits_for_it",
+    ),
+    _condition(
+        "an answer by row is of one that has lost nothing",
+        old="        and group.is_clean\n",
+        new="",
+        killed_by="test_steady.py::test_who_may_have_lost_something_does_not_answer_as_one_that_has_not",
+    ),
+    _condition(
+        "only a follower takes runs",
+        old="        and type(role) is Follower\n",
+        new="",
+        killed_by="test_steady.py::test_an_observer_is_not_taken_for_a_follower",
+    ),
+    _condition(
+        "early arrivals are taken up on the long way",
+        old="        and role.is_in_step\n",
+        new="",
+        killed_by="test_steady.py::test_a_run_that_comes_out_of_turn_is_kept",
+    ),
+    _condition(
+        "news of the commit that came early are not forgotten",
+        old="max(_position((group.epoch, committed)), role._leader_committed)",
+        new="_position((group.epoch, committed))",
+        killed_by="test_steady.py::test_news_of_the_commit_that_overtake_a_run_are_remembered",
+    ),
+    _condition(
+        "a follower commits what it has",
+        old="group.commit_to(min(heard, group.shape.last))",
+        new="group.commit_to(heard)",
+        killed_by="test_steady.py::test_a_follower_commits_no_more_than_it_has",
+    ),
+    _condition(
+        "who leads no more counts no answers",
+        old="    if type(role) is not Leader or epoch != group.epoch or role.successor",
+        new="    if epoch != group.epoch or role.successor",
+        killed_by="test_steady.py::test_an_answer_after_the_lead_was_given_up_counts_for_nothing",
+    ),
+    _condition(
+        "an answer counts in its own epoch",
+        old="type(role) is not Leader or epoch != group.epoch or role.successor is not None",
+        new="type(role) is not Leader or role.successor is not None",
+        killed_by="test_steady.py::test_an_answer_to_the_same_leaders_epoch_before_counts_for_nothing",
+    ),
+    _condition(
+        "what a successor answers is looked at",
+        old=" or role.successor is not None",
+        new="",
+        killed_by="test_steady.py::test_the_last_answer_lets_the_successor_know",
+    ),
+    _condition(
+        "an answer of a stranger is not counted",
+        old="progress is None or progress.clean_at is not None",
+        new="progress.clean_at is not None",
+        killed_by="test_steady.py::test_an_answer_of_a_stranger_counts_for_nothing",
+    ),
+    _condition(
+        "who is to become clean answers on the long way",
+        old="progress is None or progress.clean_at is not None",
+        new="progress is None",
+        killed_by="test_unclean.py::test_an_acknowledgement_from_before_the_loss_is_not_counted_after_it",
+    ),
+    _condition(
+        "an answer beyond the log is not believed",
+        old="    if not shape.contains(position):\n        return False\n",
+        new="",
+        killed_by="test_steady.py::test_an_answer_about_what_the_leader_has_not_counts_for_nothing",
+    ),
+    _condition(
+        "an answer opens the window",
+        old="    if progress.wants(shape.last):\n        group.has_ready = True\n",
+        new="",
+        killed_by="test_steady.py::test_followers_that_are_not_at_the_same_place_get_what_each_lacks",
+    ),
+    _promise(
+        "a follower answers once its run is durable",
+        "steady_replica.py",
+        old="        if syncs:\n"
+        "            lane.stage(self, token, end, source, epoch, base)\n        else:",
+        new="        if True:",
+        killed_by="test_a_follower_answers_once_what_it_took_is_durable",
+    ),
+    _promise(
+        "who has failed answers nothing",
+        "steady_lane.py",
+        old="            if replica.failure is None:\n",
+        new="            if True:\n",
+        killed_by="test_a_replica_that_has_failed_answers_nothing_any_more",
+    ),
+    _promise(
+        "a row's run is checked, batch by batch",
+        "checking.py",
+        old="            check_crc(records, header, at)\n            headers.append(header)",
+        new="            headers.append(header)",
+        killed_by="test_a_run_that_is_not_what_its_row_says_is_refused",
+    ),
+    _promise(
+        "a row's run ends where it says",
+        "checking.py",
+        old="    return headers if due == end and headers else None",
+        new="    return headers",
+        killed_by="test_a_run_that_is_not_what_its_row_says_is_refused",
+    ),
+    _promise(
+        "a run that the journal does not take goes the long way",
+        "steady_replica.py",
+        old="            and len(records) < store.journaled_bytes_max\n",
+        new="",
+        killed_by="test_a_run_larger_than_the_journal_takes_is_not_written_to_it",
+    ),
+    _promise(
+        "a replica that was given up is found no more",
+        "node.py",
+        old="            self._lane.remove(replica)\n",
+        new="            pass\n",
+        killed_by="test_a_replica_that_was_given_up_and_opened_again_is_found",
+    ),
+)

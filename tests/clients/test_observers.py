@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import islice
 
 import pytest
 import trio
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer as LibrdkafkaConsumer
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaPartition
 
 from tidemark.broker.node_figures import NodeFigures
 from tidemark.client import Client, ClientSettings, RequestError, TopicPartition, open_client
@@ -148,7 +155,43 @@ async def test_a_chain_of_observers_serves_readers_whatever_becomes_of_the_other
             await take(consumer, 70, 75)
 
 
-async def test_a_config_asks_for_observers_and_librdkafka_reads_from_the_one_in_its_rack() -> None:
+def _librdkafka(bootstrap: str) -> list[int]:
+    consumer = LibrdkafkaConsumer(
+        {"bootstrap.servers": bootstrap, "group.id": "unused", "client.rack": "c"}
+    )
+    consumer.assign([LibrdkafkaPartition(TOPIC, 0, 0)])
+    offsets: list[int] = []
+    while len(offsets) < 50:
+        message = consumer.poll(10)
+        assert message is not None
+        assert message.error() is None
+        offsets.append(message.offset() or 0)
+    consumer.close()
+    return offsets
+
+
+def _aiokafka(bootstrap: str) -> list[int]:
+    async def read() -> list[int]:
+        async with AIOKafkaConsumer(bootstrap_servers=bootstrap, client_rack="c") as consumer:
+            tides = AioPartition(TOPIC, 0)
+            consumer.assign([tides])
+            consumer.seek(tides, 0)
+            return [(await consumer.getone()).offset for _ in range(50)]
+
+    return asyncio.run(asyncio.wait_for(read(), 20))
+
+
+def _kafka_python(bootstrap: str) -> list[int]:
+    with closing(
+        KafkaConsumer(bootstrap_servers=bootstrap, client_rack="c", consumer_timeout_ms=20_000)
+    ) as consumer:
+        tides = KafkaPartition(TOPIC, 0)
+        consumer.assign([tides])
+        consumer.seek(tides, 0)
+        return [record.offset for record in islice(consumer, 50)]
+
+
+async def test_a_config_asks_for_observers_and_other_clients_read_from_the_one_near_them() -> None:
     async with (
         open_cluster(brokers=3, racks=("a", "b", "c")) as cluster,
         open_client(cluster.bootstrap) as client,
@@ -162,28 +205,17 @@ async def test_a_config_asks_for_observers_and_librdkafka_reads_from_the_one_in_
             await client.admin.set_observers({TIDES: [2]})
         assert caught.value.code is ErrorCode.INVALID_REQUEST
 
-        def read() -> list[int]:
-            consumer = LibrdkafkaConsumer(
-                {
-                    "bootstrap.servers": cluster.bootstrap,
-                    "group.id": "unused",
-                    "client.rack": "c",
-                    "auto.offset.reset": "earliest",
-                }
-            )
-            consumer.assign([LibrdkafkaPartition(TOPIC, 0, 0)])
-            offsets: list[int] = []
-            while len(offsets) < 50:
-                message = consumer.poll(10)
-                assert message is not None
-                assert message.error() is None
-                offsets.append(message.offset() or 0)
-            consumer.close()
-            return offsets
-
-        assert await trio.to_thread.run_sync(read) == list(range(50))
+        assert await trio.to_thread.run_sync(_librdkafka, cluster.bootstrap) == list(range(50))
         assert bytes_out(cluster, 3) > 0
         assert bytes_out(cluster, 1) == bytes_out(cluster, 2) == 0
+
+        read_before = bytes_out(cluster, 3)
+        assert await trio.to_thread.run_sync(_aiokafka, cluster.bootstrap) == list(range(50))
+        assert bytes_out(cluster, 3) > read_before
+        read_before = bytes_out(cluster, 3)
+        assert await trio.to_thread.run_sync(_kafka_python, cluster.bootstrap) == list(range(50))
+        assert bytes_out(cluster, 3) > read_before
+        assert bytes_out(cluster, 1) == 0
 
         # So do the tasks of Spark, and whoever else reads a range on a blocking socket.
         def read_range() -> int:

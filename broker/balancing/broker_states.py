@@ -10,10 +10,15 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from random import Random
+from typing import Final
+
+import trio
 
 from tidemark.broker.balancing import proposing
 from tidemark.broker.balancing.gathering import Gathering
+from tidemark.partitions.balancing import snapshot as balancing
 from tidemark.partitions.balancing.by_hand import plan_drain
+from tidemark.partitions.balancing.eligibility import why_not_in_sync
 from tidemark.partitions.balancing.quorums import why_needed
 from tidemark.partitions.balancing.refusals import Refusal
 from tidemark.partitions.balancing.replicas import plan_decommission
@@ -28,6 +33,9 @@ from tidemark.partitions.state_machines.cluster_commands import (
 from tidemark.partitions.state_machines.cluster_values import BrokerState, Reassignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
+
+_PATIENCE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.25
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +81,7 @@ class BrokerStates:
         broker that is not there."""
         if node not in self._cluster.state.brokers:
             raise no_broker(node)
-        snapshot = await self._gathering.gather_all()
+        snapshot = await self._gathered(node, state, patience_s=0 if force else _PATIENCE_SECONDS)
         found = Consequences()
 
         def decide(current: ClusterState) -> SetBrokerState:
@@ -92,6 +100,20 @@ class BrokerStates:
             if before is BrokerState.DECOMMISSIONING and state is not before:
                 await self._call_back_replicas(node)
         return found
+
+    async def _gathered(self, node: NodeId, state: BrokerState, *, patience_s: float) -> Snapshot:
+        """The cluster; a little later if it is only that replicas are still catching up, say on a
+        broker that has just been restarted."""
+        snapshot = await self._gathering.gather_all()
+        with trio.move_on_after(patience_s):
+            while self._consequences(snapshot, node, state).refusals and any(
+                _is_catching_up(group, snapshot, self._rules)
+                for group in snapshot.groups
+                if node in group.voters
+            ):
+                await trio.sleep(_LOOK_SECONDS)
+                snapshot = await self._gathering.gather_all()
+        return snapshot
 
     def _consequences(self, snapshot: Snapshot, node: NodeId, state: BrokerState) -> Consequences:
         match state:
@@ -130,6 +152,17 @@ class BrokerStates:
 
         if decide(self._cluster.state).reassignments:
             await self._cluster.propose(decide)
+
+
+def _is_catching_up(group: Group, snapshot: Snapshot, rules: Settings) -> bool:
+    """Whether a voter on a broker to count on is not in sync yet."""
+    return any(
+        broker.node_id in group.voters
+        and broker.is_alive
+        and broker.state is balancing.BrokerState.ACTIVE
+        and why_not_in_sync(group, broker.node_id, rules) is not None
+        for broker in snapshot.brokers
+    )
 
 
 def why_metadata_need(

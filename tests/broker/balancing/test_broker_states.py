@@ -91,6 +91,22 @@ async def test_a_drain_costs_no_majority_of_the_metadata(autojump_clock: MockClo
         )
 
 
+async def test_a_drain_waits_a_little_for_a_broker_that_has_just_been_restarted(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await world.add_topic("t", [(1, 2, 3)])
+        world.liveness.alive.discard(2)
+        world.tell_all()  # nobody has heard how far it is
+        world.liveness.alive.add(2)
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(world.states.set, NodeId(3), DRAINING)
+            await trio.sleep(2)
+            assert world.state.wishes.broker_state(NodeId(3)) is BrokerState.ACTIVE
+            world.tell_all()
+        assert world.state.wishes.broker_state(NodeId(3)) is DRAINING
+
+
 async def test_what_is_refused_can_be_forced(autojump_clock: MockClock) -> None:
     async with open_world(*EVERYWHERE) as world:
         await world.add_topic("single", [(3,)])

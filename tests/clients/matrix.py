@@ -41,6 +41,9 @@ FEATURES = {
     "test_record_too_large": "a record too large is refused",
     "test_streaming": "streaming read",
     "test_failover": "a leader is killed: nothing lost, nothing twice",
+    "test_moving": "a leader is moved: nothing fails, nothing twice",
+    "test_preferred_leaders_are_elected": "preferred leaders are elected",
+    "test_replicas_are_reassigned": "replicas are moved",
     "test_group_failover": "a group's coordinator is killed: nothing skipped, no commit lost",
 }
 

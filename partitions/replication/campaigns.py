@@ -55,9 +55,23 @@ class Campaigns:
                 priority=Priority(replica.priority),
                 rank=self._rank(replica, now),
                 is_first=replica.epoch == NO_EPOCH,
+                after_s=self._timing.campaign_timeout_s if self._has_voted(replica) else 0.0,
             )
         else:
             self._parked[replica.key] = None
+
+    def _has_voted(self, replica: GroupReplica) -> bool:
+        """Whether somebody may yet win this epoch by its vote, perhaps this one: the lead is being
+        handed over, or a candidate was quicker than the news that the leader is dead. Else, where
+        machines are busy and votes take their time, one candidate would depose the other."""
+        candidate, epoch = replica.hard_state.voted_for, replica.epoch
+        return (
+            candidate is not None
+            and replica.hard_state.epoch == epoch
+            # Nobody has led it so far, who could have resigned.
+            and replica.group.shape.last.epoch < epoch
+            and (candidate == self._node_id or self._peers.is_alive(candidate))
+        )
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """It has a leader, or is no concern of this broker any more."""

@@ -75,8 +75,10 @@ class ElectionQueue:
         priority: Priority,
         rank: int,
         is_first: bool = False,
+        after_s: float = 0.0,
     ) -> None:
         """The group has no leader, or never had one. One that is here already keeps its turn.
+        `after_s`: others have so long to do without it.
 
         Where the last leader did not last, candidates stay as far apart as they were: else two
         that depose each other would go on for ever.
@@ -86,7 +88,7 @@ class ElectionQueue:
         attempts, since = self._calmed.pop(key, (0, now))
         if now - since > self._timing.failure_timeout_s:
             attempts = 0
-        self._wait(key, _Waiting(now, priority, rank, 0, is_first, attempts))
+        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts))
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """The group has a leader, or is no concern of this broker any more."""

@@ -130,7 +130,10 @@ class Door:
             if wished is not None:
                 yield Taken(wished)
             elif why is not None:
-                yield RequestError(_CODES.get(why.reason, ErrorCode.INVALID_REQUEST), why.sentence)
+                code = _CODES.get(why.reason, ErrorCode.INVALID_REQUEST)
+                if why.reason is Reason.UNKNOWN and self.existing([each.partition]):
+                    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT  # it is the broker that is unknown
+                yield RequestError(code, why.sentence)
             else:
                 topic = state.topics[each.partition.topic]
                 yield Taken(

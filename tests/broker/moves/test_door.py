@@ -179,6 +179,6 @@ async def test_a_partition_whose_replicas_move_keeps_its_leader_meanwhile() -> N
 async def test_who_is_no_replica_or_no_broker_is_refused() -> None:
     door, _ = await open_door()
     assert await refused(door, HOME, 9) == (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         "there is no broker 9, only 1, 2, 3",
     )

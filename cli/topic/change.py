@@ -111,9 +111,9 @@ def create(
                     raise
                 notice(f"{name} is there already")
             else:
+                notice(f"{name} could be created" if dry_run else f"created {name}")
                 if isinstance(observers, tuple) and not dry_run:
                     await _name_observers(client, name, observers)
-                notice(f"{name} could be created" if dry_run else f"created {name}")
 
     session.run(create_all)
 

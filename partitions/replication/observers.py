@@ -130,7 +130,8 @@ class Observers:
                 -1 if staleness_ms is None else staleness_ms,
                 _NOBODY if parent is None else parent,
             )
-            if self._reports.is_due(known.node, self._peers.incarnation(known.node), standing):
+            incarnation = self._peers.incarnation(known.node)
+            if self._reports.is_due(known.node, incarnation, known.epoch, standing):
                 by_leader.setdefault(known.node, []).append(standing)
         for leader, standings in by_leader.items():
             self._outbox.send(leader, ObserverReport(tuple(standings)))

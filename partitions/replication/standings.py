@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tidemark.partitions.replication.peer_messages import ObserverStanding
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.types import Epoch, NodeId, Position
 
 _STALE_MS: Final = 1_000
 """An observer that is staler says so again and again; one that is not, once."""
@@ -67,11 +67,14 @@ class Reports:
 
     def __init__(self) -> None:
         # What each leader was told last, by the group.
-        self._told: dict[PartitionKey, tuple[NodeId, int, Position]] = {}
+        self._told: dict[PartitionKey, tuple[NodeId, int, Epoch, Position]] = {}
 
-    def is_due(self, leader: NodeId, incarnation: int, standing: ObserverStanding) -> bool:
-        """Whether that process has yet to hear this; it counts as told from now on."""
-        told = leader, incarnation, standing.committed
+    def is_due(
+        self, leader: NodeId, incarnation: int, epoch: Epoch, standing: ObserverStanding
+    ) -> bool:
+        """Whether that process has yet to hear this as the leader of that epoch; it counts as told
+        from now on."""
+        told = leader, incarnation, epoch, standing.committed
         if self._told.get(standing.key) == told and standing.staleness_ms <= _STALE_MS:
             return False
         self._told[standing.key] = told

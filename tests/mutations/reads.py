@@ -66,6 +66,22 @@ MUTATIONS = (
         killed_by="tests/partitions/replication/test_observer_tree.py::"
         "test_there_are_no_circles_whoever_is_chosen",
     ),
+    Mutation(
+        name="an observer leaves a parent that is long behind the leader",
+        file="partitions/replication/observing.py",
+        old="            self._shun(pulling, now)\n        if is_more",
+        new="            pass\n        if is_more",
+        killed_by="tests/partitions/replication/test_observers.py::"
+        "test_a_parent_that_gets_nothing_itself_is_left",
+    ),
+    Mutation(
+        name="observers are told how far their group is committed",
+        file="partitions/replication/node.py",
+        old="(*replica.group.config.members, *self._observers.of(replica.key))",
+        new="replica.group.config.members",
+        killed_by="tests/partitions/replication/test_observers.py::"
+        "test_what_is_committed_comes_down_a_chain_within_some_heartbeats",
+    ),
     # Readers who change replicas
     _away(
         "what a reader has seen elsewhere is never out of range at a replica",

@@ -1,0 +1,169 @@
+"""Observers: what they pull, from whom, how stale they are, and what the leader knows of it."""
+
+from __future__ import annotations
+
+from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.protocol.types import NodeId, Offset
+
+VOTERS = (1, 2, 3)
+
+
+def observed(*chain: int, count: int = 5) -> Cluster:
+    """Brokers 1 to 3 vote, 1 leads; each of the chain observes, and had better pull from the one
+    before it."""
+    cluster = Cluster(count)
+    for number in range(1, count + 1):
+        if number in (*VOTERS, *chain):
+            cluster[number].open(VOTERS, preference=VOTERS)
+            cluster[number].node.set_observers(KEY, tuple(map(NodeId, chain)))
+    for before, number in zip((2, *chain), chain, strict=False):
+        prefer(cluster, number, before)
+    cluster.run(2.0)
+    assert leader(cluster) is cluster[1]
+    return cluster
+
+
+def leader(cluster: Cluster) -> Broker:
+    (found,) = [
+        each
+        for each in cluster.brokers.values()
+        if (replica := each.node.get(KEY)) is not None and replica.is_serving
+    ]
+    return found
+
+
+def prefer(cluster: Cluster, observer: int, parent: int) -> None:
+    cluster[observer].node.observe(
+        KEY, tuple(map(NodeId, VOTERS)), preferred=(NodeId(parent),), is_told=True
+    )
+
+
+def staleness_ms(broker: Broker) -> int:
+    found = broker.node.freshness(broker.replica()).staleness_ms
+    assert found is not None
+    return found
+
+
+def parent(broker: Broker) -> int | None:
+    return broker.node.freshness(broker.replica()).parent
+
+
+def test_what_is_committed_comes_down_a_chain_within_some_heartbeats() -> None:
+    cluster = observed(4, 5)
+    cluster[1].append("a", "b")
+    cluster.run(0.7)
+    for number in (4, 5):
+        assert cluster[number].committed_values() == ["a", "b"]
+        assert staleness_ms(cluster[number]) <= 100
+    assert (parent(cluster[4]), parent(cluster[5])) == (2, 4)
+    assert parent(cluster[2]) is None
+    told = cluster[1].node.standings(KEY)
+    assert {node: (each.committed.offset, each.parent) for node, each in told.items()} == {
+        4: (2, 2),
+        5: (2, 4),
+    }
+
+
+def test_when_its_parent_dies_an_observer_pulls_from_a_voter() -> None:
+    cluster = observed(4, 5)
+    cluster[1].append("a")
+    cluster.run(0.4)
+    cluster.kill(4)
+    cluster[1].append("b")
+    cluster.run(0.5)
+    assert cluster[5].committed_values() == ["a", "b"]
+    assert parent(cluster[5]) in VOTERS
+
+
+def test_a_parent_that_gets_nothing_itself_is_left() -> None:
+    cluster = observed(4, 5)
+    for number in VOTERS:
+        cluster.cut |= {(number, 4)}
+    # It is heard, and answers its child; it only knows of nothing new.
+    cluster[1].append("a")
+    cluster.run(5.0)
+    assert cluster[5].committed_values() == ["a"]
+    assert parent(cluster[5]) in VOTERS
+
+
+def test_an_observer_that_is_cut_off_knows_how_stale_it_is() -> None:
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(0.4)
+    for number in VOTERS:
+        cluster.cut |= {(number, 4), (4, number)}
+    cluster[1].append("b")
+    cluster.run(3.0)
+    assert cluster[4].committed_values() == ["a"]
+    assert 2900 <= staleness_ms(cluster[4]) <= 3200
+    readers = cluster[1].node.readers(cluster[1].replica(), Offset(0), cluster.now, 60_000)
+    assert 4 not in readers, "nobody is sent to who is not heard"
+    cluster.cut.clear()
+    cluster.run(2.0)
+    assert cluster[4].committed_values() == ["a", "b"]
+    assert staleness_ms(cluster[4]) <= 200
+
+
+def test_the_leader_names_replicas_that_hold_what_is_read_and_observers_that_are_fresh() -> None:
+    cluster = observed(4)
+    cluster[1].append("a", "b")
+    cluster.run(0.6)
+    node, replica = cluster[1].node, cluster[1].replica()
+
+    def readers(at: int, lag_max_ms: int = 5_000) -> list[int]:
+        found = node.readers(replica, Offset(at), cluster.now, lag_max_ms)
+        return list(map(int, found))
+
+    assert readers(2) == [2, 3, 4]
+    assert readers(2, lag_max_ms=-1) == [2, 3], "no observer is as fresh as that"
+    assert readers(3) == [4], "an observer waits for it"
+
+
+def test_an_idle_group_is_hardly_asked_about() -> None:
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(6.0)
+    pulls = 0
+    end = cluster.now + 10.0
+    while cluster.now < end:
+        cluster.step()
+        pulls += sum(source == 4 for source, _, m in cluster.pool if isinstance(m, GroupMessage))
+        cluster.now += 0.05
+        for broker in cluster.brokers.values():
+            broker.node.tick(cluster.now)
+    assert pulls <= 3
+
+
+def test_observers_follow_the_logs_start_and_begin_there_if_they_come_late() -> None:
+    cluster = observed(4)
+    for value in "abcd":
+        cluster[1].append(value)
+    cluster.run(0.5)
+    cluster[1].replica().move_log_start(Offset(2))
+    cluster.run(1.0)
+    assert cluster[4].replica().log_start == 2
+    cluster[5].open(VOTERS)
+    cluster[5].node.observe(KEY, tuple(map(NodeId, VOTERS)))
+    cluster.run(2.0)
+    assert cluster[5].replica().log_start == 2
+    assert cluster[5].committed_values() == ["c", "d"]
+
+
+def test_an_observer_follows_the_next_leader_and_never_votes() -> None:
+    cluster = observed(4)
+    cluster[1].append("a")
+    cluster.run(0.5)
+    cluster.kill(1)
+    cluster.run(3.0)
+    following = leader(cluster)
+    assert following.node_id in (2, 3)
+    following.append("b")
+    cluster.run(1.0)
+    assert cluster[4].committed_values() == ["a", "b"]
+    assert following.node.standings(KEY)[NodeId(4)].committed.offset == 2
+    # With one voter of three left, nobody is elected, whoever observes.
+    left = 5 - following.node_id
+    cluster.kill(int(following.node_id))
+    cluster.run(5.0)
+    assert not any(cluster[number].replica().is_leader for number in (left, 4))

@@ -123,7 +123,7 @@ class ReplicationDriver:
 
     def readers(self, replica: GroupReplica, at: Offset, lag_max_ms: int) -> list[NodeId]:
         """Who may serve a reader at that offset in place of this broker, which leads."""
-        return self.node.readers(replica, at, self._timers.now(), lag_max_ms)
+        return self.node.observers.readers(replica, at, self._timers.now(), lag_max_ms)
 
     def confirm(self, key: PartitionKey, done: Confirmed) -> Question:
         """Have `done` called once it is certain that this broker leads a group, or does not."""

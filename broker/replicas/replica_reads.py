@@ -102,7 +102,7 @@ class ReadingReplica(ReplicaState):
 
     def observer_standings(self) -> Mapping[NodeId, RememberedStanding]:
         """What the observers of this partition, which is led here, have said of themselves."""
-        return self._services.driver.node.standings(self.key)
+        return self._services.driver.node.observers.standings(self.key)
 
     def forget_question(self, question: Question) -> None:
         """Whoever asked waits no more."""

@@ -7,7 +7,7 @@ changed in it. The broker drives this with its reactor, the simulator with its e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -43,14 +43,13 @@ from tidemark.partitions.replication.peer_messages import (
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.recent import RecentBytes
 from tidemark.partitions.replication.retries import Retries, needs_watch, reset_peer
-from tidemark.partitions.replication.standings import RememberedStanding
 from tidemark.partitions.replication.steady_lane import SteadyLane
 from tidemark.partitions.replication.steady_messages import SteadyAnswers, SteadyAppends
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.protocol.types import Epoch, NodeId
 
 _WARNINGS_MAX: Final = 100
 
@@ -95,7 +94,7 @@ class ReplicationNode:
         """Those that may have lost what they acknowledged, and do not count until they hold it."""
         self._paused: dict[GroupReplica, float] = {}
         self._retries = Retries(self.timing, self.peers)
-        self._observers = Observers(
+        self.observers = Observers(
             node_id, self.timing, self.peers, self.known, self.outbox, self._replicas, rng
         )
         self.confirmations = Confirmations(
@@ -163,7 +162,7 @@ class ReplicationNode:
         replica.close()
         self.dirty.pop(replica, None)
         self._campaigns.remove(key, self._now)
-        self._observers.forget(key)
+        self.observers.forget(key)
         self.confirmations.give_up(key)
         if is_deleted:
             self.outbox.stage_record(journal.forget(key))
@@ -182,33 +181,19 @@ class ReplicationNode:
         The `preferred` go first, in their order. `is_told`: the leader knows this broker for an
         observer (`set_observers` there), and tells it how far the group is committed.
         """
-        self._observers.observe(key, parents, preferred=preferred, is_told=is_told)
+        self.observers.observe(key, parents, preferred=preferred, is_told=is_told)
         self._leaders.hear_again(self._replicas[key])
 
     def set_observers(self, key: PartitionKey, nodes: Sequence[NodeId]) -> None:
         """These brokers observe a group that may be led here: they are told how far it is."""
-        new = [node for node in nodes if node not in self._observers.of(key)]
-        self._observers.set_observers(key, nodes)
+        new = [node for node in nodes if node not in self.observers.of(key)]
+        self.observers.set_observers(key, nodes)
         if new:
             self._news.add(key, [node for node in new if node != self.node_id])
 
-    def observers_of(self, key: PartitionKey) -> Sequence[NodeId]:
-        """The brokers that observe a group, as they were set."""
-        return self._observers.of(key)
-
-    def standings(self, key: PartitionKey) -> Mapping[NodeId, RememberedStanding]:
-        """What the observers of a group that is led here have said of themselves."""
-        return self._observers.standings(key)
-
     def freshness(self, replica: GroupReplica) -> Freshness:
         """How far a replica here is behind what its leader has committed, as of the last event."""
-        return self._observers.freshness(replica, self._now)
-
-    def readers(
-        self, replica: GroupReplica, at: Offset, now: float, lag_max_ms: int
-    ) -> list[NodeId]:
-        """Who may serve a reader at that offset in place of this broker, which leads."""
-        return self._observers.readers(replica, at, now, lag_max_ms)
+        return self.observers.freshness(replica, self._now)
 
     def confirm(self, key: PartitionKey, done: Confirmed) -> Question:
         """Ask a majority whether this broker leads a group; see `confirming.py`."""
@@ -256,7 +241,7 @@ class ReplicationNode:
             if isinstance(message.message, AppendRequest | ResetRequest):
                 self._leaders.met(replica)
             elif isinstance(message.message, PullResponse):
-                self._observers.answered(source, message.key, message.message, now)
+                self.observers.answered(source, message.key, message.message, now)
 
     def _take_question(
         self, source: NodeId, message: ConfirmRound | ConfirmAnswer | ObserverReport
@@ -267,7 +252,7 @@ class ReplicationNode:
             case ConfirmAnswer():
                 self.confirmations.take(source, message)
             case ObserverReport():
-                self._observers.take_report(source, message, self._now)
+                self.observers.take_report(source, message, self._now)
 
     def _receive_rows(self, source: NodeId, message: SteadyAppends | SteadyAnswers) -> None:
         if self._lane is None:
@@ -328,7 +313,7 @@ class ReplicationNode:
             self._lost(node)
         for replica in self._campaigns.take_due(now, self._replicas):
             replica.tell(Group.campaign)
-        self._observers.tick(now)
+        self.observers.tick(now)
         self.confirmations.tick(now)
         self._retries.tick(now)
         self.moves.tick(now)
@@ -342,7 +327,7 @@ class ReplicationNode:
             self.peers.next_deadline(),
             self._campaigns.next_deadline(),
             self._retries.next_deadline(),
-            self._observers.next_deadline(),
+            self.observers.next_deadline(),
             self._news.next_deadline(),
         )
         if self.confirmations:
@@ -401,7 +386,7 @@ class ReplicationNode:
             if self.confirmations:
                 self.confirmations.look(replica)
         else:
-            self._observers.committed(replica)
+            self.observers.committed(replica)
             replica.follow_log_start(self.known.get(replica.key).log_start)
 
     def paused(self, replica: GroupReplica) -> None:
@@ -413,7 +398,7 @@ class ReplicationNode:
         if self.confirmations:
             self.confirmations.look(replica)
         if leader != self.node_id:
-            self._observers.led_elsewhere(key)
+            self.observers.led_elsewhere(key)
         if self._leaders.changed(replica, leader):
             self._news.add(key, self.peers.nodes, is_pressing=True)
         if leader is None:
@@ -451,7 +436,7 @@ class ReplicationNode:
         if self.peers.is_replaced(node, incarnation):
             self._lost(node)
             self._leaders.replaced(node)
-            self._observers.forget_process(node)
+            self.observers.forget_process(node)
         if self.peers.heard(node, self._now):
             self._came_alive(node)
         if is_new:
@@ -469,7 +454,7 @@ class ReplicationNode:
         for replica in self._leaders.led_with(node):
             replica.tell(partial(reset_peer, node=node))
             replica.tell(Group.check_quorum)
-        self._observers.lost(node, self._now)
+        self.observers.lost(node, self._now)
 
     def _lost(self, node: NodeId) -> None:
         """A broker is dead, as far as this one can tell."""
@@ -484,7 +469,7 @@ class ReplicationNode:
         replica = self._replicas.get(beat.key)
         is_news = self._leaders.take(source, beat)
         if replica is not None and beat.leads and not replica.is_leader:
-            self._observers.heard(replica, self._now)
+            self.observers.heard(replica, self._now)
         return is_news
 
     def _resume(self, now: float) -> None:
@@ -500,7 +485,7 @@ class ReplicationNode:
         """Who wants to know how far a group is committed."""
         if replica.is_eager:
             return self.peers.nodes
-        members = (*replica.group.config.members, *self._observers.of(replica.key))
+        members = (*replica.group.config.members, *self.observers.of(replica.key))
         return [node for node in members if node != self.node_id]
 
     def _tell_all_to(self, node: NodeId) -> None:

@@ -77,7 +77,7 @@ MUTATIONS = (
     Mutation(
         name="observers are told how far their group is committed",
         file="partitions/replication/node.py",
-        old="(*replica.group.config.members, *self._observers.of(replica.key))",
+        old="(*replica.group.config.members, *self.observers.of(replica.key))",
         new="replica.group.config.members",
         killed_by="tests/partitions/replication/test_observers.py::"
         "test_what_is_committed_comes_down_a_chain_within_some_heartbeats",

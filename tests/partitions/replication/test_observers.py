@@ -58,7 +58,7 @@ def test_what_is_committed_comes_down_a_chain_within_some_heartbeats() -> None:
         assert staleness_ms(cluster[number]) <= 100
     assert (parent(cluster[4]), parent(cluster[5])) == (2, 4)
     assert parent(cluster[2]) is None
-    told = cluster[1].node.standings(KEY)
+    told = cluster[1].node.observers.standings(KEY)
     assert {node: (each.committed.offset, each.parent) for node, each in told.items()} == {
         4: (2, 2),
         5: (2, 4),
@@ -97,7 +97,9 @@ def test_an_observer_that_is_cut_off_knows_how_stale_it_is() -> None:
     cluster.run(3.0)
     assert cluster[4].committed_values() == ["a"]
     assert 2900 <= staleness_ms(cluster[4]) <= 3200
-    readers = cluster[1].node.readers(cluster[1].replica(), Offset(0), cluster.now, 60_000)
+    readers = cluster[1].node.observers.readers(
+        cluster[1].replica(), Offset(0), cluster.now, 60_000
+    )
     assert 4 not in readers, "nobody is sent to who is not heard"
     cluster.cut.clear()
     cluster.run(2.0)
@@ -112,7 +114,7 @@ def test_the_leader_names_replicas_that_hold_what_is_read_and_observers_that_are
     node, replica = cluster[1].node, cluster[1].replica()
 
     def readers(at: int, lag_max_ms: int = 5_000) -> list[int]:
-        found = node.readers(replica, Offset(at), cluster.now, lag_max_ms)
+        found = node.observers.readers(replica, Offset(at), cluster.now, lag_max_ms)
         return list(map(int, found))
 
     assert readers(2) == [2, 3, 4]
@@ -161,7 +163,7 @@ def test_an_observer_follows_the_next_leader_and_never_votes() -> None:
     following.append("b")
     cluster.run(1.0)
     assert cluster[4].committed_values() == ["a", "b"]
-    assert following.node.standings(KEY)[NodeId(4)].committed.offset == 2
+    assert following.node.observers.standings(KEY)[NodeId(4)].committed.offset == 2
     # With one voter of three left, nobody is elected, whoever observes.
     left = 5 - following.node_id
     cluster.kill(int(following.node_id))

@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
 The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `replication`,
-`observers` and `moving`; without a name, all.
+`observers`, `moving` and `balancing`; without a name, all.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import (
     against_limits,
+    balancing,
     clients,
     columns,
     latency,
@@ -56,6 +57,7 @@ QUESTIONS: dict[str, Question] = {
     "replication": replication.measure,
     "observers": observers.measure,
     "moving": moving.measure,
+    "balancing": balancing.measure,
 }
 
 

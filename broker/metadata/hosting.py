@@ -12,6 +12,10 @@ agree:
 3. a replica that was to go while it could not be renamed is not opened by the next start once the
    metadata are current. Before, it may be, as it was: its group has gone over to others then, and
    listens to nobody who does not know that.
+
+Nor is anything *made* before the metadata are current. What is assigned to this broker by an old
+state of them may have been given up since, and two brokers that made it anew, empty, would be a
+majority of the voters that the group had then.
 """
 
 from __future__ import annotations
@@ -58,6 +62,8 @@ class Hosting:
         self._is_asked = trio.Event()
         self._is_current = False
         """Whether topics that come now were never here before."""
+        self._may_make = False
+        """Whether the metadata are current: then what is not here is to be made."""
         self._is_swept = False
         """Whether nothing is recorded any more of what was deleted while this broker was away."""
         self._may_be_here: set[UUID] = set()
@@ -206,13 +212,15 @@ class Hosting:
         keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
         await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
 
-    async def load(self) -> None:
+    async def load(self, *, is_current: bool) -> None:
         """Open all that is asked for by now, in one go, and wait a little for leaders of it.
 
+        `is_current`: it is known that there is no newer state of the metadata.
         What stands in the directory of another partition waits until it is known which of the two
         has been deleted. Raises `OSError` or `StorageError` if the disk does not take what has to
         be recorded.
         """
+        self._may_make = is_current
         await self._rename()
         await self._open_now(await self._free(list(self._to_open.values())))
         # A broker that is ready should know whom to send its clients to.
@@ -238,7 +246,7 @@ class Hosting:
         Topics that come from now on were never here before. Directories of which nothing is
         recorded may be anybody's; they are left, and spoken of.
         """
-        self._is_current = True
+        self._is_current = self._may_make = True
         for metadata in state().topics.values():
             self._give_up_strangers(metadata)
         try:
@@ -317,6 +325,9 @@ class Hosting:
                 for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
                 if spec.key not in self._to_give_up
             ]
+            if not self._may_make:
+                there = await trio.to_thread.run_sync(self._services.state.partition_states)
+                specs = [spec for spec in specs if spec.key in there]
             if specs:
                 for replica in await open_replicas(self._services, specs, are_new=are_new):
                     self._keep(replica)

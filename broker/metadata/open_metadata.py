@@ -127,7 +127,7 @@ async def open_metadata(
             is_alone = parts.voters == (own.node_id,)
             with trio.move_on_after(math.inf if is_alone else REGISTRATION_SECONDS):
                 await parts.registered.wait()
-            await hosting.load()
+            await hosting.load(is_current=parts.registered.is_set())
             if parts.registered.is_set():
                 await parts.be_current()
             else:

@@ -83,6 +83,24 @@ async def test_nothing_is_given_up_before_the_metadata_are_current(tmp_path: Pat
         assert set(hosting.by_partition(topic.id)) == {0, 1}
 
 
+async def test_nothing_is_made_before_the_metadata_are_current(tmp_path: Path) -> None:
+    """By an old state of them: what it says is here was given up since, and what it promised is
+    forgotten."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        hosting.rehost(held_by(topic, (TWO,)))
+        await hosting.wait_settled(topic.id)
+        hosting._is_current = hosting._may_make = False
+        hosting.rehost(topic)
+        await hosting._passed.wait()
+        assert not hosting.by_partition(topic.id)
+        assert not (tmp_path / "waves-0").exists()
+        await hosting.be_current(lambda: node.topics._cluster.state)
+        await hosting.wait_settled(topic.id)
+        assert set(hosting.by_partition(topic.id)) == {0}
+
+
 async def test_what_is_given_up_goes_with_its_files_and_what_is_known_of_it(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=2))

@@ -513,6 +513,14 @@ MUTATIONS = (
         "current",
     ),
     Mutation(
+        name="no replica is made by metadata that are not current",
+        file="broker/metadata/hosting.py",
+        old="            if not self._may_make:",
+        new="            if False:",
+        killed_by="tests/broker/test_hosting.py::test_nothing_is_made_before_the_metadata_are_"
+        "current",
+    ),
+    Mutation(
         name="who holds a partition by a wish joins it without a vote",
         file="broker/metadata/topic.py",
         old="joins=node_id not in assignment",

@@ -97,6 +97,24 @@ def test_what_was_appended_before_the_pause_is_committed_before_the_lead_is_give
     assert cluster[1].replica().high_watermark == 2
 
 
+def test_the_lead_is_not_given_away_for_what_only_the_target_holds_for_certain() -> None:
+    cluster = MovingCluster()
+    cluster[1].is_disk_slow = cluster[2].is_disk_slow = True
+    cluster[1].append("a")
+    cluster.begin(3)
+    cluster.run(0.2)
+    assert cluster.moves().phase(KEY) is Phase.PAUSE
+    progress = {each.node: each.match for each in cluster[1].replica().group.progress()}
+    assert progress[NodeId(3)] == cluster[1].replica().group.shape.last
+    assert cluster[1].replica().high_watermark == 0
+    assert cluster[1].replica().group.successor is None
+    for node in (1, 2):
+        cluster[node].is_disk_slow = False
+    cluster.run(0.2)
+    assert cluster.leader().node_id == 3
+    assert cluster[3].committed_values() == ["a"]
+
+
 def test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails() -> None:
     cluster = paused(MovingCluster(), 3)  # broker 2 suffices to commit it, but 3 is to lead
     assert cluster[1].replica().high_watermark == 2

@@ -24,7 +24,7 @@ from tidemark.broker.balancing.progress import Progress, holds, work_left
 from tidemark.broker.balancing.rules import without_waiting
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
-from tidemark.partitions.balancing.leaders import LeaderMove, Plan, plan
+from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
@@ -34,6 +34,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetBrokerState,
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome
+from tidemark.partitions.state_machines.cluster_values import MoveOutcome, PartitionId
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
 
@@ -99,6 +100,7 @@ class Balancer:
         self._rng = rng
         self._in_thread = in_thread
         self._agenda = Agenda()
+        self._emptying: set[PartitionId] = set()
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
         self._is_busy = False
@@ -110,10 +112,18 @@ class Balancer:
         match outcome.command:
             case EndMoves(outcomes=ended):
                 for each in ended:
-                    self._history.move_ended(each.id, now())
+                    self._move_ended(each)
                 self._is_woken.set()
             case SetBrokerState() | FinishReassignments():
                 self._is_woken.set()
+
+    def _move_ended(self, ended: MoveOutcome) -> None:
+        was_drain = ended.id in self._emptying
+        self._emptying.discard(ended.id)
+        if was_drain and ended.failure is None:
+            self._history.was_emptied(ended.id, ended.target)
+        else:
+            self._history.move_ended(ended.id, now())
 
     def ask(self, *, at_once: bool) -> None:
         """Even out now. `at_once`: partitions that have just moved are not let be."""
@@ -140,6 +150,7 @@ class Balancer:
         self._history.stop_watching()
         self._metrics.clear()
         self._agenda.clear()
+        self._emptying.clear()
         self.progress.keep_only(())
         self._by_hand = None
 
@@ -199,7 +210,9 @@ class Balancer:
             return
         begun = await proposing.move_leaders(self._cluster, moves, now_ms=self._clock.now_ms())
         self._is_busy = bool(begun)
-        for move in begun:
+        for move, at in begun:
+            if move.cause is Cause.EMPTY:
+                self._emptying.add(at)
             self._metrics.moves[move.cause].inc()
             logger.info(
                 "moving the leader of %s from broker %d to %d: %s",

@@ -57,6 +57,11 @@ class History:
         """A wish was struck, whatever became of it."""
         self._moved[partition] = now_ms
 
+    def was_emptied(self, partition: PartitionId, leader: NodeId) -> None:
+        """It was moved off a drained broker: it may go home as soon as that one is resumed."""
+        self._leaders[partition] = leader
+        self._moved.pop(partition, None)
+
     def moved_ms(self, partition: PartitionId) -> int | None:
         return self._moved.get(partition)
 

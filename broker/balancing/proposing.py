@@ -48,28 +48,30 @@ class _NothingLeft(Exception):
 
 async def move_leaders(
     cluster: Cluster, moves: Sequence[LeaderMove], *, now_ms: int
-) -> list[LeaderMove]:
+) -> list[tuple[LeaderMove, PartitionId]]:
     """Wish for these; `now_ms` is the time of day. Returns those that were wished for.
 
     Raises `RequestError` where this broker does not lead the metadata any more.
     """
-    taken: list[LeaderMove] = []
+    taken: list[tuple[LeaderMove, PartitionId]] = []
 
     def decide(state: ClusterState) -> MoveLeaders:
-        taken[:] = [move for move in moves if _may_begin(move, state)]
+        taken[:] = [
+            (move, at)
+            for move in moves
+            if (at := _id(move.partition, state)) is not None and _may_begin(move, at, state)
+        ]
         if not taken:
             raise _NothingLeft
         return MoveLeaders(
             at_version=state.version,
-            moves=tuple(_wish(move, state, now_ms + MOVE_MS) for move in taken),
+            moves=tuple(_wish(move, at, now_ms + MOVE_MS) for move, at in taken),
         )
 
     return taken if await _proposed(cluster, decide) else []
 
 
-def _wish(move: LeaderMove, state: ClusterState, deadline_ms: int) -> cluster_values.LeaderMove:
-    at = _id(move.partition, state)
-    assert at is not None
+def _wish(move: LeaderMove, at: PartitionId, deadline_ms: int) -> cluster_values.LeaderMove:
     return cluster_values.LeaderMove(
         topic_id=at.topic_id,
         partition=at.partition,
@@ -79,14 +81,13 @@ def _wish(move: LeaderMove, state: ClusterState, deadline_ms: int) -> cluster_va
     )
 
 
-def _may_begin(move: LeaderMove, state: ClusterState) -> bool:
-    at, topic = _id(move.partition, state), state.topic(move.partition.topic)
+def _may_begin(move: LeaderMove, at: PartitionId, state: ClusterState) -> bool:
+    topic = state.topic_by_id(at.topic_id)
     return (
-        at is not None
-        and topic is not None
+        topic is not None
         and at not in state.wishes.moves
-        and move.partition.partition not in topic.wanted
-        and move.target in topic.assignments[move.partition.partition]
+        and at.partition not in topic.wanted
+        and move.target in topic.assignments[at.partition]
         and state.wishes.broker_state(move.target) is BrokerState.ACTIVE
     )
 

@@ -110,4 +110,12 @@ MUTATIONS = (
         killed_by="tests/broker/test_voters.py"
         "::test_who_is_to_leave_votes_where_the_others_are_too_few",
     ),
+    _rule(
+        "what a drain has moved comes home as soon as it is over",
+        "balancer.py",
+        old="        if was_drain and ended.failure is None:\n",
+        new="        if False:\n",
+        killed_by=f"{_LOOP}"
+        "::test_what_was_moved_by_a_drain_comes_home_after_it_and_nothing_else_moves",
+    ),
 )

@@ -142,16 +142,36 @@ async def test_a_group_that_just_moved_is_let_be_unless_nobody_is_to_wait(
     autojump_clock: MockClock,
 ) -> None:
     async with open_world(1, 2) as world:
-        await world.add_topic("t", [(1, 2)] * 4)
+        await world.add_topic("t", [(1, 2)] * 2)
+        world.set_alive(2, False)
+        world.set_alive(2, True)
         async with balancing(world):
-            await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
-            await trio.sleep(5)
-            await world.states.set(NodeId(1), BrokerState.ACTIVE)
-            await trio.sleep(30)
-            assert world.leaders() == {1: 0, 2: 4}
+            await trio.sleep(6)
+            # It has just started; somebody else has moved them.
+            for key in world.liveness.leaders:
+                world.lead(key, 2, (1, 2))
+            await trio.sleep(40)
+            assert world.leaders() == {1: 0, 2: 2}
             world.balancer.ask(at_once=True)
             await trio.sleep(5)
-            assert world.leaders() == {1: 2, 2: 2}
+            assert world.leaders() == {1: 1, 2: 1}
+
+
+async def test_what_was_moved_by_a_drain_comes_home_after_it_and_nothing_else_moves(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await world.add_topic("t", [(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 4)
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING)
+            await trio.sleep(5)
+            away = [(partition, target) for partition, _, target in world.moved]
+            assert len(away) == 4
+            world.moved.clear()
+            await world.states.set(NodeId(1), BrokerState.ACTIVE)
+            await trio.sleep(100)
+        assert sorted((partition, source) for partition, source, _ in world.moved) == sorted(away)
+        assert world.leaders() == {1: 4, 2: 4, 3: 4}
 
 
 async def test_a_drain_waits_for_no_cool_down_and_no_grace(autojump_clock: MockClock) -> None:

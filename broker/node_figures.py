@@ -33,6 +33,12 @@ class NodeFigures:
     def groups(self) -> Sequence[GroupFigures]:
         return self._node.coordinator.figures()
 
+    def leaderless_groups(self) -> int:
+        return self._node.topics.concerns.leaderless
+
+    def unclean_replicas(self) -> int:
+        return len(self._node.topics.concerns.unclean)
+
     def disk_free_bytes(self) -> int:
         stat = os.statvfs(self._node.settings.data_dir)
         return stat.f_bavail * stat.f_frsize

@@ -20,6 +20,7 @@ from tidemark.broker.metadata.topic_creation import Placing, creation, growth, m
 from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.replication.concerns import Concerns
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
@@ -95,6 +96,11 @@ class Topics:
     def by_id(self, topic_id: UUID) -> Topic | None:
         metadata = self._cluster.state.topic_by_id(topic_id)
         return None if metadata is None else self._topics.get(metadata.name)
+
+    @property
+    def concerns(self) -> Concerns:
+        """Groups here of which somebody should hear."""
+        return self._services.driver.node.concerns
 
     def replica(self, name: str, partition: int) -> Replica | None:
         """The replica on this broker, if there is one, and it is open."""

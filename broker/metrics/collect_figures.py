@@ -50,6 +50,16 @@ class FiguresCollector(Collector):
         yield gauge("tidemark_partitions", "Partitions of all topics.", len(partitions))
         yield gauge("tidemark_groups", "Consumer groups.", len(groups))
         yield gauge(
+            "tidemark_leaderless_partitions",
+            "Partitions with a vote of this broker, and without a leader that it knows of.",
+            self._figures.leaderless_groups(),
+        )
+        yield gauge(
+            "tidemark_unclean_replicas",
+            "Replicas here that may have lost something, and do not count until they hold it.",
+            self._figures.unclean_replicas(),
+        )
+        yield gauge(
             "tidemark_data_dir_free_bytes",
             "Free space on the disk of the data directory.",
             self._figures.disk_free_bytes(),

@@ -77,6 +77,12 @@ class _Example:
         committed = [(TopicPartition("topic", 0), Offset(0))]
         return [GroupFigures(group="group", members=0, committed=committed)]
 
+    def leaderless_groups(self) -> int:
+        return 0
+
+    def unclean_replicas(self) -> int:
+        return 0
+
     def disk_free_bytes(self) -> int:
         return 0
 

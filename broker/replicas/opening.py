@@ -147,9 +147,12 @@ def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) 
     services.metrics.truncated_bytes += report.cut_bytes
     if report.cut is not None:
         logger.warning(
-            "%s: cut %d bytes that a crash had left unfinished: %s at byte %d, %s",
+            "%s: cut %d bytes that %s: %s at byte %d, %s",
             spec.topic_partition,
             report.cut_bytes,
+            "do not follow what is known of it after damage"
+            if member.group.in_doubt
+            else "a crash had left unfinished",
             report.cut.path,
             report.cut.position,
             report.cut.what,

@@ -22,6 +22,7 @@ from tidemark.partitions.raft.messages import (
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership
 from tidemark.partitions.replication.campaigns import Campaigns
+from tidemark.partitions.replication.concerns import Concerns
 from tidemark.partitions.replication.confirming import Confirmations, Confirmed, Question
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -90,8 +91,8 @@ class ReplicationNode:
         self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
         self.moves = Moves(node_id)
         """Leaders that are to go to other brokers; see `move_leader`."""
-        self.unclean: dict[GroupReplica, None] = {}
-        """Those that may have lost what they acknowledged, and do not count until they hold it."""
+        self.concerns = Concerns(self.peers, self.warn)
+        """Of which somebody should hear."""
         self._paused: dict[GroupReplica, float] = {}
         self._retries = Retries(self.timing, self.peers)
         self.observers = Observers(
@@ -130,9 +131,7 @@ class ReplicationNode:
         self._join(replica)
 
     def _join(self, replica: GroupReplica) -> None:
-        # One without a vote is not missed.
-        if not replica.group.is_clean and replica.group.is_voter:
-            self.unclean[replica] = None
+        self.concerns.joined(replica, self._now)
         self._leaders.join(replica)
         self.dirty[replica] = None
         self._campaigns.seek(replica, self._now)
@@ -156,7 +155,7 @@ class ReplicationNode:
         if self._leaders.leave(replica, is_deleted=is_deleted):
             self._news.add(key, self.peers.nodes)
         self._paused.pop(replica, None)
-        self.unclean.pop(replica, None)
+        self.concerns.left(replica)
         if self._lane is not None:
             self._lane.remove(replica)
         replica.close()
@@ -318,6 +317,7 @@ class ReplicationNode:
         self._retries.tick(now)
         self.moves.tick(now)
         self._resume(now)
+        self.concerns.tick(now)
         self._news.tick(now)
 
     def next_deadline(self) -> float:
@@ -328,6 +328,7 @@ class ReplicationNode:
             self._campaigns.next_deadline(),
             self._retries.next_deadline(),
             self.observers.next_deadline(),
+            self.concerns.next_deadline(),
             self._news.next_deadline(),
         )
         if self.confirmations:
@@ -348,8 +349,8 @@ class ReplicationNode:
                     replica.work()
                 if replica not in self._retries and needs_watch(replica):
                     self._retries.watch(replica, self._now)
-                if self.unclean:
-                    self._note_clean(replica)
+                if self.concerns.unclean:
+                    self.concerns.worked(replica, self._now)
                 if self.moves and replica.key in self.moves:
                     self.moves.changed(replica, self._now)
         if lane is not None:
@@ -362,13 +363,6 @@ class ReplicationNode:
             output = replace(output, warnings=self._warnings, ended_moves=ended_moves)
             self._warnings = []
         return output
-
-    def _note_clean(self, replica: GroupReplica) -> None:
-        """Whoever is to stop the next broker wants to know when this one counts again."""
-        if replica in self.unclean and replica.group.is_clean:
-            del self.unclean[replica]
-            if not self.unclean:
-                self.warn("all replicas here hold again what they may have lost, and count")
 
     # What replicas tell: see `Host`
 
@@ -401,6 +395,7 @@ class ReplicationNode:
             self.observers.led_elsewhere(key)
         if self._leaders.changed(replica, leader):
             self._news.add(key, self.peers.nodes, is_pressing=True)
+        self.concerns.led(replica, has_leader=leader is not None, now=self._now)
         if leader is None:
             self._campaigns.seek(replica, self._now)
             return

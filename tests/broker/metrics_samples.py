@@ -47,6 +47,12 @@ class Broker:
     def groups(self) -> Sequence[GroupFigures]:
         return self.all_groups
 
+    def leaderless_groups(self) -> int:
+        return 1
+
+    def unclean_replicas(self) -> int:
+        return 2
+
     def disk_free_bytes(self) -> int:
         return 1 << 30
 

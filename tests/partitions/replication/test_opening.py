@@ -111,9 +111,10 @@ def test_it_is_said_when_a_replica_that_may_have_lost_something_counts_again() -
     stored = back.state.partition_states()[KEY]
     back.state.save([replace(stored, condition=Condition.UNCLEAN)])
     opened = back.open([1, 2, 3])
-    assert list(back.node.unclean) == [opened]
+    assert list(back.node.concerns.unclean) == [opened]
     cluster.run(3)
     assert opened.group.is_clean
-    assert not back.node.unclean
-    said = "all replicas here hold again what they may have lost, and count"
+    assert not back.node.concerns.unclean
+    cluster.run(4)
+    said = "all replicas here hold again what they may have lost, count and vote"
     assert back.warnings.count(said) == 1

@@ -195,7 +195,7 @@ def elect(ctx: click.Context, session: Session, topics: Sequence[str], form: For
             "partition": each.partition.partition,
             "outcome": _elected(each),
         }
-        for each in elected
+        for each in sorted(elected, key=lambda each: each.partition)
     ]
     print_rows(rows, _ELECT_COLUMNS, form)
     if not rows:

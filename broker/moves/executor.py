@@ -161,12 +161,12 @@ class MoveExecutor:
         replica = self._groups.get(ended.key)
         logger.log(
             logging.INFO if ended.ending is Ending.DONE else logging.WARNING,
-            "the leader of %s %s: writes were held for %.1f ms in %d attempts, after %.1f ms of "
-            "catching up%s%s",
+            "the leader of %s %s: writes were held for %.1f ms in %s, after %.1f ms of catching up"
+            "%s%s",
             str(ended.key) if replica is None else replica.name,
             _WHAT[ended.ending] % ended.target,
             ended.paused_s * 1000,
-            ended.attempts,
+            "1 attempt" if ended.attempts == 1 else f"{ended.attempts} attempts",
             ended.catch_up_s * 1000,
             f" ({wish.reason})" if wish.reason else "",
             f": {ended.why}" if ended.why else "",

@@ -210,7 +210,7 @@ class _Parts:
             services,
             self.cluster,
             hosting,
-            Placing(is_alive=self.brokers.is_alive, draw=secrets.SystemRandom().random),
+            Placing(is_alive=self._takes_replicas, draw=secrets.SystemRandom().random),
             self.controller,
         )
         self._snapshots = ClusterSnapshots(
@@ -288,6 +288,11 @@ class _Parts:
     def _leadership_changed(self, _: Replica) -> None:
         self.cluster.leadership_changed()
         self._group.follow()
+
+    def _takes_replicas(self, node: NodeId) -> bool:
+        """Whether new ones had better go there."""
+        state = self.cluster.state.wishes.broker_state(node)
+        return self.brokers.is_alive(node) and state is not BrokerState.DECOMMISSIONING
 
     def _states_applied(self, outcome: Outcome) -> None:
         if isinstance(outcome.command, SetBrokerState | UnregisterBroker):

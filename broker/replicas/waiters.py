@@ -76,23 +76,27 @@ class FetchWaiters:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[FetchWaiter, None] = {}
+        # None: thousands of partitions have nobody who waits.
+        self._waiting: dict[FetchWaiter, None] | None = None
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting or ())
 
     def add(self, waiter: FetchWaiter) -> None:
+        if self._waiting is None:
+            self._waiting = {}
         self._waiting[waiter] = None
 
     def discard(self, waiter: FetchWaiter) -> None:
-        self._waiting.pop(waiter, None)
+        if self._waiting is not None:
+            self._waiting.pop(waiter, None)
 
     def wake(self) -> None:
         # A woken fetch that is answered removes itself from every partition it waits at.
-        for waiter in list(self._waiting):
+        for waiter in list(self._waiting or ()):
             waiter.look_again()
 
     def release(self) -> None:
         """Have all of them answered now."""
-        for waiter in list(self._waiting):
+        for waiter in list(self._waiting or ()):
             waiter.answer_now()

@@ -103,15 +103,16 @@ class Replica:
         self.leader: NodeId | None = None
         self.failure: Failure | None = None
         self.has_ready = False
-        self._sealed: list[Ready] = []
+        self._sealed: tuple[Ready, ...] = ()
         self._reset: ResetRequest | None = None
         self._truncate_to: Position | None = None
-        self._entries: list[Entry] = []
+        self._entries: tuple[Entry, ...] = ()
         self._has_appended = False
         self._hard_state_changed = False
         self._hard_state_token = 0
-        self._send: list[Outgoing] = []
-        self._send_after: list[Outgoing] = []
+        # Tuples: an idle group keeps no list, and what is in one is mostly one.
+        self._send: tuple[Outgoing, ...] = ()
+        self._send_after: tuple[Outgoing, ...] = ()
         self._token = 0
         self._token_durable = 0
         # Those that are still out, and up to where the log is durable when they are.
@@ -195,7 +196,7 @@ class Replica:
                 self.shape.begin(entry)
             else:
                 self.shape.extend(entry.end_offset)
-        self._entries.extend(entries)
+        self._entries += tuple(entries)
         self.has_ready = True
 
     def extend(self, end_offset: Offset, *, is_durable: bool) -> None:
@@ -216,7 +217,7 @@ class Replica:
         mark("truncated")
         if self._entries:
             mark("truncated_what_was_not_even_written")
-            self._sealed.append(self._close())
+            self._sealed += (self._close(),)
         self.shape.truncate(to)
         self._truncate_to = to
         self._forget_durable_beyond(to)
@@ -227,7 +228,7 @@ class Replica:
         assert request.start > self.committed
         mark("reset")
         if self._entries or self._truncate_to is not None or self._reset is not None:
-            self._sealed.append(self._close())
+            self._sealed += (self._close(),)
         self.shape.reset(request.start, request.table)
         self._reset = request
         self._forget_durable_beyond(NOWHERE)
@@ -262,12 +263,12 @@ class Replica:
     # What is to be said
 
     def send(self, to: NodeId, message: Message) -> None:
-        self._send.append(Outgoing(to, message))
+        self._send += (Outgoing(to, message),)
         self.has_ready = True
 
     def send_after(self, to: NodeId, message: Message) -> None:
         """Once all that is to be written by now is durable."""
-        self._send_after.append(Outgoing(to, message))
+        self._send_after += (Outgoing(to, message),)
         self.has_ready = True
 
     def response(
@@ -288,7 +289,9 @@ class Replica:
     def take(self) -> Ready:
         """The next `Ready`; only to be asked for while `has_ready`."""
         if self._sealed:  # what came after it is still to come, if it is anything
-            return self._sealed.pop(0)
+            ready, *rest = self._sealed
+            self._sealed = tuple(rest)
+            return ready
         self.has_ready = False
         return self._close()
 
@@ -350,10 +353,10 @@ class Replica:
             token,
             self._reset,
             self._truncate_to,
-            tuple(self._entries),
+            self._entries,
             hard_state,
-            tuple(self._send),
-            tuple(self._send_after),
+            self._send,
+            self._send_after,
             committed if committed is not self._committed_told else None,
             leadership,
             is_serving if is_serving != self._serving_told else None,
@@ -364,9 +367,7 @@ class Replica:
         self._failure_told = self.failure is not None
         self._reset = self._truncate_to = None
         self._has_appended = self._hard_state_changed = False
-        self._entries.clear()
-        self._send.clear()
-        self._send_after.clear()
+        self._entries = self._send = self._send_after = ()
         return ready
 
     def _forget_durable_beyond(self, to: Position) -> None:

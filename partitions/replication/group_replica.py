@@ -57,7 +57,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             return
         if self._held is not None:
             if len(self._deferred) < _DEFERRED_MAX:
-                self._deferred.append((source, message))
+                self._deferred += ((source, message),)
             return
         try:
             message = checked(message, self._group.epoch)
@@ -138,7 +138,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
     def _release(self) -> None:
         """The journal has it: now the files."""
         ready, self._held = self._held, None
-        deferred, self._deferred = self._deferred, []
+        deferred, self._deferred = self._deferred, ()
         assert ready is not None
         self._host.held -= 1
         if self.failure is not None:

@@ -132,10 +132,12 @@ class Leaders:
 
     def take(self, source: NodeId, beat: GroupBeat) -> bool:
         """News of a group; whether they change who leads it."""
+        replica = self._replicas.get(beat.key)
+        if replica is not None:  # What is remembered shares the replica's key.
+            beat = beat._replace(key=replica.key)
         is_news = self.known.hear(source, beat)
         if is_news:
             self._outbox.leadership(beat.key)
-        replica = self._replicas.get(beat.key)
         if replica is None:
             return is_news
         if beat.leads:

@@ -92,7 +92,7 @@ class ReplicaState:
         self._solo_epoch: Epoch | None = None
         self._start_move: StartMove | None = None
         self._held: Ready | None = None
-        self._deferred: list[tuple[NodeId, Message]] = []
+        self._deferred: tuple[tuple[NodeId, Message], ...] = ()
         self._group = self._new_group(
             shape,
             is_clean=condition is Condition.CLEAN,

@@ -39,6 +39,11 @@ ENTRY_BYTES: Final = _ENTRY.size
 TIME_ENTRY_BYTES: Final = _TIME_ENTRY.size
 
 
+# Most of thousands of partitions have no entry, and an empty array takes 80 bytes.
+_NO_INTS: Final = array("i")
+_NO_LONGS: Final = array("q")
+
+
 class Entry(NamedTuple):
     """A batch that ends with `last_offset` starts at `position`."""
 
@@ -73,10 +78,8 @@ class GrowingIndex:
         """The largest timestamp, and the first batch that has it; `None` without timestamps."""
         self._interval_bytes = interval_bytes
         self._unindexed_bytes = 0
-        self._offsets = array("i")
-        self._positions = array("i")
-        self._timestamps = array("q")
-        self._time_offsets = array("i")
+        self._offsets = self._positions = self._time_offsets = _NO_INTS
+        self._timestamps = _NO_LONGS
 
     def add(self, position: int, size_bytes: int, last_offset: Offset, timestamp_ms: int) -> None:
         """A batch was appended; `timestamp_ms` is its largest."""
@@ -84,11 +87,18 @@ class GrowingIndex:
         if timestamp_ms > (NO_TIMESTAMP_MS if largest is None else largest[0]):
             self.largest = TimeEntry(timestamp_ms, last_offset)
         if self._unindexed_bytes > self._interval_bytes:
+            if self._offsets is _NO_INTS:
+                self._begin()
             self._offsets.append(last_offset - self.base_offset)
             self._positions.append(position)
             self._add_time_entry()
             self._unindexed_bytes = 0
         self._unindexed_bytes += size_bytes
+
+    def _begin(self) -> None:
+        """Have arrays of its own, of which nothing is kept."""
+        self._offsets, self._positions = array("i"), array("i")
+        self._timestamps, self._time_offsets = array("q"), array("i")
 
     def _add_time_entry(self) -> None:
         largest, timestamps = self.largest, self._timestamps
@@ -163,6 +173,7 @@ class GrowingIndex:
         decoded = cls(base_offset, interval_bytes)
         if len(index) % ENTRY_BYTES or len(times) % TIME_ENTRY_BYTES:
             raise ValueError("an index file ends within an entry")
+        decoded._begin()
         entries = _big_endian(array("i", index))
         decoded._offsets, decoded._positions = entries[0::2], entries[1::2]
         for timestamp_ms, offset in _TIME_ENTRY.iter_unpack(times):

@@ -76,6 +76,8 @@ class ReplicaState:
         self._fetch_waiters = FetchWaiters()
         self.line = Line(services.held)
         """Produce requests that are held."""
+        if member is not None:
+            member.is_awaited = self._has_held_waiters
         self._wake_is_due = False
         self._led: trio.Event | None = None
         # The cluster's metadata are no topic of anybody's.
@@ -138,6 +140,9 @@ class ReplicaState:
     def size_bytes(self) -> int:
         """Of the stored batches; 0 while they cannot be served."""
         return self._member.log.size_bytes if self._member is not None else 0
+
+    def _has_held_waiters(self) -> bool:
+        return bool(self._held_waiters)
 
     @property
     def is_holding(self) -> bool:

@@ -180,11 +180,15 @@ class Moves:
     def _hand_over_when_quiet(self, move: _Move, now: float) -> None:
         """All that was appended is committed, so it is answered; and the target has it."""
         group = move.replica.group
+        move.due = min(move.paused_at + self.timing.pause_s, move.deadline)
         progress = _progress(group, move.target)
         if progress is None or group.committed != group.shape.last:
             move.why = "what was appended is not committed yet"
         elif progress.match != group.shape.last:
             move.why = f"broker {move.target} does not hold all yet"
+        elif move.replica.is_awaited():
+            move.why = "producers wait for more replicas than a majority"
+            move.due = min(now + self.timing.look_s, move.due)
         else:
             move.why = f"broker {move.target} was not elected"
             move.phase = Phase.HAND_OVER

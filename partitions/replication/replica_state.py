@@ -6,7 +6,7 @@ What changes it is in the modules that build on this one: `appending` for client
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tidemark.partitions.raft.entries import Entry
 from tidemark.partitions.raft.epochs import LogShape
@@ -46,6 +46,7 @@ class ReplicaState:
         "failure",
         "hard_state",
         "high_watermark",
+        "is_awaited",
         "is_eager",
         "is_paused",
         "key",
@@ -80,6 +81,9 @@ class ReplicaState:
         self.priority = 0
         self.preference: Sequence[NodeId] = ()
         self.is_eager = False
+        self.is_awaited: Callable[[], bool] = _by_nobody
+        """Whether producers wait for more replicas than committed it: asked before the lead goes
+        elsewhere, for they would be refused what they have written."""
         self.is_paused = False
         """Whether clients' writes are held, because the lead is about to go elsewhere."""
         self._store = store
@@ -238,3 +242,7 @@ class ReplicaState:
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:
         """The core's way to its own log."""
         raise NotImplementedError
+
+
+def _by_nobody() -> bool:
+    return False

@@ -19,6 +19,14 @@ MUTATIONS = (
         "certain",
     ),
     Mutation(
+        name="nor while producers wait for more replicas than committed it",
+        file="partitions/replication/moves.py",
+        old="        elif move.replica.is_awaited():\n",
+        new="        elif False:\n",
+        killed_by=f"{_MOVES}test_the_lead_is_not_given_away_while_producers_wait_for_more_than_a_"
+        "majority",
+    ),
+    Mutation(
         name="nothing is appended while writes are held",
         file="partitions/replication/replica_state.py",
         old="not self.is_paused and self.failure is None",

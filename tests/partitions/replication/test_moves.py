@@ -115,6 +115,27 @@ def test_the_lead_is_not_given_away_for_what_only_the_target_holds_for_certain()
     assert cluster[3].committed_values() == ["a"]
 
 
+def test_the_lead_is_not_given_away_while_producers_wait_for_more_than_a_majority() -> None:
+    cluster = MovingCluster()
+    awaited = [True]
+    cluster[1].replica().is_awaited = lambda: awaited[0]
+    cluster.begin(3)
+    cluster.run(0.3)
+    assert cluster.moves().phase(KEY) is Phase.PAUSE
+    assert cluster.leader().node_id == 1
+    awaited[0] = False
+    cluster.run(0.15)
+    assert cluster.leader().node_id == 3
+    assert cluster.outcome().attempts == 1
+
+    cluster[3].replica().is_awaited = lambda: True
+    cluster.begin(1)
+    cluster.run(3)
+    ended = cluster.outcome(3)
+    assert ended.why == "tried 3 times: producers wait for more replicas than a majority"
+    assert cluster[3].append("a")
+
+
 def test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails() -> None:
     cluster = paused(MovingCluster(), 3)  # broker 2 suffices to commit it, but 3 is to lead
     assert cluster[1].replica().high_watermark == 2

@@ -105,7 +105,7 @@ MUTATIONS = (
     # Syncing
     _rule(
         "a sync covers the segments that were rolled since the last",
-        "log.py",
+        "log_syncing.py",
         old="        files = [segment.writer for segment in self._unsynced if segme"
         "nt.writer is not None]\n",
         new="        files = []\n",
@@ -149,14 +149,14 @@ MUTATIONS = (
     # Appending
     _rule(
         "an append that failed is cut back",
-        "log.py",
+        "log_appending.py",
         old="        writer.truncate(self._active.size_bytes)\n        self._is_ragged = False\n",
         new="",
         killed_by="test_disk_full.py::test_an_append_that_does_not_fit_leaves_nothing_behind",
     ),
     _rule(
         "a tail that could not be cut back is cut before the next append",
-        "log.py",
+        "log_appending.py",
         old="        if writer is None or self._is_ragged:\n",
         new="        if writer is None:\n",
         killed_by="test_disk_full.py"
@@ -164,7 +164,7 @@ MUTATIONS = (
     ),
     _rule(
         "half a batch is cut before a segment is closed",
-        "log.py",
+        "log_appending.py",
         old="        if self._is_ragged:\n            self._open_writer()\n",
         new="",
         killed_by="test_disk_full.py::test_a_tail_that_could_not_be_cut_back_is_cut_before_a_roll",
@@ -429,7 +429,7 @@ MUTATIONS = (
     # Large runs, which are not in the journal
     _rule(
         "a large run's segments are synced, all that are not",
-        "log.py",
+        "log_syncing.py",
         old="                unnamed.append(segment)\n",
         new="                unnamed.append(segment)\n            break\n",
         killed_by="../replication/test_large_runs.py"

@@ -1,0 +1,136 @@
+"""Writing to a log's end: batch behind batch, segment behind segment."""
+
+from typing import Final
+
+from tidemark.partitions.storage.files import File
+from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.log_state import LogState
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.syncing import PendingSnapshot
+from tidemark.protocol.records.header import (
+    LOG_OVERHEAD,
+    PLACE,
+    BatchHeader,
+    iter_headers,
+    read_header,
+)
+from tidemark.protocol.types import BytesLike, Epoch, Offset
+
+_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+
+
+class AppendingLog(LogState):
+    """A log that takes batches, into the page cache."""
+
+    __slots__ = ()
+
+    def append(self, data: BytesLike) -> Offset:
+        """Write whole batches, placed at `end_offset` and on, to the page cache; the new end.
+
+        They are durable only when a capture begun later has been synced. On `OSError` (the disk
+        is full) nothing was appended, and the log can be used as before.
+        """
+        header = read_header(data)
+        assert header.base_offset == self.end_offset, "a batch placed elsewhere"
+        if header.batch_length + LOG_OVERHEAD == len(data):
+            return self._append_one(data, header)
+        position = self._write(data, Offset(header.base_offset + header.last_offset_delta))
+        self.end_offset = self._active.end_offset = end_offset = self._add_each(data, position)
+        return end_offset
+
+    def append_batch(
+        self, data: bytearray | memoryview, header: BatchHeader, epoch: Epoch
+    ) -> Offset:
+        """Place a client's batch, of which this is the header, at the end; append it as `append`.
+
+        `data` is changed: it gets its base offset and its epoch.
+        """
+        PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
+        return self._append_one(data, header)
+
+    def append_placed(self, data: BytesLike, header: BatchHeader) -> Offset:
+        """Append one batch that is placed at the end, and of which this is the header."""
+        assert header.base_offset == self.end_offset, "a batch placed elsewhere"
+        return self._append_one(data, header)
+
+    def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
+        """The batch stands at `end_offset`, whatever the header says of that."""
+        last_offset = Offset(self.end_offset + header.last_offset_delta)
+        position = self._write(data, last_offset)
+        self._index.add(position, len(data), last_offset, header.max_timestamp)
+        self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
+        return end_offset
+
+    def _write(self, data: BytesLike, last_offset: Offset) -> int:
+        """Write batches behind the last one, or into a new segment; the position there."""
+        active, size_bytes = self._active, len(data)
+        position = active.size_bytes
+        if position and (
+            position + size_bytes > self._segment_bytes
+            or last_offset - active.base_offset > _RELATIVE_OFFSET_MAX
+        ):
+            active, position = self._roll(), 0
+        writer = active.writer
+        if writer is None or self._is_ragged:
+            writer = self._open_writer()
+        try:
+            writer.pwrite(data, position)
+        except OSError:
+            self._cut_back(writer)
+            raise
+        active.size_bytes = position + size_bytes
+        return position
+
+    def _add_each(self, data: BytesLike, position: int) -> Offset:
+        end_offset, size_bytes = self.end_offset, 0
+        for at, header in iter_headers(data):
+            assert header.base_offset == end_offset, "batches with a gap between them"
+            self._index.add(
+                position + at, header.size_bytes, header.last_offset, header.max_timestamp
+            )
+            end_offset = header.next_offset
+            size_bytes += header.size_bytes
+        assert size_bytes == len(data), "an append that ends within a batch"
+        return end_offset
+
+    def _open_writer(self) -> File:
+        """The active segment's file, which ends where the segment does."""
+        self._refuse_after_failure()
+        active = self._active
+        if active.writer is None:
+            active.writer = self._home.files.open(active.path)
+            self._index = active.growing_index()
+        if active.writer.size() != active.size_bytes:
+            active.writer.truncate(active.size_bytes)
+        self._is_ragged = False
+        return active.writer
+
+    def _cut_back(self, writer: File) -> None:
+        """Remove what a failed append may have left: the next one must not follow half a batch."""
+        self._is_ragged = True
+        writer.truncate(self._active.size_bytes)
+        self._is_ragged = False
+
+    def _roll(self) -> Segment:
+        """Begin a new segment. The old one is synced, and its indexes written, by the next sync."""
+        self._refuse_after_failure()
+        if self._is_ragged:
+            self._open_writer()
+        sealed, snapshot = self._active, None
+        if self._take_snapshot is not None:
+            snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
+        # Last of what can fail: were the roll given up after it, the old segment would grow past
+        # the offset where this one begins.
+        active = self._home.create_segment(self.end_offset)
+        if snapshot is not None:
+            self._state.unsaved.append(snapshot)
+        self._unsynced.append(sealed)
+        self._sealed_bytes += sealed.size_bytes
+        self._use_active(active)
+        self._segments.append(active)
+        return active
+
+    def _use_active(self, active: Segment) -> None:
+        self._active = active
+        self._index = GrowingIndex(active.base_offset, self._home.interval_bytes)
+        active.use_index(self._index)

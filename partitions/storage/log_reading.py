@@ -1,0 +1,105 @@
+"""Reading a log: by offset, by time, and all that it tells its owner."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from contextlib import suppress
+from operator import attrgetter
+from typing import Final
+
+from tidemark.partitions.storage import timestamps
+from tidemark.partitions.storage.log_syncing import SyncingLog
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
+from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.types import Offset
+
+_ZERO: Final = Offset(0)
+base_offset_of: Final = attrgetter("base_offset")
+
+
+class ReadingLog(SyncingLog):
+    """A log that is looked into. Nothing here changes it."""
+
+    __slots__ = ()
+
+    def read(
+        self,
+        offset: Offset,
+        *,
+        bytes_max: int,
+        end_offset: Offset,
+        at_least_one: bool = True,
+    ) -> LogSlice:
+        """Whole batches, from the one that holds `offset` on, to `end_offset` and `bytes_max`.
+
+        With `at_least_one` the first batch is given whole, whatever its size (KIP-74). The slice
+        ends with its segment, so it may be shorter than asked; it is empty only if there is
+        nothing below `end_offset`, or nothing that fits. Raises `RequestError` for an offset
+        outside of the log.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise RequestError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset}; the log is {self.start_offset} to {self.end_offset}",
+            )
+        if offset >= end_offset:
+            return EMPTY_SLICE
+        return self._segment_of(offset).slice(
+            offset, bytes_max=bytes_max, end_offset=end_offset, at_least_one=at_least_one
+        )
+
+    def _segment_of(self, offset: Offset) -> Segment:
+        if offset >= self._active.base_offset:
+            return self._active
+        return self._segments[bisect_right(self._segments, offset, key=base_offset_of) - 1]
+
+    def find_timestamp(self, timestamp_ms: int, *, end_offset: Offset) -> TimestampAndOffset | None:
+        """The first record below `end_offset` whose timestamp is this or later.
+
+        Batches are decompressed to find it. Raises `CorruptBatch` if one cannot be.
+        """
+        return timestamps.first_at_or_after(
+            self._segments, timestamp_ms, self.start_offset, end_offset
+        )
+
+    def max_timestamp(self, *, end_offset: Offset) -> TimestampAndOffset | None:
+        """The first of the records below `end_offset` that have the largest timestamp."""
+        return timestamps.largest(self._segments, self.start_offset, end_offset)
+
+    def snapshot_at_start(self) -> bytes:
+        """What the start was last moved with, or what there is to go on from there; or nothing."""
+        start_offset = self.start_offset
+        for pending in reversed(self._state.unsaved):
+            if pending.offset == start_offset:
+                return pending.payload
+        return self._home.snapshots.load(start_offset) or b""
+
+    def observe(
+        self, *, load_snapshot: Callable[[bytes], None], on_batch: Callable[[BatchHeader], None]
+    ) -> None:
+        """Tell once more what opening tells: for state that a truncation has made wrong.
+
+        `load_snapshot` is called at most once, then `on_batch` with every header behind it.
+        """
+        observed_to = self._load_snapshot(load_snapshot)
+        for segment in self._segments:
+            if segment.end_offset > observed_to:
+                for _, header in segment.batches_from(segment.position_of(observed_to)):
+                    on_batch(header)
+
+    def _load_snapshot(self, load: Callable[[bytes], None]) -> Offset:
+        snapshots = self._home.snapshots
+        # The unsaved ones last: what moved the start goes before what a roll has left there.
+        pending = {snapshot.offset: snapshot.payload for snapshot in self._state.unsaved}
+        # Not below what the log's files hold: the batches in between are gone.
+        first, end_offset = self._segments[0].base_offset, self.end_offset
+        for offset in sorted({*snapshots.offsets(), *pending}, reverse=True):
+            if first <= offset <= end_offset:
+                payload = pending.get(offset) or snapshots.load(offset)
+                if payload is not None:
+                    with suppress(TidemarkError):
+                        load(payload)
+                        return offset
+        return _ZERO

@@ -1,0 +1,123 @@
+"""What a log is made of, and what it says of itself."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.recovery import RecoveryReport
+from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.syncing import SyncState
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
+
+
+class LogState:
+    """The segments and what is known of them; how they change is in those that derive from it.
+
+    Invariant: `start_offset <= end_offset`; the segments' offsets are contiguous and reach from
+    at most `start_offset` to `end_offset`.
+    """
+
+    __slots__ = (
+        "_active",
+        "_begun_end",
+        "_doubted_from",
+        "_home",
+        "_index",
+        "_is_ragged",
+        "_sealed_bytes",
+        "_segment_bytes",
+        "_segments",
+        "_settings",
+        "_state",
+        "_take_snapshot",
+        "_unsynced",
+        "end_offset",
+        "recovery",
+        "start_offset",
+    )
+
+    def __init__(
+        self,
+        home: LogHome,
+        segments: list[Segment],
+        settings: LogSettings,
+        start_offset: Offset,
+        recovery: RecoveryReport,
+        take_snapshot: Callable[[], bytes] | None,
+    ) -> None:
+        """For `Log.open`. The segments are contiguous, and on the disk."""
+        self.start_offset = max(start_offset, segments[0].base_offset)
+        self.end_offset = segments[-1].end_offset
+        self.recovery = recovery
+        self._home = home
+        self._segments = segments
+        self._sealed_bytes = sum(segment.size_bytes for segment in segments[:-1])
+        self._active = segments[-1]
+        # Of the active segment; loaded when it is first appended to.
+        self._index = GrowingIndex(self._active.base_offset, home.interval_bytes)
+        # The file may hold more than the segment: what a failed append left.
+        self._is_ragged = False
+        self._settings = settings
+        self._segment_bytes = settings.segment_bytes
+        self._take_snapshot = take_snapshot
+        self._state = SyncState()
+        # Complete segments of which something is not on the disk: bytes, or the indexes.
+        self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
+        self._begun_end = self.end_offset
+        self._doubted_from: Offset | None = None
+
+    def __repr__(self) -> str:
+        return f"<Log {self._home.directory} {self.start_offset} to {self.end_offset}>"
+
+    @property
+    def directory(self) -> str:
+        return self._home.directory
+
+    @property
+    def settings(self) -> LogSettings:
+        """Settings may be changed at any time; those of the index keep to what is there."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: LogSettings) -> None:
+        self._settings = settings
+        self._segment_bytes = settings.segment_bytes
+        self._home = replace(self._home, interval_bytes=settings.index_interval_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all segments' batches, without indexes."""
+        return self._sealed_bytes + self._active.size_bytes
+
+    @property
+    def segment_count(self) -> int:
+        return len(self._segments)
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether a roll has left something to be written: worth a sync in the background,
+        even where nobody waits for one, for it bounds what a crash makes the next start do."""
+        return bool(self._unsynced or self._state.unfinished)
+
+    def doubt(self, from_offset: Offset | None) -> None:
+        """From there on the log may be another than its owner takes it for; `None`: it is not.
+
+        What is in doubt is synced, and never said to be: so it lies above the recovery point,
+        and the next opening checks it against the log's epochs.
+        """
+        self._doubted_from = from_offset
+
+    @property
+    def _certain_end(self) -> Offset:
+        doubted_from = self._doubted_from
+        return self.end_offset if doubted_from is None else min(self.end_offset, doubted_from)
+
+    def _refuse_after_failure(self) -> None:
+        if self._state.failure is not None:
+            raise StorageError(
+                f"{self._home.directory}: a sync failed ({self._state.failure}); nothing is known "
+                "about the disk since. Start the broker again"
+            )

@@ -1,0 +1,56 @@
+"""What of a log is not on the disk yet, captured so that another thread can sync it."""
+
+from tidemark.partitions.storage.log_appending import AppendingLog
+from tidemark.partitions.storage.syncing import SyncCapture, TailSync
+from tidemark.protocol.types import Offset
+
+
+class SyncingLog(AppendingLog):
+    """A log whose end becomes durable; see `syncing` for what is captured."""
+
+    __slots__ = ()
+
+    def begin_sync(self) -> SyncCapture:
+        """Capture what is not on the disk. Its `sync` must follow, in the order of captures."""
+        self._refuse_after_failure()
+        unfinished = [s for s in self._state.unfinished if not s.detached]
+        self._state.unfinished = []
+        self._unsynced = [*unfinished, *self._unsynced]
+        files = [segment.writer for segment in self._unsynced if segment.writer is not None]
+        if self._begun_end != self.end_offset and self._active.writer is not None:
+            files.append(self._active.writer)
+        capture = SyncCapture(
+            home=self._home,
+            state=self._state,
+            generation=self._state.generation,
+            files=tuple(files),
+            sealed=tuple(self._unsynced),
+            snapshots=tuple(self._state.unsaved),
+            start_offset=self.start_offset,
+            end_offset=self._certain_end,
+        )
+        self._unsynced = []
+        self._begun_end = self.end_offset
+        return capture
+
+    def begin_tail_sync(self) -> TailSync:
+        """What has to be synced for every batch to be on the disk."""
+        files, unnamed = [], []
+        for segment in reversed(self._segments):
+            writer = segment.writer
+            if writer is not None:
+                files.append(writer)
+            elif segment is not self._active and not segment.is_new:
+                break
+            if segment.is_new:
+                unnamed.append(segment)
+        return TailSync(
+            home=self._home,
+            state=self._state,
+            files=tuple(reversed(files)),
+            unnamed=tuple(unnamed),
+        )
+
+    def sync(self) -> Offset:
+        """Capture and sync on this thread; the end offset, which is durable now."""
+        return self.begin_sync().sync()

@@ -40,7 +40,9 @@ class WriteAheadJournal(Protocol):
     """The journal, as far as the thread needs it. Both block, and raise `OSError`."""
 
     def write(self, records: Sequence[JournalRecord]) -> object: ...
-    def sync(self) -> None: ...
+    def sync(self, then: Callable[[], None]) -> None:
+        """`then` is called once all is on the disk, though there may be more to do."""
+        ...
 
 
 class Synced(Protocol):
@@ -189,11 +191,13 @@ class DiskWriter:
                 for sync in group.syncs:
                     sync.run()
                 self._write_when_there_is_room(group.records)
-                self._journal.sync()
+                self._journal.sync(partial(self._synced_since, started, group))
             except OSError as error:
                 self._call_in_loop(partial(self.fail, error))
                 return
-            self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
+
+    def _synced_since(self, started: float, group: _Group) -> None:
+        self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
 
     def _write_when_there_is_room(self, records: Sequence[JournalRecord]) -> None:
         while True:

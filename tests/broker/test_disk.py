@@ -29,8 +29,9 @@ class FakeJournal:
     def write(self, records: Sequence[JournalRecord]) -> None:
         self.groups.append([bytes(record.payload) for record in records])
 
-    def sync(self) -> None:
+    def sync(self, then: Callable[[], None]) -> None:
         self.sync_disk()
+        then()
 
 
 def never(error: OSError) -> None:

@@ -9,7 +9,7 @@ If that takes its time there are more files for a while: the writer does not wai
 
 import contextlib
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
@@ -189,10 +189,14 @@ class Journal:
         numbers = range(len(used) + 1)
         return next(p for n in numbers if (p := f"{self._path}/{journal_name(n)}") not in used)
 
-    def sync(self) -> None:
-        """Block until all that was written is on the disk. An `OSError` is final."""
+    def sync(self, then: Callable[[], None] = lambda: None) -> None:
+        """Block until all that was written is on the disk; `then` somebody may be told at once.
+
+        An `OSError` is final.
+        """
         self._refuse_after_failure()
         if not self._unsynced:
+            then()
             return
         try:
             for file in self._unsynced:
@@ -206,6 +210,7 @@ class Journal:
             raise
         self._unsynced = []
         self._synced = self._next
+        then()
         self._note_synced()
 
     def _note_synced(self) -> None:

@@ -48,7 +48,9 @@ class Groups(Protocol):
     @property
     def moves(self) -> Moves: ...
     def get(self, key: PartitionKey) -> GroupReplica | None: ...
-    def move_leader(self, key: PartitionKey, target: NodeId, deadline: float) -> None: ...
+    def move_leader(
+        self, key: PartitionKey, target: NodeId, deadline: float, *, now: float
+    ) -> None: ...
 
 
 class Metadata(Protocol):
@@ -133,9 +135,9 @@ class MoveExecutor:
         if seconds_left <= 0:
             self._say(_outcome(wish, "not by its deadline: nobody could begin it"))
             return
-        deadline = trio.current_time() + seconds_left
+        now = trio.current_time()
         try:
-            self._groups.move_leader(replica.key, wish.target, deadline)
+            self._groups.move_leader(replica.key, wish.target, now + seconds_left, now=now)
         except RequestError as error:
             # Who leads and does not serve yet will soon.
             if error.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:

@@ -198,12 +198,16 @@ class ReplicationNode:
         """Ask a majority whether this broker leads a group; see `confirming.py`."""
         return self.confirmations.ask(key, done)
 
-    def move_leader(self, key: PartitionKey, target: NodeId, deadline: float) -> None:
+    def move_leader(
+        self, key: PartitionKey, target: NodeId, deadline: float, *, now: float | None = None
+    ) -> None:
         """Have a group that is led here led by `target` by then; what has become of it is in a
         turn's output. Raises `RequestError` if that cannot be."""
         replica = self._replicas.get(key)
         if replica is None:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker has no replica of it")
+        # Where little happens, the last event may have been long ago.
+        self._now = self._now if now is None else now
         self.moves.begin(replica, target, now=self._now, deadline=deadline)
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:

@@ -52,7 +52,7 @@ MUTATIONS = (
         file="partitions/replication/node.py",
         old="            deadline = min(deadline, self.moves.next_deadline())\n",
         new="            pass\n",
-        killed_by=f"{_MOVES}test_writes_are_held_while_the_move_pauses_and_taken_again_when_it_fails",
+        killed_by=f"{_MOVES}test_a_pause_ends_in_time_however_little_else_happens",
     ),
     Mutation(
         name="who has voted in an epoch that nobody leads yet leaves it to the candidate",

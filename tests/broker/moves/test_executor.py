@@ -70,8 +70,11 @@ class Groups:
     def get(self, key: PartitionKey) -> Replica | None:
         return self.replica if key == KEY else None
 
-    def move_leader(self, key: PartitionKey, target: NodeId, deadline: float) -> None:
+    def move_leader(
+        self, key: PartitionKey, target: NodeId, deadline: float, *, now: float
+    ) -> None:
         assert key == KEY
+        assert now == trio.current_time()
         self.asked.append((target, deadline))
         if self.refusals:
             raise self.refusals.pop(0)

@@ -31,7 +31,8 @@ class MovingCluster(Cluster):
         return self[node].node.moves
 
     def begin(self, target: int, *, seconds: float = 5.0) -> None:
-        self.leader().node.move_leader(KEY, NodeId(target), self.now + seconds)
+        node = self.leader().node
+        node.move_leader(KEY, NodeId(target), self.now + seconds, now=self.now)
 
     def outcome(self, node: int = 1) -> EndedMove:
         (ended,) = self[node].ended_moves
@@ -308,6 +309,16 @@ def test_the_timing_of_attempts_is_what_it_is_given() -> None:
     paused(cluster, 3)
     cluster.run(0.1)
     assert cluster.outcome().why == "tried 1 times: broker 3 does not hold all yet"
+
+
+def test_a_pause_ends_in_time_however_little_else_happens() -> None:
+    cluster = MovingCluster()
+    cluster[1].node.moves = Moves(NodeId(1), MoveTiming(pause_s=0.033, attempts=1))
+    paused(cluster, 3)
+    cluster.run(0.5)
+    outcome = cluster.outcome()
+    assert outcome.attempts == 1
+    assert 0.032 < outcome.paused_s < 0.04, "heartbeats are further apart"
 
 
 def test_a_group_that_is_given_up_is_not_moved_any_more() -> None:

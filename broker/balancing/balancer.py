@@ -24,6 +24,7 @@ from tidemark.broker.balancing.progress import Progress, holds, work_left
 from tidemark.broker.balancing.rules import without_waiting
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
+from tidemark.partitions.balancing.eligibility import why_cooling
 from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
@@ -101,6 +102,8 @@ class Balancer:
         self._in_thread = in_thread
         self._agenda = Agenda()
         self._emptying: set[PartitionId] = set()
+        self._settled: Snapshot | None = None
+        """What the last plan was made of, if it had no moves."""
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
         self._is_busy = False
@@ -151,6 +154,7 @@ class Balancer:
         self._metrics.clear()
         self._agenda.clear()
         self._emptying.clear()
+        self._settled = None
         self.progress.keep_only(())
         self._by_hand = None
 
@@ -189,13 +193,33 @@ class Balancer:
 
     async def _plan(self, snapshot: Snapshot, rules: Settings) -> None:
         """All the way; drained brokers are emptied first, and that waits for nothing."""
-        at_once = without_waiting(rules)
-        made = await self._planned(snapshot, at_once, only_empties=True)
-        self._agenda.fill(made, snapshot, at_once)
-        if not made.moves and (self.is_enabled or self._by_hand is not None):
+        if self._is_settled(snapshot, rules):
+            return
+        made = None
+        if any(broker.state is not BrokerState.ACTIVE for broker in snapshot.brokers):
+            at_once = without_waiting(rules)
+            made = await self._planned(snapshot, at_once, only_empties=True)
+            self._agenda.fill(made, snapshot, at_once)
+        if (made is None or not made.moves) and (self.is_enabled or self._by_hand is not None):
             made = await self._planned(snapshot, rules)
             self._agenda.fill(made, snapshot, rules)
-        self._metrics.planned(made)
+        if made is not None:
+            self._metrics.planned(made)
+            self._settled = None if made.moves else snapshot
+
+    def _is_settled(self, snapshot: Snapshot, rules: Settings) -> bool:
+        """Whether the last plan had no moves, and all is as it was: an idle cluster costs nothing.
+
+        While a group is let be for a while, or the last plan is long ago, time alone changes that.
+        """
+        last = self._settled
+        return (
+            last is not None
+            and self._by_hand is None
+            and not self._agenda.is_outdated(snapshot)
+            and last.groups == snapshot.groups
+            and all(why_cooling(group, last.now_ms, rules) is None for group in last.groups)
+        )
 
     async def _planned(
         self, snapshot: Snapshot, rules: Settings, *, only_empties: bool = False

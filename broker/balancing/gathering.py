@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import trio
 
@@ -23,8 +23,14 @@ from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, S
 from tidemark.partitions.state_machines import cluster_values
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
-from tidemark.partitions.state_machines.cluster_values import PartitionId, TopicMetadata
+from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
+    LeaderMove,
+    PartitionId,
+    TopicMetadata,
+)
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.messages.peer.load_report import GroupLoad
 from tidemark.protocol.types import NodeId, TopicPartition
 
 _AT_ONCE: Final = 200
@@ -36,6 +42,24 @@ _STATES: Final = {
     cluster_values.BrokerState.DRAINING: BrokerState.DRAINING,
     cluster_values.BrokerState.DECOMMISSIONING: BrokerState.DECOMMISSIONING,
 }
+
+
+class _Seen(NamedTuple):
+    """All that is known of a partition."""
+
+    assigned: Assignment
+    wanted: Assignment | None
+    leader: NodeId | None
+    load: GroupLoad | None
+    move: LeaderMove | None
+    moved_ms: int | None
+
+
+class _Made(NamedTuple):
+    seen: _Seen
+    group: Group
+    is_heard: bool
+    """Whether its leader, if there is one, has told of it."""
 
 
 class Gathering:
@@ -53,6 +77,8 @@ class Gathering:
         self._reports = reports
         self._history = history
         self._unheard = 0
+        self._made: dict[PartitionKey, _Made] = {}
+        self._tidied_at = -1
 
     async def gather_all(self) -> Snapshot:
         """The same, once all leaders have told what they lead, or a few seconds have passed: soon
@@ -67,21 +93,23 @@ class Gathering:
     async def gather(self) -> Snapshot:
         """Takes its time where there are thousands of partitions: others are served meanwhile, and
         what has changed by then is noticed when something is to be done about it."""
-        now_ms = now()
-        unheard = 0
+        now_ms, state = now(), self._state()
+        version, unheard = state.version, 0
         groups: list[Group] = []
-        ids: list[PartitionId] = []
-        for topic in list(self._state().topics.values()):
+        made: dict[PartitionKey, _Made] = {}
+        for topic in list(state.topics.values()):
             for partition in range(topic.partitions):
-                group, is_heard = self._group(topic, partition, now_ms)
-                groups.append(group)
-                unheard += not is_heard
-                ids.append(PartitionId(topic.id, partition))
+                key = PartitionKey(topic.id, partition)
+                one = made[key] = self._look_at(key, topic, now_ms)
+                groups.append(one.group)
+                unheard += not one.is_heard
                 if len(groups) % _AT_ONCE == 0:
                     await trio.lowlevel.checkpoint()
-        self._unheard = unheard
-        self._reports.keep_only({PartitionKey(*each) for each in ids})
-        self._history.forget_partitions(set(ids))
+        self._unheard, self._made = unheard, made
+        if version != self._tidied_at:
+            self._tidied_at = version
+            self._reports.keep_only(made.keys())
+            self._history.forget_partitions({PartitionId(*key) for key in made})
         return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
 
     def members(self, groups: Sequence[Group], now_ms: int) -> list[Broker]:
@@ -117,45 +145,58 @@ class Gathering:
             up_since_ms=now_ms if since_ms is None else since_ms,
         )
 
-    def _group(self, topic: TopicMetadata, partition: int, now_ms: int) -> tuple[Group, bool]:
-        """And whether its leader, if there is one, has told of it."""
-        number = PartitionId(topic.id, partition)
-        key = PartitionKey(topic.id, partition)
+    def _look_at(self, key: PartitionKey, topic: TopicMetadata, now_ms: int) -> _Made:
+        """A partition; the same value as the last time where nothing has changed, which is what
+        makes idle ones cheap."""
+        at = PartitionId(topic.id, key.partition)
         leader, epoch = self._brokers.leader_of(key)
-        self._history.saw_leader(number, leader, now_ms)
-        move = self._state().wishes.moves.get(number)
-        assigned = topic.assignments[partition]
-        at = Group(
-            partition=TopicPartition(topic.name, partition),
-            replicas=topic.wanted.get(partition, assigned),
-            leader=leader,
-            voters=assigned,
-            moved_ms=self._history.moved_ms(number),
-            moving_to=None if move is None or move.target == leader else move.target,
-            is_changing=partition in topic.wanted,
+        self._history.saw_leader(at, leader, now_ms)
+        seen = _Seen(
+            topic.assignments[key.partition],
+            topic.wanted.get(key.partition),
+            leader,
+            None if leader is None else self._reports.load(key, leader, epoch),
+            self._state().wishes.moves.get(at),
+            self._history.moved_ms(at),
         )
-        load = None if leader is None else self._reports.load(key, leader, epoch)
-        if load is None:
-            return at, leader is None
-        heard = at._replace(
-            voters=tuple(NodeId(each.node_id) for each in load.voters),
-            lags={
-                NodeId(each.node_id): each.lag
-                for each in load.voters
-                if each.lag != UNKNOWN_LAG and each.node_id != leader
-            },
-            learners=tuple(map(NodeId, load.learners)),
-            bytes_in_per_s=float(load.bytes_in_per_s),
-            bytes_out_per_s=float(load.bytes_out_per_s),
-            size_bytes=load.size_bytes,
-            is_changing=at.is_changing or load.is_changing,
-        )
-        return heard, True
+        made = self._made.get(key)
+        if made is not None and made.seen == seen:
+            return made
+        partition = TopicPartition(topic.name, key.partition)
+        return _Made(seen, _group(partition, seen), leader is None or seen.load is not None)
 
     def metadata_group(self) -> Group | None:
         """The metadata's own group; None if it is not led here."""
         quorum = self._brokers.quorum(CLUSTER_KEY)
         return None if quorum is None else _of_quorum(quorum, self._brokers)
+
+
+def _group(partition: TopicPartition, seen: _Seen) -> Group:
+    leader, move, load = seen.leader, seen.move, seen.load
+    group = Group(
+        partition=partition,
+        replicas=seen.wanted or seen.assigned,
+        leader=leader,
+        voters=seen.assigned,
+        moved_ms=seen.moved_ms,
+        moving_to=None if move is None or move.target == leader else move.target,
+        is_changing=seen.wanted is not None,
+    )
+    if load is None:
+        return group
+    return group._replace(
+        voters=tuple(NodeId(each.node_id) for each in load.voters),
+        lags={
+            NodeId(each.node_id): each.lag
+            for each in load.voters
+            if each.lag != UNKNOWN_LAG and each.node_id != leader
+        },
+        learners=tuple(map(NodeId, load.learners)),
+        bytes_in_per_s=float(load.bytes_in_per_s),
+        bytes_out_per_s=float(load.bytes_out_per_s),
+        size_bytes=load.size_bytes,
+        is_changing=group.is_changing or load.is_changing,
+    )
 
 
 def _of_quorum(quorum: Quorum, brokers: Brokers) -> Group:

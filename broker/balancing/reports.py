@@ -8,7 +8,7 @@ or after a report that may not have come, everything is told anew. What is lost 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -70,11 +70,11 @@ class Reports:
         load = self._loads.get(leader, {}).get(key)
         return load if load is not None and load.epoch == epoch else None
 
-    def keep_only(self, keys: set[PartitionKey]) -> None:
+    def keep_only(self, keys: Collection[PartitionKey]) -> None:
         """The partitions that there are."""
         self._be_in(self._leading_epoch())
         for loads in self._loads.values():
-            for key in loads.keys() - keys:
+            for key in [key for key in loads if key not in keys]:
                 del loads[key]
 
     def _be_in(self, epoch: Epoch | None) -> None:

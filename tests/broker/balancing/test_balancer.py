@@ -66,6 +66,19 @@ async def test_by_hand_it_evens_out_once_though_it_is_turned_off(autojump_clock:
             assert world.leaders() == {1: 7, 2: 4, 3: 4}
 
 
+async def test_a_cluster_in_which_nothing_happens_is_not_planned_for_again_and_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*EVERYWHERE) as world:
+        await world.add_topic("t", [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
+        async with balancing(world):
+            await trio.sleep(29)
+            assert world.plans == 1
+            world.set_alive(3, False)
+            await trio.sleep(6)
+            assert world.plans == 2
+
+
 async def test_it_does_nothing_while_another_broker_leads_the_metadata(
     autojump_clock: MockClock,
 ) -> None:

@@ -76,12 +76,6 @@ class WrittenLiveness:
         return Quorum(epoch=EPOCH, high_watermark=Offset(9), voters=voters, learners=[])
 
 
-async def inline(work: Callable[[], T]) -> T:
-    """In place of a thread."""
-    await trio.lowlevel.checkpoint()
-    return work()
-
-
 class World:
     """Made by `open_world`."""
 
@@ -97,6 +91,8 @@ class World:
         """Partition, from, to; of those that have succeeded."""
         self.failed = 0
         self.most_in_flight = 0
+        self.plans = 0
+        """How often something was worked out that takes long."""
         self.handed_metadata_to: list[NodeId] = []
         self.brokers = Brokers(ME, lambda: self.state, self.liveness)
         self.reports = Reports(lambda: EPOCH if self.cluster.leads else None)
@@ -112,12 +108,18 @@ class World:
             metrics=self.metrics,
             hand_over_metadata=self.handed_metadata_to.append,
             rng=Random(1),
-            in_thread=inline,
+            in_thread=self._inline,
         )
         self.states = BrokerStates(self.cluster, self.gathering, rules, Random(1))
         self._is_wished = trio.Event()
         self.cluster.listen(self.balancer.applied)
         self.cluster.listen(lambda _: self._is_wished.set())
+
+    async def _inline(self, work: Callable[[], T], /) -> T:
+        """In place of a thread."""
+        self.plans += 1
+        await trio.lowlevel.checkpoint()
+        return work()
 
     @property
     def state(self) -> ClusterState:

@@ -16,6 +16,7 @@ REAL_TIME: Final = (
     "tests/broker/peers/test_network.py",
     "tests/broker/test_accepting.py",
     "tests/broker/test_connection.py",
+    "tests/broker/test_held.py",
     "tests/broker/test_many_brokers.py",
     "tests/broker/test_server.py",
     "tests/chaos/test_relay.py",

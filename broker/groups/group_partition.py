@@ -69,6 +69,7 @@ class GroupPartition:
         self._timer: Timer | None = None
         self._to_append: deque[Write] = deque()
         self._is_appending = False
+        self._is_held = False
         # Writes whose outcome was not reported yet, in order; None while it is not known.
         self._outcomes: dict[int, ErrorCode | None] = {}
         self._set_timer()
@@ -95,6 +96,9 @@ class GroupPartition:
     def resign(self) -> None:
         """Send everybody away who waits; what is on its way to the log is nobody's any more."""
         self._to_append.clear()
+        if self._is_held:
+            self._replica.line.leave(self)
+            self._is_held = False
         self._perform(self.shard.resign(self.now()))
 
     def now(self) -> Instant:
@@ -105,12 +109,26 @@ class GroupPartition:
             assert isinstance(reply.token, Asker)
             reply.token.take(reply.answer)
         self._to_append += effects.writes
+        self._append_all(may_be_held=True)
+        self._set_timer()
+
+    def _append_all(self, *, may_be_held: bool) -> None:
         # An append may be committed at once, and what follows from that come back here.
-        if not self._is_appending:
-            self._is_appending = True
-            while self._to_append:
-                self._append(self._to_append.popleft())
-            self._is_appending = False
+        if self._is_appending or self._is_held:
+            return
+        self._is_appending = True
+        while self._to_append and not (may_be_held and self._replica.is_holding):
+            self._append(self._to_append.popleft())
+        self._is_appending = False
+        if self._to_append:
+            # The lead is about to go: as a producer's request, what is to be written waits.
+            self._is_held = True
+            self._replica.line.join(self, 0)
+
+    def go_on(self, *, may_be_held: bool) -> None:
+        """For the replica's line: write what was held, or have it refused."""
+        self._is_held = False
+        self._append_all(may_be_held=may_be_held)
         self._set_timer()
 
     def _append(self, write: Write) -> None:

@@ -188,3 +188,47 @@ async def test_many_commits_at_once_are_all_answered(tmp_path: Path) -> None:
             for offset in range(50):
                 nursery.start_soon(commit_one, offset)
         assert codes == [{0: ErrorCode.NONE}] * 50
+
+
+async def test_commits_wait_while_the_lead_is_about_to_go_and_keep_their_order(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        await commit(node, {0: 1})
+        replica = node.topics.replica(
+            CONSUMER_OFFSETS, partition_of(GROUP, node.settings.offsets_topic_num_partitions)
+        )
+        assert replica is not None
+        codes: list[dict[int, int]] = []
+
+        async def commit_one(offset: int) -> None:
+            codes.append(await commit(node, {0: offset}))
+
+        async with trio.open_nursery() as nursery:
+            replica.member.pause()
+            for offset in (2, 3):
+                nursery.start_soon(commit_one, offset)
+                await trio.sleep(0.01)
+            assert codes == []
+            replica.member.resume_writes()
+            replica._services.driver.touch()
+        assert codes == [{0: ErrorCode.NONE}] * 2
+        assert (await fetch(node, [0]))["orders", 0].committed_offset == 3
+
+
+async def test_commits_do_not_wait_for_ever(tmp_path: Path) -> None:
+    async with open_node(tmp_path, **AT_ONCE, leader_move_pause_max_ms=20) as node:
+        await find(node)
+        await create_topic(node)
+        replica = node.topics.replica(
+            CONSUMER_OFFSETS, partition_of(GROUP, node.settings.offsets_topic_num_partitions)
+        )
+        assert replica is not None
+        replica.member.pause()
+        with trio.fail_after(5):
+            assert await commit(node, {0: 2}) == {0: ErrorCode.NOT_COORDINATOR}
+        replica.member.resume_writes()
+        replica._services.driver.touch()
+        assert await commit(node, {0: 3}) == {0: ErrorCode.NONE}

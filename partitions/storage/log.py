@@ -166,6 +166,7 @@ class Log(ReadingLog):
         self._active, self._index, self._is_ragged = active, active.growing_index(), False
         self._sealed_bytes = sum(segment.size_bytes for segment in self._segments[:-1])
         self.end_offset = self._begun_end = active.end_offset
+        self._begun_bytes = active.size_bytes
         # It was within the batch, all of which went.
         self.start_offset = min(self.start_offset, self.end_offset)
 

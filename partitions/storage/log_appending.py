@@ -131,6 +131,6 @@ class AppendingLog(LogState):
         return active
 
     def _use_active(self, active: Segment) -> None:
-        self._active = active
+        self._active, self._begun_bytes = active, active.size_bytes
         self._index = GrowingIndex(active.base_offset, self._home.interval_bytes)
         active.use_index(self._index)

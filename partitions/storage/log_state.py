@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
@@ -11,6 +12,9 @@ from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
+
+UNSYNCED_BYTES_MAX: Final = 64 << 20
+"""A start checks about 200 MB of it in a second, and writes it again."""
 
 
 class LogState:
@@ -22,6 +26,7 @@ class LogState:
 
     __slots__ = (
         "_active",
+        "_begun_bytes",
         "_begun_end",
         "_doubted_from",
         "_home",
@@ -66,7 +71,7 @@ class LogState:
         self._state = SyncState()
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
-        self._begun_end = self.end_offset
+        self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         self._doubted_from: Offset | None = None
 
     def __repr__(self) -> str:
@@ -98,9 +103,14 @@ class LogState:
 
     @property
     def needs_sync(self) -> bool:
-        """Whether a roll has left something to be written: worth a sync in the background,
-        even where nobody waits for one, for it bounds what a crash makes the next start do."""
-        return bool(self._unsynced or self._state.unfinished)
+        """Whether a roll has left something to be written, or much was appended since the last
+        sync: worth one in the background, even where nobody waits for it (`flush=os`), for it
+        bounds what a crash makes the next start do."""
+        return bool(
+            self._unsynced
+            or self._state.unfinished
+            or self._active.size_bytes - self._begun_bytes >= UNSYNCED_BYTES_MAX
+        )
 
     def doubt(self, from_offset: Offset | None) -> None:
         """From there on the log may be another than its owner takes it for; `None`: it is not.

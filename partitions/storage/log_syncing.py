@@ -30,7 +30,7 @@ class SyncingLog(AppendingLog):
             end_offset=self._certain_end,
         )
         self._unsynced = []
-        self._begun_end = self.end_offset
+        self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         return capture
 
     def begin_tail_sync(self) -> TailSync:

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage import log_state
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
@@ -79,6 +80,25 @@ def test_a_roll_while_a_sync_is_under_way_is_covered_by_the_next(files: MemoryFi
     before, durable, after = log.needs_sync, log.sync(), log.needs_sync
     assert (before, durable, after) == (True, 13, False)
     assert_survives(files, 13)
+
+
+def test_much_that_was_appended_is_worth_a_sync_though_nobody_waits_for_one(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a log with `flush=os`: a start would check and write all of it again."""
+    log = Log.open(files, DIRECTORY, LogSettings())
+    one = batch(0, size=100)
+    monkeypatch.setattr(log_state, "UNSYNCED_BYTES_MAX", 2 * len(one))
+    needs = []
+    for offset in range(5):
+        log.append(batch(offset, size=100))
+        needs.append(log.needs_sync)
+        if log.needs_sync:
+            log.sync()
+    assert needs == [False, True, False, True, False]
+    log.truncate(Offset(1))
+    log.append(batch(1, size=100))
+    assert not log.needs_sync
 
 
 def test_a_new_segments_name_is_synced_before_it_counts(files: MemoryFiles) -> None:

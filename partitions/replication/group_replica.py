@@ -108,20 +108,26 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         if ready.is_cut:
             self._hold(ready)
             return
-        end_offset = self.log.end_offset
-        try:
-            self._store.write(ready.entries)
-        except OSError as error:
-            self._take_back(ready, end_offset, error)
-            return
-        except (StorageError, CorruptBatch) as error:
-            self.fail(f"cannot be written to: {error}")
+        if not self._write(ready):
             return
         self._stage(ready)
         self._send(ready.send)
         self._tell(ready)
         if ready.token:
             self._store.when_durable(self._when_persisted(ready))
+
+    def _write(self, ready: Ready) -> bool:
+        """Write its entries; whether the group goes on."""
+        end_offset = self.log.end_offset
+        try:
+            self._store.write(ready.entries)
+        except OSError as error:
+            self._take_back(ready, end_offset, error)
+            return False
+        except (StorageError, CorruptBatch) as error:
+            self.fail(f"cannot be written to: {error}")
+            return False
+        return True
 
     def _stage(self, ready: Ready, then: Callable[[], None] | None = None) -> None:
         if ready.hard_state is not None:
@@ -147,9 +153,11 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self._store.cut(ready)
             if ready.reset is not None and self._applier is not None:
                 self._applier.restore(ready.reset.snapshot, ready.reset.start)
-            self._store.write(ready.entries)
         except (OSError, StorageError, CorruptBatch) as error:
-            self.fail(f"cannot be cut: {error}")
+            # What the disk has is not known: the next start finds out. The others go on.
+            self.fail(f"cannot be cut: {error}. Start the broker again")
+            return
+        if not self._write(ready):
             return
         self.durable_end = min(self.durable_end, self.log.end_offset)
         self._plan_start_anew()
@@ -242,8 +250,9 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         self._solo_epoch = None
 
     def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:
-        """The disk is full, say. Go back to before the entries, of which nothing was promised and
-        nothing is in the journal, and begin anew from there in a while."""
+        """The disk is full, say. Go back to before the entries, of which nothing was promised, and
+        begin anew from there in a while. Behind a cut they are in the journal already: a redo
+        writes them, and they are what the leader has; else it sends them again."""
         self.fail(f"cannot be written to now: {error}")
         shape, first = self._group.shape, ready.entries[0]
         if self._group.has_ready:

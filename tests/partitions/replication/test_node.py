@@ -1,5 +1,6 @@
 """What is a matter of brokers: who leads what, who hears of it, who campaigns when."""
 
+import errno
 from uuid import UUID
 
 import pytest
@@ -9,8 +10,9 @@ from tidemark.partitions.raft.messages import AppendRequest, Opened
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat, PeerMessage
 from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import NodeId, Offset, TopicPartition
+from tidemark.protocol.types import BytesLike, NodeId, Offset, TopicPartition
 
 OTHER, OTHER_TOPIC = PartitionKey(UUID(int=8), 0), TopicPartition("other", 0)
 
@@ -272,6 +274,50 @@ def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:
     files.capacity_bytes = None
     cluster.run(5)
     assert len(cluster[3].committed_values()) == 2
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_disk_that_is_full_right_behind_a_cut_is_written_to_once_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, crashes: bool
+) -> None:
+    """The journal has the cut and what follows it; the log has the cut."""
+    cluster = three()
+    cluster[2].append("a")
+    cluster.run(0.3)
+    cluster.cut = {(2, 1), (1, 2), (2, 3), (3, 2)}
+    cluster[2].append("lost")
+    cluster.run(3)
+    (leader,) = [b for b in (cluster[1], cluster[3]) if b.replica().is_serving]
+    leader.append("b", "c")
+    cluster.run(0.3)
+    append, victim, is_full = Log.append, cluster[2].replica().log, True
+
+    def refuse(log: Log, data: BytesLike) -> Offset:
+        if log is victim and is_full:
+            raise OSError(errno.ENOSPC, "no room")
+        return append(log, data)
+
+    monkeypatch.setattr(Log, "append", refuse)
+    source, behind = leader.replica(), cluster[2].replica().committed
+    entries = source._read(behind, source.group.shape.last, 1 << 20)
+    assert len(entries) == 2
+    request = AppendRequest(source.epoch, behind, entries, source.committed)
+    cluster[2].node.receive(leader.node_id, GroupMessage(KEY, request), cluster.now)
+    cluster.turn(cluster[2])
+    cluster.turn(cluster[2])
+    assert "no room" in (cluster[2].replica().failure or "")
+    assert cluster[2].values() == ["a"]
+    cluster.cut = set()
+    if crashes:
+        back = cluster.start(2, *cluster.kill(2))
+        back.open([1, 2, 3])
+    is_full = False
+    cluster.run(10)
+    assert cluster[2].replica().failure is None
+    assert cluster[2].committed_values() == ["a", "b", "c"]
+    back = cluster.start(2, *cluster.kill(2))
+    back.open([1, 2, 3])
+    assert back.values() == ["a", "b", "c"]
 
 
 def test_a_hand_over_that_does_not_end_is_given_up() -> None:

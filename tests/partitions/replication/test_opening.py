@@ -75,7 +75,7 @@ def test_a_log_that_lost_its_end_is_unclean() -> None:
     assert broker.state.partition_states()[KEY].condition is Condition.UNCLEAN
 
 
-def test_a_damaged_replica_does_not_vote() -> None:
+def test_a_damaged_replica_is_in_doubt() -> None:
     cluster = Cluster(1)
     cluster.open([1, 2, 3])
     back = after(cluster)

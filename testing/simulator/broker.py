@@ -165,6 +165,10 @@ class Broker:
         if self.process is not None:
             self.process.tell(key, event)
 
+    def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
+        if self.process is not None:
+            self.process.do(self.process.observe, key, parents)
+
     def move_leader(self, key: PartitionKey, to: NodeId, seconds: float) -> None:
         if self.process is not None:
             self.process.do(self.process.move_leader, key, to, seconds)

@@ -25,6 +25,8 @@ class _Place:
     end: Offset | None = None
     """What the last answer said may be read; `None` if it was none, or was not asked since."""
     jumped: bool = False
+    of_any: bool = False
+    """Whether any replica was asked."""
     is_idle: bool = False
     """Whether the last poll brought nothing."""
 
@@ -40,12 +42,14 @@ class Consumer:
         *,
         interval_seconds: float,
         bytes_max: int,
+        replica_reads: float = 0.0,
     ) -> None:
         self._session = session
         self._places = [_Place(key, partition) for key, partition in partitions]
         self._history = history
         self._interval_seconds = interval_seconds
         self._bytes_max = bytes_max
+        self._replica_reads = replica_reads
         self._is_stopped = False
 
     @property
@@ -73,40 +77,49 @@ class Consumer:
     def _poll(self, place: _Place) -> None:
         if self._is_stopped:
             return
-        target = self._session.leader(place.key)
+        of_any = self._replica_reads > 0 and self._session.rng.random() < self._replica_reads
+        target = self._session.any_broker() if of_any else self._session.leader(place.key)
         if target is None:
             place.end = None
             self._later(place)
             return
         started = self._session.now
-        request = Fetch(self._session.next_request(), place.key, place.offset, self._bytes_max)
+        request = Fetch(
+            self._session.next_request(), place.key, place.offset, self._bytes_max, of_any
+        )
+        place.of_any = of_any
         self._session.ask(target, request, lambda answer: self._answered(place, started, answer))
 
     def _answered(self, place: _Place, started: float, answer: Answer | None) -> None:
         if not isinstance(answer, Fetched):
-            self._session.doubt(place.key)
+            self._doubt(place)
         elif answer.error is ErrorCode.NONE:
             self._take(place, started, answer)
         elif answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and answer.log_start > place.offset:
             place.offset, place.jumped = answer.log_start, True
         else:
             place.end = None
-            self._session.doubt(place.key)
+            self._doubt(place)
         if not self._is_stopped:
             self._later(place)
 
+    def _doubt(self, place: _Place) -> None:
+        if not place.of_any:
+            self._session.doubt(place.key)
+
     def _take(self, place: _Place, started: float, answer: Fetched) -> None:
         now = self._session.now
-        self._history.watermarks.append(
-            Watermark(
-                partition=place.partition,
-                epoch=answer.epoch,
-                offset=answer.high_watermark,
-                started=started,
-                ended=now,
+        if not place.of_any:  # each replica has its own, and only the leader's never goes back
+            self._history.watermarks.append(
+                Watermark(
+                    partition=place.partition,
+                    epoch=answer.epoch,
+                    offset=answer.high_watermark,
+                    started=started,
+                    ended=now,
+                )
             )
-        )
-        place.end = answer.high_watermark
+            place.end = answer.high_watermark
         place.is_idle = not answer.records
         records = tuple(
             Polled(place.partition, record.offset, int(record.value or b""))

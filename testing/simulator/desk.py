@@ -163,9 +163,16 @@ class Desk:
 
     def _fetch(self, request: Fetch) -> Fetched:
         replica = self._hosting.replica(request.key)
-        if replica is None or not replica.is_serving:
+        may_answer = replica is not None and (
+            replica.failure is None and not replica.is_held
+            if request.of_any
+            else replica.is_serving
+        )
+        if replica is None or not may_answer:
             return Fetched(request.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         end = replica.high_watermark
+        if request.of_any and request.offset > end:  # a broker would wait until it is there
+            return Fetched(request.request, ErrorCode.OFFSET_NOT_AVAILABLE)
         try:
             found = replica.log.read(
                 request.offset, bytes_max=request.bytes_max, end_offset=end

@@ -19,18 +19,25 @@ class SimulatedGroup(NamedTuple):
     voters: tuple[NodeId, ...]
     """As they were assigned: the first is the preferred leader."""
     is_journaled: bool = True
+    observers: tuple[NodeId, ...] = ()
+    """They pull what is committed, from the voters or from each other, and never vote."""
 
 
 def draw_groups(seed: int, knobs: Knobs) -> list[SimulatedGroup]:
     """All groups of one topic, on brokers drawn for each."""
     rng, flushes = stream(seed, "groups"), stream(seed, "flushes")
     nodes = [NodeId(number) for number in range(1, knobs.nodes + 1)]
-    return [
-        SimulatedGroup(
-            PartitionKey(UUID(int=1000), number),
-            TopicPartition("words", number),
-            tuple(rng.sample(nodes, knobs.voters)),
-            is_journaled=flushes.random() >= knobs.unsynced,
+    groups = []
+    for number in range(knobs.groups):
+        voters = tuple(rng.sample(nodes, knobs.voters))
+        rest = [node for node in nodes if node not in voters]
+        groups.append(
+            SimulatedGroup(
+                PartitionKey(UUID(int=1000), number),
+                TopicPartition("words", number),
+                voters,
+                is_journaled=flushes.random() >= knobs.unsynced,
+                observers=tuple(rest[: knobs.observers]),
+            )
         )
-        for number in range(knobs.groups)
-    ]
+    return groups

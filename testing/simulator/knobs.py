@@ -36,6 +36,7 @@ TIMED_KINDS: Final = (
     "checkpoint",
     "trim",
     "reconfigure",
+    "switch parents",
 )
 """What happens at times drawn beforehand."""
 
@@ -134,6 +135,10 @@ class Knobs:
     """How often a disk fails while a broker starts: the journal's redo is begun again then."""
     unsynced: float = 0.0
     """Of groups with `flush=os`: their batches are in no journal."""
+    observers: int = 0
+    """Of each group, where there are brokers without a vote in it."""
+    replica_reads: float = 0.0
+    """How often a consumer asks any replica, rather than the leader."""
     drift: float = 0.0
     """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
 
@@ -160,30 +165,57 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
-    return replace(profile(rng, knobs), journaled_bytes_max=journaled)
+    knobs = replace(profile(rng, knobs), journaled_bytes_max=journaled)
+    return _with_observers(stream(seed, "observers"), knobs)
+
+
+def _with_observers(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs: in a chain or a tree, as they happen to choose their parents."""
+    count = rng.choice((0, 0, 1, 2, 3))
+    reads = rng.choice((0.0, 0.0, 0.3, 0.8))
+    if knobs.unsynced:  # who has lost something may be behind its observers
+        return knobs
+    kinds = knobs.fault_kinds
+    if count and kinds:
+        kinds = (*kinds, "switch parents")
+    nodes = min(5, max(knobs.nodes, knobs.voters + count)) if count else knobs.nodes
+    return replace(knobs, nodes=nodes, observers=count, replica_reads=reads, fault_kinds=kinds)
 
 
 def _draw_core(rng: Random, seconds: float) -> Knobs:
     """Of the fast layer: one group, fewer records, and in half of the seeds coups."""
-    profile = rng.choices(PROFILES, weights=(3, 6, 2, 2))[0]
+    profile = rng.choices((*PROFILES, _late, _hours), weights=(3, 5, 2, 2, 3, 5))[0]
     knobs = profile(rng, _draw(rng, seconds))
     kinds = tuple(kind for kind in knobs.fault_kinds if kind in CORE_KINDS)
+    is_calm = profile is _hours
     return replace(
         knobs,
         layer=Layer.CORE.value,
         groups=1,
         # So many batches in a request, and under way.
-        append_bytes_max=rng.choice((1, 1, 3, 100)),
+        append_bytes_max=rng.choice((1, 3, 100)),
         window_bytes=rng.choice((1, 4, 1000)),
         early_bytes_max=rng.choice((1, 200, 8 << 20)),
-        send_interval=rng.choice((0.5, 2.0, 5.0)),
+        send_interval=0.2 if profile is _late else rng.choice((0.5, 2.0, 10.0)) + 10 * is_calm,
         heartbeat=knobs.failure_timeout / 2,
         sync_seconds=rng.choice((0.002, 0.02, 0.1)),
-        fault_interval=rng.choice((2.0, 10.0, 30.0)),
-        trigger_chance=rng.choice((0.05, 0.1, 0.3, 0.8)),
+        fault_interval=rng.choice((2.0, 15.0, 60.0)) + 60 * is_calm,
+        trigger_chance=0.05 if is_calm else rng.choice((0.05, 0.1, 0.3)),
         fault_kinds=kinds,
         # A machine that loses the end of a log loses the configurations in it: see the page.
         unsynced=0.0 if "reconfigure" in kinds else rng.choice((0.0, 0.0, 1.0)),
+    )
+
+
+def _hours(rng: Random, knobs: Knobs) -> Knobs:
+    """A long time with little to do, and a fault every minute or two."""
+    return replace(
+        knobs,
+        seconds=12 * knobs.seconds,
+        failure_timeout=1.5,
+        loss=0.0,
+        fault_kinds=(*knobs.fault_kinds, "kill", "power", "isolate"),
+        triggers=_some(rng, ("leader", "vote", "hand over", "pausing", "truncate")),
     )
 
 
@@ -264,6 +296,22 @@ def _moves(rng: Random, knobs: Knobs) -> Knobs:
         trigger_chance=rng.choice((0.1, 0.3)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1)),
         fault_seconds=rng.choice((0.3, 1.0, 2.0)),
+    )
+
+
+def _late(rng: Random, knobs: Knobs) -> Knobs:
+    """Answers arrive when another, or the same one again, leads: held back as they are given."""
+    coups = _coups(rng, knobs)
+    return replace(
+        coups,
+        nodes=5,
+        voters=5,
+        duplication=rng.choice((0.0, 0.3)),
+        lateness=rng.choice((0.0, 0.05)),
+        fault_kinds=("strand", "strand", "isolate", "hold"),
+        triggers=("ack", "append", "leader"),
+        answers=("hold", "strand", "strand", "isolate"),
+        fault_seconds=rng.choice((0.5, 1.0, 2.0)),
     )
 
 

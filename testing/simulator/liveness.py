@@ -167,7 +167,7 @@ def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> s
         return f"{group.partition}: committed {replica.committed}, end {replica.log_end}"
     if replica.group.config.is_joint:
         return f"{group.partition} stays in the joint {replica.group.config}"
-    for node in replica.group.config.members:
+    for node in (*replica.group.config.members, *group.observers):
         if node in core and (found := _committed(world, node, group)) != replica.committed:
             return f"{group.partition}: {node} has {found} of {replica.committed}"
     return ""
@@ -214,7 +214,7 @@ def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) ->
 
 
 def _read_everything(world: World) -> None:
-    reader = world.make_consumer("last reader", interval_seconds=0.02)
+    reader = world.make_consumer("last reader", interval_seconds=0.02, replica_reads=0.0)
     reader.start()
     bound = world.queue.now + _READ_SECONDS
     while not reader.is_at_the_end:

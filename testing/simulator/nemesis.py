@@ -111,6 +111,7 @@ class Nemesis:
             "checkpoint": self._checkpoint,
             "trim": lambda fault: self._field.trim(self._group(fault)),
             "reconfigure": self._reconfigure,
+            "switch parents": self._switch_parents,
         }
 
     def start(self) -> None:
@@ -277,9 +278,19 @@ class Nemesis:
         """Have other brokers vote in a group: they catch up as learners, and then it changes."""
         group = self._group(fault)
         rng = stream(self._field.seed, fault.name)
-        nodes = list(self._field.brokers)
+        nodes = [node for node in self._field.brokers if node not in group.observers]
         count = min(len(nodes), max(1, len(group.voters) + rng.choice((-1, 0, 0, 1))))
         self._go_over(group, tuple(sorted(rng.sample(nodes, count))), _CHANGE_ATTEMPTS)
+
+    def _switch_parents(self, fault: Fault) -> None:
+        """One that observes is to pull from others, in another order."""
+        group = self._group(fault)
+        if group.observers:
+            rng = stream(self._field.seed, fault.name)
+            node = rng.choice(group.observers)
+            others = [each for each in (*group.voters, *group.observers) if each != node]
+            parents = rng.sample(others, rng.randint(1, len(others)))
+            self._field.brokers[node].observe(group.key, parents)
 
     def _go_over(self, group: SimulatedGroup, voters: tuple[NodeId, ...], attempts: int) -> None:
         if self._is_over or not attempts:

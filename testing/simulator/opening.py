@@ -66,6 +66,12 @@ def open_broker(broker: Broker) -> Opened:
     node = _make_node(broker, run.incarnation)
     replicas = _open_replicas(broker, directory, node)
     node.set_peers(world.nodes)
+    for group in _hosted(broker):
+        node.set_observers(group.key, group.observers)
+        if broker.node_id in group.observers:
+            others = [other for other in world.nodes if other != broker.node_id]
+            parents = [other for other in others if other in (*group.voters, *group.observers)]
+            node.observe(group.key, parents, is_told=True)
     return Opened(node, journal, replicas)
 
 
@@ -90,7 +96,11 @@ def _create_missing(broker: Broker, directory: DataDirectory) -> None:
 def _hosted(broker: Broker) -> list[SimulatedGroup]:
     # Where voters change, anyone may become one, and waits for it without a vote.
     may_change = "reconfigure" in broker.world.knobs.fault_kinds
-    return [group for group in broker.world.groups if may_change or broker.node_id in group.voters]
+    return [
+        group
+        for group in broker.world.groups
+        if may_change or broker.node_id in (*group.voters, *group.observers)
+    ]
 
 
 def _make_node(broker: Broker, incarnation: int) -> ReplicationNode:

@@ -286,6 +286,11 @@ class Process:
         replica.tell(event)
         self.turn()
 
+    def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
+        if self.node.get(key) is not None:
+            self.node.observe(key, parents, preferred=parents[:1], is_told=True)
+            self.turn()
+
     def move_leader(self, key: PartitionKey, to: NodeId, seconds: float) -> None:
         """What an operator wishes, if this broker leads the group."""
         try:

@@ -32,6 +32,8 @@ class Fetch:
     key: PartitionKey
     offset: Offset
     bytes_max: int
+    of_any: bool = False
+    """Any replica may answer, with what it knows to be committed."""
 
 
 @dataclass(frozen=True, slots=True)

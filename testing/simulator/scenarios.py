@@ -39,6 +39,8 @@ _MAY_BE_ZERO: Final = {
         "drift",
         "start_errors",
         "unsynced",
+        "observers",
+        "replica_reads",
         "resets_seen",
         "election_jitter",
         "election_rank",
@@ -48,7 +50,7 @@ _MAY_BE_ZERO: Final = {
 }
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),
-    *("resets_seen", "drift", "trigger_chance"),
+    *("resets_seen", "drift", "trigger_chance", "replica_reads"),
 }
 
 

@@ -92,6 +92,9 @@ class Session:
             self._ask_who_leads(key, known)
         return self.rng.choice(self._brokers) if self.rng.random() < _BLIND_SHARE else None
 
+    def any_broker(self) -> NodeId:
+        return self.rng.choice(self._brokers)
+
     def doubt(self, key: PartitionKey) -> None:
         """The leader did not answer, or says that it is none: ask any broker who is."""
         known = self._leaders.setdefault(key, _Known())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Protocol
 
@@ -44,6 +44,9 @@ class Victim(Protocol):
 
     def tell(self, key: PartitionKey, event: Callable[[Group], None]) -> None:
         """What an operator wants of a group's core."""
+
+    def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
+        """If it observes the group: pull from one of these, from the first if it can."""
 
     def move_leader(self, key: PartitionKey, to: NodeId, seconds: float) -> None:
         """What an operator wishes of the group's leader, within so many seconds."""

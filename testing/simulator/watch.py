@@ -17,6 +17,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import NodeId, Offset, Position
+from tidemark.testing.checkers import serving
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.simulator.group_judge import GroupJudge, positions
 from tidemark.testing.simulator.groups import SimulatedGroup
@@ -47,8 +48,18 @@ def apply(log: Lineage, record: JournalRecord) -> None:
 class GroupWatch(GroupJudge[GroupReplica]):
     """One group's, told of by what brokers write to their journals."""
 
+    def __init__(self, group: SimulatedGroup) -> None:
+        super().__init__(group)
+        self._observers = group.observers
+
     def batches(self, replica: GroupReplica, start: Offset, end: Offset) -> Iterable[BatchHeader]:
         return headers(replica.log, start, end)
+
+    def changed(self, node: NodeId, replica: GroupReplica) -> None:
+        if node in self._observers:
+            # First: by its own word it is all committed.
+            serving.is_prefix(self.name, node, replica.group.shape.last, self.committed.last)
+        super().changed(node, replica)
 
     def has_failed(self, replica: GroupReplica) -> bool:
         return replica.failure is not None

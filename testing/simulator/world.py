@@ -123,13 +123,20 @@ class World:
             give_up_seconds=knobs.give_up_after,
         )
 
-    def make_consumer(self, name: str, *, interval_seconds: float = _POLL_SECONDS) -> Consumer:
+    def make_consumer(
+        self,
+        name: str,
+        *,
+        interval_seconds: float = _POLL_SECONDS,
+        replica_reads: float | None = None,
+    ) -> Consumer:
         return Consumer(
             self._session(name),
             [(group.key, group.partition) for group in self.groups],
             self.history,
             interval_seconds=interval_seconds,
             bytes_max=self.knobs.fetch_bytes_max,
+            replica_reads=self.knobs.replica_reads if replica_reads is None else replica_reads,
         )
 
     # For brokers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tidemark.partitions.raft.entries import Configuration
@@ -104,6 +104,9 @@ class CoreBroker:
             self.process.move_leader(to, seconds)
 
     # What this layer does not have
+
+    def observe(self, key: PartitionKey, parents: Sequence[NodeId]) -> None:
+        """Nobody observes."""
 
     def jump_clock(self, seconds: float) -> None:
         """There is no time of day."""

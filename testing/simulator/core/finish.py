@@ -10,7 +10,7 @@ from tidemark.testing.simulator.core.world import CoreWorld
 from tidemark.testing.simulator.randomness import stream
 
 _RESUME_SECONDS: Final = 2.0
-_CONVERGE_SECONDS: Final = 60.0
+_CONVERGE_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.5
 
 

@@ -73,6 +73,8 @@ class CoreProcess:
         self.is_paused = False
         self.paused_since = 0.0
         self.stopped_until = 0.0
+        self.heard_majority_at = self.world.queue.now
+        """Or did not lead."""
         self.starts_known = 0
         """How many processes had started when it last looked who there is."""
         self.stood_still = False
@@ -162,6 +164,10 @@ class CoreProcess:
 
     def resume_writes(self) -> None:
         self.is_paused = False
+
+    def is_awaited(self) -> bool:
+        """No client waits for more than a majority here."""
+        return False
 
     # Events
 

@@ -12,6 +12,7 @@ from tidemark.partitions.raft.messages import Message
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, NodeId, Offset
 from tidemark.testing.checkers import serving
+from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.broker import CoreBroker
 from tidemark.testing.simulator.core.judge import CoreJudge
 from tidemark.testing.simulator.core.process import Beat, CoreProcess
@@ -27,6 +28,8 @@ from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.wishes import Wishes
 
 _SEVERAL_SHARE: Final = 0.2
+_ALONE_SECONDS_MAX: Final = 10.0
+"""A leader that changes the voters may find out a while later that too few of them live."""
 
 
 class _Envelope(NamedTuple):
@@ -197,9 +200,20 @@ class CoreWorld:
             self._hear()
         for broker in self.brokers.values():
             process = broker.process
-            if process is not None and process.is_paused and not process.stood_still:
-                serving.holds_no_longer(process.name, self.queue.now - process.paused_since)
+            if process is not None:
+                self._look_at(process)
         self.queue.after(self.knobs.heartbeat, self._beats)
+
+    def _look_at(self, process: CoreProcess) -> None:
+        now = self.queue.now
+        if process.is_paused and not process.stood_still:
+            serving.holds_no_longer(process.name, now - process.paused_since)
+        group = process.group
+        if not process.is_leader or group.config.agreed(process.is_alive):
+            process.heard_majority_at = now
+        elif now - process.heard_majority_at > _ALONE_SECONDS_MAX:
+            what = f"{process.node_id} leads {group.config} and hears {sorted(process.alive)}"
+            raise Violation("a leader hears a majority", process.name, what)
 
     def _is_calm(self) -> bool:
         """Whether all hear all, as before: mostly there is nothing more to find out."""

@@ -105,7 +105,9 @@ class Follower:
     def _refuse_or_keep(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         shape = group.shape
         is_in_step = self._has_taken and shape.last.epoch == group.epoch and group.is_clean
-        if is_in_step and request.prev > shape.last:
+        # A probe is answered: a learner that was given up and comes again is in step, and the
+        # leader has forgotten where its log ends.
+        if is_in_step and request.prev > shape.last and request.entries:
             self._keep(group, request)
             return
         mark("logs_part")

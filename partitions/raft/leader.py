@@ -121,7 +121,7 @@ class Leader:
                 if after.offset < group.shape.start_offset:
                     self._send_reset(group, node, progress)
                     continue
-                if after == last:
+                if after == last or progress.is_to_be_asked:
                     self._send_entries(group, node, progress, ())
                     break
                 if after == self._before:
@@ -216,7 +216,8 @@ class Leader:
 
     def add_learner(self, group: Group, node: NodeId) -> None:
         if node != group.node_id and node not in self._progress:
-            self._progress[node] = Progress(group.shape.last)
+            progress = self._progress[node] = Progress(group.shape.last)
+            progress.has_come = True
             group.has_ready = True
 
     def allow(self, group: Group, node: NodeId, more_bytes: int | None) -> None:

@@ -46,6 +46,7 @@ class Progress:
         "bytes_sent",
         "clean_at",
         "doubted_at",
+        "has_come",
         "is_probing",
         "life",
         "match",
@@ -64,6 +65,8 @@ class Progress:
         # How many bytes of records it may still be sent; below 0 after a run that was larger.
         # `None` is no limit.
         self.allowance: int | None = None
+        self.has_come = False
+        """A learner: it may be in step already, and take what begins beyond its end for early."""
         self.answers = 0
         # An unclean follower does not count before it holds this.
         self.clean_at: Position | None = None
@@ -91,6 +94,11 @@ class Progress:
             and self.clean_at is None
             and self.allowance is None
         )
+
+    @property
+    def is_to_be_asked(self) -> bool:
+        """Whether it has come in the middle of an epoch, and nothing is known of its log."""
+        return self.has_come and self.match == NOWHERE
 
     @property
     def has_in_flight(self) -> bool:

@@ -562,4 +562,20 @@ MUTATIONS = (
         killed_by="test_elections.py::"
         "test_a_voter_that_is_there_late_hears_nothing_of_a_vote_that_is_not_durable",
     ),
+    _rule(
+        "a learner that comes again is asked where its log ends",
+        "leader.py",
+        old="                if after == last or progress.is_to_be_asked:\n",
+        new="                if after == last:\n",
+        killed_by="test_membership.py::"
+        "test_a_learner_that_was_given_up_and_comes_again_is_asked_where_its_log_ends",
+    ),
+    _rule(
+        "a probe is answered and not kept for later",
+        "follower.py",
+        old=" and request.prev > shape.last and request.entries:\n",
+        new=" and request.prev > shape.last:\n",
+        killed_by="test_membership.py::"
+        "test_a_learner_that_was_given_up_and_comes_again_is_asked_where_its_log_ends",
+    ),
 )

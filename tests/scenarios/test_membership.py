@@ -354,3 +354,22 @@ def test_a_learner_is_sent_no_more_than_it_is_allowed() -> None:
     cluster[1].do(lambda g: g.allow(NodeId(2), 0))
     cluster.produce(1, b"f")
     assert cluster[2].committed == b"abcdf", "who votes is not made to wait"
+
+
+def test_a_learner_that_was_given_up_and_comes_again_is_asked_where_its_log_ends() -> None:
+    """It is in step with this epoch, and took the first request for one that had overtaken."""
+    cluster = Cluster(3, voters=[1, 2])
+    cluster.elect(1)
+    cluster[1].do(adding(3))
+    cluster.produce(1, b"a")
+    assert cluster[3].committed == b"a"
+    cluster[1].do(lambda g: g.remove_learner(NodeId(3)))
+    cluster.produce(1, b"b")
+    cluster[1].do(adding(3))
+    cluster.messages.clear()
+    cluster[1].append(b"c")
+    cluster.messages.clear()
+    for node in (2, 3):
+        cluster[1].do(resetting(node))
+    cluster.settle()
+    assert cluster[3].disk.written.content == b"abc"

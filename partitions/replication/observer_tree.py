@@ -14,7 +14,8 @@ from typing import Final
 from tidemark.protocol.types import NodeId
 
 CHILDREN: Final = 2
-"""How many observers pull from one broker, unless another one has gone."""
+"""How many observers of its own rack pull from one broker, and how many from elsewhere, unless
+another one has gone."""
 
 
 def parents_of(

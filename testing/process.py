@@ -75,7 +75,7 @@ class BrokerProcess:
             command += ["--set", f"{name}={value}"]
         return command
 
-    def start(self, *, timeout_seconds: float = 20) -> None:
+    def start(self, *, timeout_seconds: float = 60) -> None:
         """Start the broker and return when it serves. Raises `BrokerDidNotStart`."""
         assert self._process is None, "it runs already"
         with self._log_path.open("ab") as log:

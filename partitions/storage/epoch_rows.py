@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.protocol.types import Epoch, Offset
@@ -30,5 +31,12 @@ def rows_within(rows: Iterable[EpochStart], end_offset: Offset) -> tuple[EpochSt
 
     Rows are lost where the log was in the page cache only, and the power failed: its epochs are
     durable and its batches are not. A replica that lost any is unclean.
+
+    The configuration stays the newest that was durable: it was in force, and may have been
+    committed. If each went back to one of its own, two could be elected in one epoch.
     """
-    return tuple(row for row in rows if row.start_offset <= end_offset)
+    rows = tuple(rows)
+    kept = tuple(row for row in rows if row.start_offset <= end_offset)
+    if len(kept) in (0, len(rows)):
+        return kept
+    return (*kept[:-1], replace(kept[-1], config=rows[-1].config))

@@ -165,6 +165,14 @@ MUTATIONS = (
         new="    lost =",
         killed_by="test_opening.py::test_a_log_that_lost_its_end_is_unclean",
     ),
+    Mutation(
+        name="the voters stay the newest that were durable",
+        file="partitions/storage/epoch_rows.py",
+        old="    return (*kept[:-1], replace(kept[-1], config=rows[-1].config))\n",
+        new="    return kept\n",
+        killed_by="tests/partitions/replication/test_opening.py::"
+        "test_the_voters_stay_the_newest_that_were_durable_where_a_log_lost_its_end",
+    ),
     _rule(
         "a damaged replica is in doubt",
         "opening.py",

@@ -7,11 +7,12 @@ import pytest
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
 from tests.partitions.storage.batches import batch
+from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
 def after(cluster: Cluster, rng: Random | None = None) -> Broker:
@@ -73,6 +74,25 @@ def test_a_log_that_lost_its_end_is_unclean() -> None:
     assert not opened.group.is_clean
     assert [row.epoch for row in opened.group.shape.rows] == [0]
     assert broker.state.partition_states()[KEY].condition is Condition.UNCLEAN
+
+
+def test_the_voters_stay_the_newest_that_were_durable_where_a_log_lost_its_end() -> None:
+    """The change was committed, say. With the voters of before, two could lead in one epoch."""
+    cluster = three(flush_commit=False)
+    cluster[1].append("a")
+    cluster.run(0.3)
+    files, state = cluster.kill(1)
+    broker = cluster.start(1, files, state)
+    stored = state.partition_states()[KEY]
+    joint = Configuration((NodeId(1), NodeId(4)), (NodeId(1), NodeId(2), NodeId(3)))
+    row = EpochStart(Epoch(stored.epochs[-1].epoch + 1), Offset(1), NodeId(1), joint)
+    state.save([replace(stored, epochs=(*stored.epochs, row))])
+    path = broker.directory.partition_path(broker.directory.partitions()[0])
+    Log.open(files, path, LogSettings()).truncate(Offset(0))
+    opened = broker.open([1, 2, 3], flush_commit=False)
+    assert opened.group.shape.rows[-1].epoch < row.epoch
+    assert opened.group.config == joint
+    assert state.partition_states()[KEY].epochs[-1].config == joint
 
 
 def test_a_damaged_replica_is_in_doubt() -> None:

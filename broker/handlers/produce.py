@@ -315,7 +315,8 @@ def _with_leaders(
 
 def _refusal(index: int, error: RequestError, api_version: int) -> PartitionProduceResponse:
     leader = _UNKNOWN_LEADER
-    if isinstance(error, NotLeader) and api_version >= _LEADER_SINCE:
+    # librdkafka complains of a leader -1; one that is not named it looks for.
+    if isinstance(error, NotLeader) and error.leader != NOBODY and api_version >= _LEADER_SINCE:
         leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
     indexes = error.record_indexes if isinstance(error, InvalidRecords) else []
     return PartitionProduceResponse(

@@ -13,12 +13,25 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
 REAL_TIME: Final = (
-    "tests/broker/peers/test_network.py",
+    "tests/broker/handlers/",
+    "tests/broker/peers/",
     "tests/broker/test_accepting.py",
+    "tests/broker/test_brokers.py",
+    "tests/broker/test_checkpoints.py",
     "tests/broker/test_connection.py",
+    "tests/broker/test_controller.py",
+    "tests/broker/test_coordinator.py",
     "tests/broker/test_held.py",
+    "tests/broker/test_hosting.py",
+    "tests/broker/test_http.py",
+    "tests/broker/test_listening.py",
     "tests/broker/test_many_brokers.py",
+    "tests/broker/test_min_insync.py",
+    "tests/broker/test_opening.py",
+    "tests/broker/test_sasl.py",
+    "tests/broker/test_send_queue.py",
     "tests/broker/test_server.py",
+    "tests/broker/test_topics.py",
     "tests/chaos/test_relay.py",
     "tests/cli/",
     "tests/client/spark/test_in_spark.py",
@@ -34,7 +47,8 @@ REAL_TIME: Final = (
     "tests/system/",
     "tests/testing/test_",
 )
-"""Tests of real processes, sockets and clocks. All others must give the same answer every time."""
+"""Tests of real processes, threads, sockets and clocks. All others must give the same answer every
+time."""
 
 # A deadline per example measures how busy the machine is. Slow tests end by pytest's own time-out.
 settings.register_profile("tidemark", deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVarTuple, Unpack
 
@@ -265,7 +266,8 @@ class Process:
     def durable(self, output: Output) -> None:
         self.world.watch.durable(self.broker.node_id, output.records)
         for removal in output.removals:
-            removal.run()
+            with suppress(OSError):  # they are below the log's start: the next opening removes them
+                removal.run()
 
     def disk_failed(self, error: OSError) -> None:
         """After a failed sync nothing is known about the disk: the process ends."""

@@ -6,12 +6,18 @@ ports over restarts, so clients and brokers find it again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
-from tidemark.testing.process import BrokerProcess
+from tidemark.client.blocking import open_client
+from tidemark.partitions.state_machines.cluster_brokers import voter_count
+from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
+
+_VOTE_SECONDS_MAX: Final = 60.0
 
 
 class ProcessCluster:
@@ -28,7 +34,11 @@ class ProcessCluster:
         return ",".join(broker.bootstrap for broker in self.brokers.values())
 
     def start(self) -> None:
-        """Start all, one after the other. Raises `BrokerDidNotStart`."""
+        """Start all, one after the other, and wait until enough of them vote on the metadata.
+
+        Before, there are moments without a controller, and librdkafka's admin client does not ask
+        again for minutes when it hears of one. Raises `BrokerDidNotStart`.
+        """
         for node in range(1, self._count + 1):
             joined = [f"--join={broker.peers}" for broker in self.brokers.values()]
             broker = BrokerProcess(
@@ -38,6 +48,17 @@ class ProcessCluster:
             )
             broker.start()
             self.brokers[node] = broker
+        self._wait_voters()
+
+    def _wait_voters(self) -> None:
+        end = time.monotonic() + _VOTE_SECONDS_MAX
+        with open_client(self.bootstrap) as client:
+            while time.monotonic() < end:
+                quorum = client.run(client.admin.describe_metadata_quorum)
+                if quorum is not None and len(quorum.voters) == voter_count(self._count):
+                    return
+                time.sleep(0.05)
+        raise BrokerDidNotStart(f"not {voter_count(self._count)} of them vote on the metadata")
 
     def start_missing(self) -> None:
         """Start again whoever was killed, all at once: one alone may have no majority to serve.

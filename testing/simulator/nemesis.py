@@ -288,9 +288,9 @@ class Nemesis:
         if group.observers:
             rng = stream(self._field.seed, fault.name)
             node = rng.choice(group.observers)
-            others = [each for each in (*group.voters, *group.observers) if each != node]
-            parents = rng.sample(others, rng.randint(1, len(others)))
-            self._field.brokers[node].observe(group.key, parents)
+            # All of them, in another order: two that have only each other would wait for ever.
+            others = [each for each in self._field.brokers if each != node]
+            self._field.brokers[node].observe(group.key, rng.sample(others, len(others)))
 
     def _go_over(self, group: SimulatedGroup, voters: tuple[NodeId, ...], attempts: int) -> None:
         if self._is_over or not attempts:

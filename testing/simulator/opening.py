@@ -69,8 +69,7 @@ def open_broker(broker: Broker) -> Opened:
     for group in _hosted(broker):
         node.set_observers(group.key, group.observers)
         if broker.node_id in group.observers:
-            others = [other for other in world.nodes if other != broker.node_id]
-            parents = [other for other in others if other in (*group.voters, *group.observers)]
+            parents = [other for other in world.nodes if other != broker.node_id]
             node.observe(group.key, parents, is_told=True)
     return Opened(node, journal, replicas)
 

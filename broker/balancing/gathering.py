@@ -49,6 +49,7 @@ class _Seen(NamedTuple):
 
     assigned: Assignment
     wanted: Assignment | None
+    observers: Assignment
     leader: NodeId | None
     load: GroupLoad | None
     move: LeaderMove | None
@@ -154,6 +155,7 @@ class Gathering:
         seen = _Seen(
             topic.assignments[key.partition],
             topic.wanted.get(key.partition),
+            topic.observers.get(key.partition, ()),
             leader,
             None if leader is None else self._reports.load(key, leader, epoch),
             self._state().wishes.moves.get(at),
@@ -178,6 +180,7 @@ def _group(partition: TopicPartition, seen: _Seen) -> Group:
         replicas=seen.wanted or seen.assigned,
         leader=leader,
         voters=seen.assigned,
+        observers=seen.observers,
         moved_ms=seen.moved_ms,
         moving_to=None if move is None or move.target == leader else move.target,
         is_changing=seen.wanted is not None,

@@ -172,15 +172,11 @@ class _Planner:
         held.sort(key=lambda number: (-self._groups[number].size_bytes, self._group_lots[number]))
         for number in held:
             group = self._groups[number]
-            others = self.takers - set(group.replicas)
+            others = self.takers - group.holders
             unchangeable = why_unchangeable(group, self.brokers, self._settings)
             if not others:
-                self.refusals.add(
-                    Reason.TOO_FEW_BROKERS,
-                    f"it has {_count(len(group.replicas), 'replica')}, and without broker {node} "
-                    f"there are {_count(len(self.takers - {node}), 'broker')} to hold them",
-                    partition=group.partition,
-                )
+                why = self._why_too_few(group, node)
+                self.refusals.add(Reason.TOO_FEW_BROKERS, why, partition=group.partition)
             elif unchangeable is not None:
                 self.refusals.add(
                     unchangeable.reason, unchangeable.sentence, partition=group.partition
@@ -194,6 +190,16 @@ class _Planner:
             changed = False
             for number in list(self._chosen):
                 changed |= self._choose_again(number, targets)
+
+    def _why_too_few(self, group: Group, node: NodeId) -> str:
+        observing = sorted(self.takers & {*group.observers})
+        why = (
+            f"it has {_count(len(group.replicas), 'replica')}, and without broker {node} "
+            f"there are {_count(len(self.takers - {node}), 'broker')} to hold them"
+        )
+        if not observing:
+            return why
+        return f"{why}; broker {observing[0]} could, if it did not observe it"
 
     def _fill(self, number: int, source: NodeId, node: NodeId) -> tuple[int, int, int, int, float]:
         """How little a broker is suited to take a replica."""
@@ -258,13 +264,13 @@ class _Planner:
         return True
 
     def _best(self, number: int, targets: Sequence[NodeId]) -> tuple[float, NodeId, NodeId]:
-        replicas = self._groups[number].replicas
+        replicas, holders = self._groups[number].replicas, self._groups[number].holders
         best, lot, at_best = 0.0, -1.0, (NodeId(-1), NodeId(-1))
         for source in replicas:
             if source not in self.takers:
                 continue
             for target in targets:
-                if target in replicas:
+                if target in holders:
                     continue
                 gain = self._gain(number, source, target)
                 if gain + _RACK_GAIN < max(best, _GAIN_MIN):
@@ -324,10 +330,10 @@ class _Planner:
         """Let the replica go elsewhere, if that is evener by a step; racks stay as good."""
         group = self._groups[number]
         source, target, why = self._chosen[number]
-        racks = self._racks_gained(group, source, target)
+        racks, holders = self._racks_gained(group, source, target), group.holders
         for other in targets:
             if (
-                other not in group.replicas
+                other not in holders
                 and other != target
                 and self._racks_gained(group, source, other) >= racks
                 and self._gain(number, target, other) >= _GAIN_MIN

@@ -48,6 +48,8 @@ class Group(NamedTuple):
     """How many records each follower is behind its leader's log end; a voter that is missing here
     has not answered in this epoch, or its answers do not count."""
     learners: tuple[NodeId, ...] = ()
+    observers: tuple[NodeId, ...] = ()
+    """Copies without a vote. Such a broker takes no replica of the group beside its own."""
     bytes_in_per_s: float = 0.0
     bytes_out_per_s: float = 0.0
     """To clients; what is replicated does not move with the leader alone."""
@@ -58,6 +60,11 @@ class Group(NamedTuple):
     """Its leader is being handed over to this broker. It counts as if it led there already."""
     is_changing: bool = False
     """Its voters are being changed: its leader stays where it is."""
+
+    @property
+    def holders(self) -> frozenset[NodeId]:
+        """The brokers that have no room for another replica of it."""
+        return frozenset({*self.replicas, *self.observers})
 
     @property
     def is_moving(self) -> bool:

@@ -321,9 +321,16 @@ MUTATIONS = (
     _rule(
         "a broker without which there are too few cannot leave",
         "replicas.py",
-        old="            others = self.takers - set(group.replicas)\n",
+        old="            others = self.takers - group.holders\n",
         new="            others = self.takers - {node}\n",
         killed_by="test_replicas.py::test_with_too_few_brokers_it_cannot_leave",
+    ),
+    _rule(
+        "who observes a group gets no other replica of it",
+        "snapshot.py",
+        old="        return frozenset({*self.replicas, *self.observers})\n",
+        new="        return frozenset(self.replicas)\n",
+        killed_by="test_replicas.py::test_who_observes_a_group_gets_no_other_replica_of_it",
     ),
     _rule(
         "a group without a majority is not changed",

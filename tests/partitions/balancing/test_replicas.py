@@ -98,6 +98,15 @@ def test_with_too_few_brokers_it_cannot_leave() -> None:
     )
 
 
+def test_who_observes_a_group_gets_no_other_replica_of_it() -> None:
+    watched = group("t-0", (1, 2, 3))._replace(observers=(NodeId(4),))
+    (move,) = left(brokers(5), [watched], 1).moves
+    assert move.target == 5
+    (refusal,) = left(brokers(4), [watched], 1).refusals
+    assert refusal.reason is Reason.TOO_FEW_BROKERS
+    assert refusal.sentence.endswith("to hold them; broker 4 could, if it did not observe it")
+
+
 @pytest.mark.parametrize(
     "fourth",
     [broker(4, is_alive=False), broker(4, state=BrokerState.DRAINING)],

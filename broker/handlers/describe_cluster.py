@@ -21,7 +21,7 @@ def handle(
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         raise RequestError(ErrorCode.INVALID_REQUEST, "this is a broker: ask it for brokers")
-    controller = node.brokers.controller
+    controller = node.brokers.controller_for_clients
     shown = node.brokers.shown_to(context.session, dead_too=request.include_fenced_brokers)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,

@@ -31,7 +31,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             await _answer(node, asked, request, context.api_version)
             for asked in request.topics or ()
         ]
-    controller = node.brokers.controller
+    controller = node.brokers.controller_for_clients
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(

@@ -137,3 +137,16 @@ class Brokers:
     def controller(self) -> NodeId | None:
         """Who leads the cluster's metadata, and so takes changes to it."""
         return self.leader_of(CLUSTER_KEY)[0]
+
+    @property
+    def controller_for_clients(self) -> NodeId | None:
+        """The broker that clients are to send changes of the metadata to.
+
+        In the moment in which nobody leads, that is this one, if most brokers live: one of them
+        will lead, and what comes here waits and is passed on. Some clients that are told of no
+        controller do not ask again. None where this broker may be the one that is cut off.
+        """
+        controller, registered = self.controller, self.registered
+        if controller is None and sum(map(self.is_alive, registered)) > len(registered) // 2:
+            return self.node_id
+        return controller

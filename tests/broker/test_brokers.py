@@ -192,3 +192,15 @@ async def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
         ((partition,),) = (each.partitions for each in answered.topics)
         assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
         assert partition.leader_id == -1
+
+
+def test_without_a_controller_changes_come_here_while_most_brokers_live() -> None:
+    liveness = FakeLiveness()
+    cluster = Brokers(ME, three, liveness)
+    assert cluster.controller is None
+    assert cluster.controller_for_clients == ME
+    liveness.alive = set()
+    assert cluster.controller_for_clients is None, "this broker may be the one that is cut off"
+    liveness.alive = {2, 3}
+    liveness.leaders[CLUSTER_KEY] = (TWO, Epoch(1))
+    assert cluster.controller_for_clients == TWO

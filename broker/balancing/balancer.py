@@ -28,7 +28,7 @@ from tidemark.partitions.balancing.eligibility import why_cooling
 from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
-from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
+from tidemark.partitions.balancing.snapshot import BrokerState, Group, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
     EndMoves,
     FinishReassignments,
@@ -48,6 +48,8 @@ _GAP_SECONDS: Final = 0.1
 """Between two looks at least, however much happens."""
 _BUSY_SECONDS: Final = 1.0
 """While something is under way it is looked again after so long, if nothing has happened."""
+_SETTLED_TIMES: Final = 2
+"""By how much looks are rarer after a plan without moves."""
 _BY_HAND_SECONDS: Final = 120.0
 REASSIGNMENTS_MAX: Final = 10
 """Partitions whose replicas move at a time because a broker is to leave."""
@@ -139,7 +141,7 @@ class Balancer:
 
     async def run(self) -> None:
         while True:
-            with trio.move_on_after(_BUSY_SECONDS if self._is_busy else self._interval_s):
+            with trio.move_on_after(_BUSY_SECONDS if self._is_busy else self._pause_s):
                 await self._is_woken.wait()
             self._is_woken = trio.Event()
             self._is_busy = False
@@ -148,6 +150,11 @@ class Balancer:
             else:
                 self._rest()
             await trio.sleep(_GAP_SECONDS)
+
+    @property
+    def _pause_s(self) -> float:
+        """Where nothing was to be done, nothing is to be done soon."""
+        return self._interval_s if self._settled is None else _SETTLED_TIMES * self._interval_s
 
     def _rest(self) -> None:
         self._history.stop_watching()
@@ -210,15 +217,17 @@ class Balancer:
     def _is_settled(self, snapshot: Snapshot, rules: Settings) -> bool:
         """Whether the last plan had no moves, and all is as it was: an idle cluster costs nothing.
 
-        While a group is let be for a while, or the last plan is long ago, time alone changes that.
+        Time alone changes that where a group was let be for a while, and is no more.
         """
         last = self._settled
         return (
             last is not None
             and self._by_hand is None
-            and not self._agenda.is_outdated(snapshot)
+            and not self._agenda.has_other_roles(snapshot)
             and last.groups == snapshot.groups
-            and all(why_cooling(group, last.now_ms, rules) is None for group in last.groups)
+            and not any(
+                _has_cooled(group, last.now_ms, snapshot.now_ms, rules) for group in last.groups
+            )
         )
 
     async def _planned(
@@ -289,3 +298,11 @@ class Balancer:
             return
         if await proposing.forget_broker(self._cluster, node):
             logger.info("broker %d has left: it holds nothing, and was stopped", node)
+
+
+def _has_cooled(group: Group, then_ms: int, now_ms: int, rules: Settings) -> bool:
+    return (
+        group.moved_ms is not None
+        and why_cooling(group, then_ms, rules) is not None
+        and why_cooling(group, now_ms, rules) is None
+    )

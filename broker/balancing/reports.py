@@ -24,6 +24,8 @@ from tidemark.protocol.messages.peer.load_report import (
 from tidemark.protocol.types import Epoch, NodeId
 
 REPORT_SECONDS: Final = 1.0
+QUIET_SECONDS: Final = 4.0
+"""Between two looks at most, where the last ones had nothing to tell."""
 LOOK_SECONDS: Final = 0.1
 """Whether another broker leads the metadata: it wants to know at once."""
 GROUPS_MAX: Final = 500
@@ -95,31 +97,34 @@ class Reporter:
         self._told_to: tuple[NodeId, Epoch] | None = None
 
     async def run(self) -> None:
+        pause = REPORT_SECONDS
         while True:
-            await self.report()
-            with trio.move_on_after(REPORT_SECONDS):
+            pause = REPORT_SECONDS if await self.report() else min(2 * pause, QUIET_SECONDS)
+            with trio.move_on_after(pause):
                 await trio.sleep(LOOK_SECONDS)
                 while self._has_begun:  # noqa: ASYNC110 # nobody says when
                     await trio.sleep(LOOK_SECONDS)
 
-    async def report(self) -> None:
-        """Look once, and tell whoever leads the metadata, if anybody does."""
+    async def report(self) -> bool:
+        """Look once, and tell whoever leads the metadata; whether there is news, or nobody."""
         loads = await self._look()
         leader, epoch = self._leader()
         if leader is None:
-            return
+            return True
         begins = self._told_to != (leader, epoch)
         if begins:
             self._told.clear()
         changed = [load for load in loads if is_news(self._told.get(_key(load)), load)]
+        is_news_told = begins or bool(changed)
         while changed or begins:
             told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
             request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
             if not await self._is_taken(leader, request):
                 self._told_to = None
-                return
+                return True
             self._told_to, begins = (leader, epoch), False
             self._told.update((_key(load), load) for load in told)
+        return is_news_told
 
     async def _is_taken(self, leader: NodeId, request: LoadReportRequest) -> bool:
         with trio.move_on_after(_ANSWER_SECONDS):

@@ -49,13 +49,16 @@ class Agenda:
 
     def is_outdated(self, snapshot: Snapshot) -> bool:
         """Whether the brokers are others, or take other parts, or it is too long ago."""
-        return (
-            snapshot.now_ms - self._made_ms > AGE_MAX_MS
-            or _roles(snapshot, self._settings) != self._roles
-        )
+        return snapshot.now_ms - self._made_ms > AGE_MAX_MS or self.has_other_roles(snapshot)
+
+    def has_other_roles(self, snapshot: Snapshot) -> bool:
+        """Whether a broker has come, gone, or takes another part than when the plan was made."""
+        return _roles(snapshot, self._settings) != self._roles
 
     def take(self, snapshot: Snapshot) -> list[LeaderMove]:
         """The moves that may begin now, in order. Those that do not fit any more are dropped."""
+        if not self._left:
+            return []
         groups = {group.partition: group for group in snapshot.groups}
         room = _Room(snapshot, self._settings)
         taken: list[LeaderMove] = []

@@ -126,4 +126,11 @@ MUTATIONS = (
         killed_by=f"{_LOOP}"
         "::test_a_cluster_in_which_nothing_happens_is_not_planned_for_again_and_again",
     ),
+    _rule(
+        "who was let be for a while is looked at again after it",
+        "balancer.py",
+        old="        group.moved_ms is not None\n",
+        new="        False\n",
+        killed_by="test_balancer.py::test_a_move_that_fails_is_not_tried_again_at_once",
+    ),
 )

@@ -75,7 +75,7 @@ async def test_a_cluster_in_which_nothing_happens_is_not_planned_for_again_and_a
             await trio.sleep(29)
             assert world.plans == 1
             world.set_alive(3, False)
-            await trio.sleep(6)
+            await trio.sleep(11)
             assert world.plans == 2
 
 

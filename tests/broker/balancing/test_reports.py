@@ -4,10 +4,19 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.own_loads import rounded
-from tidemark.broker.balancing.reports import GROUPS_MAX, Reporter, Reports, is_news
+from tidemark.broker.balancing.reports import (
+    GROUPS_MAX,
+    QUIET_SECONDS,
+    REPORT_SECONDS,
+    Reporter,
+    Reports,
+    is_news,
+)
 from tidemark.broker.balancing.traffic import SMOOTH_SECONDS, Smoothed
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -50,10 +59,12 @@ class Told:
         self.loads: list[GroupLoad] = []
         self.reports: list[LoadReportRequest] = []
         self.is_deaf = False
+        self.looks = 0
         self.code = ErrorCode.NONE
         self.reporter = Reporter(lambda: self.leader, self.look, self.tell)
 
     async def look(self) -> list[GroupLoad]:
+        self.looks += 1
         return self.loads
 
     async def tell(self, _: NodeId, request: LoadReportRequest) -> LoadReportResponse:
@@ -230,3 +241,25 @@ def test_a_leader_that_changed_was_moved_then_and_a_first_sight_is_no_change() -
     assert history.moved_ms(partition) == 60
     history.forget_partitions(set())
     assert history.moved_ms(partition) is None
+
+
+async def test_where_there_is_nothing_to_tell_it_looks_less_often(
+    autojump_clock: MockClock,
+) -> None:
+    told = Told()
+    told.loads = [load(0)]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(told.reporter.run)
+        await trio.sleep(10)
+        told.looks = 0
+        await trio.sleep(40)
+        assert told.looks <= 11
+        told.reports.clear()
+        told.loads = [load(0, size=1 << 30)]
+        await trio.sleep(QUIET_SECONDS + 0.2)
+        assert len(told.reports) == 1
+        for size in range(1, 21):
+            told.loads = [load(0, size=size << 31)]
+            await trio.sleep(REPORT_SECONDS / 2)
+        assert len(told.reports) >= 7
+        nursery.cancel_scope.cancel()

@@ -131,6 +131,6 @@ MUTATIONS = (
         "balancer.py",
         old="        group.moved_ms is not None\n",
         new="        False\n",
-        killed_by="test_balancer.py::test_a_move_that_fails_is_not_tried_again_at_once",
+        killed_by=f"{_LOOP}::test_a_move_that_fails_is_not_tried_again_at_once",
     ),
 )

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,8 +19,12 @@ from rich.console import Console
 from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
 from tests.chaos.faults import FAULTS, possible
 from tests.chaos.judge import judge, judge_group
+from tests.chaos.operating import Operator
+from tests.chaos.operations import Place
 from tests.chaos.report import Report
 from tests.chaos.schedule import Injection, Round, schedules
+from tests.chaos.workload.promise import CACHED, majority_of
+from tests.chaos.workload.stream import PARTITIONS
 from tests.chaos.workload.workload import Workload, problems_of
 from tidemark.testing.process import BrokerDidNotStart
 
@@ -66,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
         "order; syncs: the first, second, … sync fails",
     )
     parser.add_argument("--network", default="auto", choices=["auto", "namespaces", "proxies"])
+    parser.add_argument(
+        "--operator",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="have leaders and replicas moved, brokers drained and observers changed meanwhile",
+    )
     parser.add_argument("--rate", type=float, default=240.0, help="records a second, in all")
     parser.add_argument("--keep", type=Path, help="a directory to keep logs and data in")
     parser.add_argument("--json", action="store_true", help="the report on standard output")
@@ -94,11 +104,12 @@ class _Run:
         self._schedule = possible_schedules[chosen.schedule]
         self.workload = Workload(
             cluster.bootstrap,
-            replicas=min(3, len(cluster.nodes)),
+            brokers=len(cluster.nodes),
             sends_per_second=chosen.rate,
             seed=seed,
         )
-        self.report = Report(seed, chosen.schedule, _machine(cluster), left_out)
+        self.operator = self._operator() if self._may_operate(chosen) else None
+        self.report = Report(seed, chosen.schedule, _machine(cluster), left_out, self.operator)
         self._began = time.monotonic()
         console.print(f"seed {seed}; {', '.join(self.report.machine)}")
         console.print(f"faults: {', '.join(faults)}")
@@ -107,15 +118,35 @@ class _Run:
         with self.workload.running():
             self.workload.served_since(time.monotonic(), _WARM_UP_SECONDS)
             try:
-                self._rounds()
+                with self.operator.running() if self.operator else nullcontext():
+                    self._rounds()
             except BrokerDidNotStart as error:
                 self.report.wrong.append(f"a broker does not start: {error}")
+            self._judge_operator()
         self.workload.read_to_the_end()
         self.report.wrong += problems_of(self.workload.streams) + self.workload.problems
         for stream in self.workload.streams:
             self.report.verdicts.append(judge(stream, self.report.calm))
         group = judge_group(self.workload.group, self.workload.synced.history)
         self.report.verdicts.append(group)
+
+    def _may_operate(self, chosen: argparse.Namespace) -> bool:
+        return bool(chosen.operator and self.workload.movable)
+
+    def _operator(self) -> Operator:
+        place = Place(
+            self._cluster.nodes,
+            topics=lambda: [stream.topic for stream in self.workload.current],
+            movable=lambda: [stream.topic for stream in self.workload.movable],
+            partitions=PARTITIONS,
+        )
+        log_path = self._cluster.directory / "operator.log"
+        return Operator(self._cluster.bootstrap, place, self._seed, log_path)
+
+    def _judge_operator(self) -> None:
+        if self.operator is not None and self.operator.problems:
+            self.report.wrong += self.operator.problems
+            self._keep_status()
 
     def _rounds(self) -> None:
         calm_since = time.monotonic()
@@ -132,13 +163,15 @@ class _Run:
         report = self.report
         report.rounds += 1
         began = time.monotonic()
+        self._tell_operator(is_fault_on=bool(plan.faults))
         with _all(self._cluster, plan.faults, rng) as said:
             self._say(f"{'; '.join(said) or 'nothing'} …")
             time.sleep(plan.seconds)
+        self._tell_operator(is_fault_on=False)
         healed = time.monotonic()
         self._cluster.heal()
         lost = [each for at, each in self._cluster.power_cuts if at >= began]
-        if len(frozenset().union(*lost)) >= self._cluster.majority:
+        if len(frozenset().union(*lost)) >= majority_of(CACHED, len(self._cluster.nodes)):
             self.workload.majority_lost_power(began)
         seconds = self.workload.served_since(healed, _RECOVERY_SECONDS_MAX)
         report.recovered([each.kind for each in plan.faults], said, seconds)
@@ -148,6 +181,10 @@ class _Run:
         else:
             self._say(f"serves again after {seconds:.1f} s")
         self.workload.renew()
+
+    def _tell_operator(self, *, is_fault_on: bool) -> None:
+        if self.operator is not None:
+            self.operator.is_fault_on = is_fault_on
 
     def _keep_status(self) -> None:
         """What an operator would see now."""

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tests.chaos.faults.fault import WRONG
 from tests.chaos.judge import Interval, Verdict
+from tests.chaos.operating import Operator, lines_of
 from tests.chaos.workload.workload import Workload
 from tidemark.testing.checkers import Outcome
 
@@ -35,7 +36,12 @@ class Report:
     """Filled while the run goes on."""
 
     def __init__(
-        self, seed: int, schedule: str, machine: Sequence[str], left_out: Mapping[str, str]
+        self,
+        seed: int,
+        schedule: str,
+        machine: Sequence[str],
+        left_out: Mapping[str, str],
+        operator: Operator | None,
     ) -> None:
         self.seed = seed
         self.schedule = schedule
@@ -46,6 +52,7 @@ class Report:
         self.wrong: list[str] = []
         self.verdicts: list[Verdict] = []
         self._left_out = left_out
+        self._operator = operator
         self._kinds: dict[str, Kind] = {}
 
     @property
@@ -76,9 +83,16 @@ class Report:
         for name, reason in self._left_out.items():
             table.add_row(name, "-", reason)
         console.print(table)
-        for line in self._figures(workload):
+        for line in [*self._operations(), *self._figures(workload)]:
             console.print(line, soft_wrap=True)
         self._print_findings(console)
+
+    def _operations(self) -> list[str]:
+        if self._operator is None:
+            return []
+        left = self._operator.left
+        end = "nobody could say" if left is None else "; ".join(left) or "nothing"
+        return [*lines_of(self._operator.tallies), f"open or drained at the end: {end}"]
 
     def _figures(self, workload: Workload) -> list[str]:
         lines = []
@@ -129,6 +143,7 @@ class Report:
                     for name, kind in sorted(self._kinds.items())
                 },
                 "left_out": dict(self._left_out),
+                "operator": self._operations_as_json(),
                 "topics": {
                     stream.topic: {
                         "sends": len(stream.history.sends),
@@ -150,3 +165,18 @@ class Report:
             },
             indent=2,
         )
+
+    def _operations_as_json(self) -> dict[str, object] | None:
+        if self._operator is None:
+            return None
+        return {
+            "operations": {
+                kind: {
+                    "times": tally.times,
+                    "beside_faults": tally.beside_faults,
+                    "outcomes": dict(tally.outcomes),
+                }
+                for kind, tally in sorted(self._operator.tallies.items())
+            },
+            "open_at_the_end": self._operator.left,
+        }

@@ -19,6 +19,8 @@ class Promise:
     """Whether a majority may lose its power at once."""
     outlives_leader: bool = True
     """Whether what was acknowledged may not be lost with the leader alone."""
+    replicas: int = 3
+    """If there are so many brokers."""
 
 
 SYNCED: Final = Promise(
@@ -39,3 +41,15 @@ LEADER_ONLY: Final = Promise(
     producer={"enable.idempotence": False, "acks": 1, "message.send.max.retries": 0},
     outlives_leader=False,
 )
+MOVED: Final = Promise(
+    "moved",
+    configs={"flush": "commit", **_SMALL_SEGMENTS},
+    producer={"enable.idempotence": True},
+    # So that three brokers have a place to move one to.
+    replicas=2,
+)
+
+
+def majority_of(promise: Promise, brokers: int) -> int:
+    """Of a partition's replicas in a cluster of so many brokers."""
+    return min(promise.replicas, brokers) // 2 + 1

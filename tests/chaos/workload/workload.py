@@ -1,4 +1,4 @@
-"""All clients of a run: three topics with different promises, and a group."""
+"""All clients of a run: topics with different promises, and a group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from tests.chaos.workload.group import GroupRun
-from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
+from tests.chaos.workload.promise import CACHED, LEADER_ONLY, MOVED, SYNCED, Promise
 from tests.chaos.workload.stream import PARTITIONS, Stream, served_since
 
 _MEMBERS: Final = 3
@@ -18,33 +18,37 @@ _GROUP_END_SECONDS: Final = 60.0
 class Workload:
     """The clients of one cluster."""
 
-    def __init__(
-        self, bootstrap: str, *, replicas: int, sends_per_second: float, seed: int
-    ) -> None:
+    def __init__(self, bootstrap: str, *, brokers: int, sends_per_second: float, seed: int) -> None:
         self.ended: list[Stream] = []
         """Those whose topic lost what it did not promise to keep: each made place for another."""
         self.problems: list[str] = []
         self._bootstrap = bootstrap
-        self._replicas = replicas
+        self._brokers = brokers
         self._sends_per_second = sends_per_second
         self.synced = Stream(bootstrap, SYNCED.name, SYNCED)
         self.cached = Stream(bootstrap, f"{CACHED.name}-1", CACHED)
         self.leader_only = Stream(bootstrap, LEADER_ONLY.name, LEADER_ONLY)
+        self.moved = Stream(bootstrap, MOVED.name, MOVED)
         self.group = GroupRun(bootstrap, SYNCED.name, PARTITIONS, Random(seed))
 
     @property
     def current(self) -> list[Stream]:
-        return [self.synced, self.cached, self.leader_only]
+        return [self.synced, self.cached, self.leader_only, self.moved]
 
     @property
     def streams(self) -> list[Stream]:
         return [*self.ended, *self.current]
 
+    @property
+    def movable(self) -> list[Stream]:
+        """Those with fewer replicas than there are brokers."""
+        return [each for each in self.current if each.promise.replicas < self._brokers]
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the clients; at the end, what is in flight is waited for, and all is read."""
         for stream in self.current:
-            stream.create(self._replicas)
+            self._create(stream)
             self._start(stream)
         self.group.start(_MEMBERS)
         try:
@@ -81,8 +85,11 @@ class Workload:
         self.cached.stop()
         self.ended.append(self.cached)
         self.cached = Stream(self._bootstrap, f"{CACHED.name}-{len(self.ended) + 1}", CACHED)
-        self.cached.create(self._replicas)
+        self._create(self.cached)
         self._start(self.cached)
+
+    def _create(self, stream: Stream) -> None:
+        stream.create(min(stream.promise.replicas, self._brokers))
 
     def _start(self, stream: Stream) -> None:
         rate = self._sends_per_second * _share(stream.promise)
@@ -91,7 +98,7 @@ class Workload:
 
 
 def _share(promise: Promise) -> float:
-    return 0.5 if promise is SYNCED else 0.25
+    return 0.4 if promise is SYNCED else 0.2
 
 
 def _ends(stream: Stream) -> dict[int, int]:

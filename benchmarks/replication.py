@@ -32,6 +32,8 @@ _REQUEST_BYTES: Final = 1_000_000
 _LATENCY_SECONDS: Final = 10
 _MANY_PARTITIONS: Final = 200
 _IDLE_PARTITIONS: Final = 3_000
+_SETTLE_SECONDS = 70
+"""The balancer looks closely at leaders that are new, for a minute."""
 _IDLE_SECONDS: Final = 10.0
 _FAILOVER_PARTITIONS: Final = 1_000
 _FAILOVER_SECONDS_MAX: Final = 30.0
@@ -120,7 +122,7 @@ def _idle(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     before = [_resident_bytes(broker) for broker in cluster.brokers.values()]
     _create(cluster, "idle", _IDLE_PARTITIONS, {})
     _leaders(cluster, "idle")
-    time.sleep(5)
+    time.sleep(_SETTLE_SECONDS)
     after = [_resident_bytes(broker) for broker in cluster.brokers.values()]
     cpu = [_cpu_seconds(broker) for broker in cluster.brokers.values()]
     time.sleep(_IDLE_SECONDS)

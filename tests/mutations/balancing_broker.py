@@ -98,8 +98,8 @@ MUTATIONS = (
     _rule(
         "after a report that may not have come everything is told anew",
         "reports.py",
-        old="                self._told_to = None\n                return\n",
-        new="                return\n",
+        old="                self._told_to = None\n                return True\n",
+        new="                return True\n",
         killed_by=f"{_REPORTS}::test_after_a_report_that_may_not_have_come_everything_is_told_anew",
     ),
     Mutation(

@@ -101,7 +101,8 @@ class _Run:
 @click.option(
     "--layer",
     type=click.Choice([layer.value for layer in Layer]),
-    help="Whole brokers, or the consensus core alone, which is many times as fast.  "
+    help="Whole brokers, the consensus core alone, which is many times as fast, or whole brokers "
+    "whose replicas move.  "
     f"[default: {Layer.FULL.value}]",
 )
 @click.option(

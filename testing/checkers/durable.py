@@ -63,6 +63,11 @@ class DurableLogs:
         require(is_there, "what was durable survives", self._group, what)
         self._logs[node] = log.copy()
 
+    def forgets(self, node: NodeId) -> None:
+        """A node may lose its log."""
+        self._logs.pop(node, None)
+        self._written.pop(node, None)
+
     def written(self, node: NodeId, after: Lineage) -> None:
         """A node has written a cut of its log, and not synced it: its log would be `after`."""
         self._written.setdefault(node, []).append(after)

@@ -18,6 +18,8 @@ class Elections:
         self._votes: dict[tuple[NodeId, Epoch], NodeId] = {}
         self._durable: dict[NodeId, Epoch] = {}
         self._current: dict[NodeId, Epoch] = {}
+        self._forgotten: dict[NodeId, Epoch] = {}
+        """Up to which epoch a node's disk may lack votes that it had given."""
 
     @property
     def epoch_max(self) -> Epoch:
@@ -66,6 +68,13 @@ class Elections:
         what = f"{node} acknowledged in epoch {epoch}; its disk has {before}"
         require(before >= epoch, "an epoch is durable before it is said", self._group, what)
 
+    def forgets(self, node: NodeId) -> None:
+        """The node's disk may lose all of the group. What it has voted is remembered here."""
+        at = max(self.durable_epoch(node), self._forgotten.get(node, NO_EPOCH))
+        self._forgotten[node] = at
+        self._durable.pop(node, None)
+        self._current.pop(node, None)
+
     def restarts(self, node: NodeId, state: HardState) -> None:
         """The node comes back with this hard state."""
         before = self._durable.get(node, NO_EPOCH)
@@ -73,6 +82,8 @@ class Elections:
         require(state.epoch >= before, "durable epochs never go back", self._group, what)
         self._current[node] = NO_EPOCH
         self.durable(node, state)
+        if state.voted_for is None and state.epoch <= self._forgotten.get(node, NO_EPOCH):
+            return  # it began anew in that epoch; it may not vote otherwise in it
         vote = self._votes.get((node, state.epoch))
         what = f"{node} came back with a vote for {state.voted_for}; its disk had {vote}"
         require(vote == state.voted_for, "a vote survives", self._group, what)

@@ -9,6 +9,8 @@ from uuid import UUID
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage
+from tidemark.partitions.replication.reassignment_values import NO_LIMIT
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
@@ -19,6 +21,7 @@ from tidemark.testing.simulator.events import EventQueue
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.phases import phase_of
+from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Answer
@@ -42,6 +45,7 @@ class World(Protocol):
     nodes: Sequence[NodeId]
     coverage: Coverage
     wishes: Wishes
+    placement: Placement | None
 
     def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None: ...
 
@@ -75,6 +79,12 @@ class Broker:
         self.has_run = False
         self.is_disk_bad = False
         """Whether this start has a right to fail."""
+        self.copy_bytes = world.knobs.copy_bytes
+        self.known_commands = 0
+        """Of the metadata's: those that it had heard of."""
+        self.current_at = 0
+        """How many there were when the process began: until it has heard of so many, what it
+        knows may be old."""
         self._is_buried = False
         self.disk_factor = 1.0
         self.step_seconds = 0.0
@@ -96,6 +106,7 @@ class Broker:
         if self.has_run and self.rng.random() < self.world.knobs.start_errors:
             self.files.failing_syncs, self.files.spared_syncs = 1, self.rng.randrange(8)
         self.is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
+        self._recall()
         try:
             self.process = Process(self)
         except (OSError, StorageError) as error:
@@ -108,6 +119,8 @@ class Broker:
         self.has_run = True
         self.world.started(self)
         self.process.tick()
+        if self.process is not None and self.process.hosting is not None:
+            self.process.hosting.start()
         self.world.moment(self.node_id, "start")
 
     def stop(self, *, power: bool) -> None:
@@ -137,6 +150,38 @@ class Broker:
     def pause(self, seconds: float) -> None:
         if self.process is not None:
             self.process.pause(self.world.queue.now + seconds)
+
+    # The metadata
+
+    def _recall(self) -> None:
+        """What a process begins with may be older than what the one before it had heard."""
+        placement = self.world.placement
+        if placement is not None:
+            self.known_commands = self.rng.randint(0, self.known_commands)
+            self.current_at = len(placement.commands)
+
+    def known_state(self) -> ClusterState:
+        """The metadata as a process begins with them."""
+        placement = self.world.placement
+        assert placement is not None
+        state = placement.first_state()
+        for command in placement.commands[: self.known_commands]:
+            state.apply(command)
+        return state
+
+    def hear(self, commands: int) -> None:
+        process = self.process
+        if process is not None and process.hosting is not None:
+            process.do(process.hosting.hear, commands)
+
+    def lift_limits(self) -> None:
+        """Copy replicas as fast as may be, from now on."""
+        self.copy_bytes = NO_LIMIT
+        if self.process is not None and self.process.hosting is not None:
+            self.process.hosting.reassignments.bytes_per_second = NO_LIMIT
+
+    def replica(self, key: PartitionKey) -> GroupReplica | None:
+        return None if self.process is None else self.process.node.get(key)
 
     # What a nemesis does: see `Victim`
 

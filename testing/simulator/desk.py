@@ -106,6 +106,12 @@ class Desk:
                 node, epoch = self._hosting.leader_of(request.key)
                 self._reply(client, Leader(request.request, request.key, node, epoch))
 
+    def give_up(self, key: PartitionKey) -> None:
+        """The replica is about to go: whoever waits for it has to ask another broker."""
+        for waiter in self._waiters.pop(key, []):
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            self._reply(waiter.client, Produced(waiter.request, error))
+
     def look_again(self, key: PartitionKey) -> None:
         """Something about the group has changed: answer who need not wait any more."""
         waiters, replica = self._waiters.get(key), self._hosting.replica(key)

@@ -67,6 +67,8 @@ class GroupJudge(Generic[R]):
         self.durable_logs = DurableLogs(name)
         self._voters = Configuration(tuple(sorted(group.voters)))
         self._replicas: dict[NodeId, R] = {}
+        self._gone: set[NodeId] = set()
+        """They have given up what they held, and hold nothing since."""
         self._first_config: Configuration | None = None
         self._has_changed_config = False
 
@@ -86,10 +88,22 @@ class GroupJudge(Generic[R]):
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
         """A process has opened its replica."""
         self._replicas[node] = replica
+        self._gone.discard(node)
         self.committed.restarts(node)
         self.elections.restarts(node, hard_state)
         if self.is_journaled:
             self.durable_logs.restarts(node, lineage_of(replica))
+
+    def gives_up(self, node: NodeId) -> None:
+        """A broker does not hold the group any more, and may lose all that it had of it.
+
+        What it has promised still binds it: a vote is compared with those that were given before.
+        """
+        self._replicas.pop(node, None)
+        self._gone.add(node)
+        self.committed.restarts(node)
+        self.elections.forgets(node)
+        self.durable_logs.forgets(node)
 
     @property
     def has_unclean(self) -> bool:
@@ -160,6 +174,8 @@ class GroupJudge(Generic[R]):
             follower, match = progress.node, progress.match
             beliefs.is_ahead(self.name, node, follower, match, progress.next)
             # One that has gone on to a later epoch may have cut it.
+            if follower in self._gone:
+                continue
             if self.elections.durable_epoch(follower) <= group.epoch:
                 beliefs.is_matched(self.name, node, follower, match, logs.of(follower))
 

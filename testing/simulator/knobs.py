@@ -40,6 +40,20 @@ TIMED_KINDS: Final = (
 )
 """What happens at times drawn beforehand."""
 
+REPLICA_KINDS: Final = ("move replicas",)
+"""The same, and only where `moves_replicas` is: not among those that any seed may draw."""
+
+REPLICA_TRIGGERS: Final = (
+    "replica copying",
+    "replica leading",
+    "replica changing",
+    "replica done",
+    "replica joins",
+    "replica given up",
+    "replica forgotten",
+)
+"""Moments of a replica's move."""
+
 TRIGGERS: Final = (
     "leader",
     "append",
@@ -79,6 +93,8 @@ class Layer(StrEnum):
     """All but threads and sockets: replication, journal, segments, clients."""
     CORE = "core"
     """The consensus core, on logs in memory."""
+    REPLICAS = "replicas"
+    """As the full one; of seeds in which replicas move between brokers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +155,12 @@ class Knobs:
     """Of each group, where there are brokers without a vote in it."""
     replica_reads: float = 0.0
     """How often a consumer asks any replica, rather than the leader."""
+    moves_replicas: bool = False
+    """Whether brokers open and give up replicas as the metadata say, and wishes are carried out."""
+    copy_bytes: int = 0
+    """What a broker's learners are sent in a second, at most; 0 for no limit."""
+    near_bytes: int = 1 << 20
+    """A learner that lacks no more than this is let vote."""
     drift: float = 0.0
     """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
 
@@ -162,6 +184,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     rng = stream(seed, "knobs")
     if layer is Layer.CORE:
         return _draw_core(rng, seconds)
+    if layer is Layer.REPLICAS:
+        return _draw_replica_moves(rng, seconds)
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
@@ -204,6 +228,32 @@ def _draw_core(rng: Random, seconds: float) -> Knobs:
         fault_kinds=kinds,
         # A machine that loses the end of a log loses the configurations in it: see the page.
         unsynced=0.0 if "reconfigure" in kinds else rng.choice((0.0, 0.0, 1.0)),
+    )
+
+
+def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:
+    """Replicas are wished elsewhere all the time, and something happens in each stage of it."""
+    faults = ("kill", "power", "cut", "isolate", "strand", "pause", "slow disk", "checkpoint")
+    others = ("trim", "hand over", "move leader", "hold", "kill all", "power all", "slow steps")
+    return replace(
+        _draw(rng, seconds),
+        nodes=rng.choice((4, 5)),
+        voters=rng.choice((1, 3, 3)),
+        groups=rng.choice((1, 2, 3)),
+        moves_replicas=True,
+        copy_bytes=rng.choice((0, 500, 10_000)),
+        near_bytes=rng.choice((0, 200, 1 << 20)),
+        failure_timeout=0.8,
+        heartbeat=0.1,
+        loss=rng.choice((0.0, 0.0, 0.02)),
+        start_errors=0.0,
+        unsynced=0.0,
+        fault_interval=rng.choice((0.5, 1.0, 2.0)),
+        fault_kinds=(*REPLICA_KINDS * rng.choice((1, 2, 4)), *_some(rng, (*faults, *others))),
+        triggers=_some(rng, (*REPLICA_TRIGGERS, "leader", "checkpoint", "start")),
+        trigger_chance=rng.choice((0.05, 0.2, 0.5)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        fault_seconds=rng.choice((0.3, 1.0, 3.0)),
     )
 
 

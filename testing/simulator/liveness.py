@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Final
 
+from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.protocol.types import Epoch, NodeId, Position
 from tidemark.testing.checkers import check
 from tidemark.testing.checkers.violation import Violation
@@ -55,7 +56,8 @@ def _choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     spared = 0
     # Where voters change, nobody knows beforehand which brokers a majority needs; and where some
     # have lost what was in memory, all of them may be needed.
-    may_need_all = "reconfigure" in world.knobs.fault_kinds or world.watch.has_unclean
+    may_change = "reconfigure" in world.knobs.fault_kinds or world.placement is not None
+    may_need_all = may_change or world.watch.has_unclean
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = {
@@ -123,6 +125,7 @@ def _heal(world: World, core: list[NodeId]) -> None:
         broker = world.brokers[node]
         broker.disk_factor, broker.step_seconds = 1.0, 0.0
         broker.files.capacity_bytes, broker.files.failing_syncs = None, 0
+        broker.lift_limits()
         if broker.process is None:
             broker.start()
         else:
@@ -163,6 +166,8 @@ def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> s
         return f"{group.partition} is led by {leader.node_id}, which does not serve"
     if replica.is_paused or group.key in world.wishes:
         return f"the leader of {group.partition} is being moved"
+    if why := _why_not_placed(world, group, replica):
+        return why
     if replica.high_watermark != replica.log_end:
         return f"{group.partition}: committed {replica.committed}, end {replica.log_end}"
     if replica.group.config.is_joint:
@@ -170,6 +175,22 @@ def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> s
     for node in (*replica.group.config.members, *group.observers):
         if node in core and (found := _committed(world, node, group)) != replica.committed:
             return f"{group.partition}: {node} has {found} of {replica.committed}"
+    return ""
+
+
+def _why_not_placed(world: World, group: SimulatedGroup, leader: GroupReplica) -> str:
+    """Once all wishes are struck or cancelled, who is assigned votes, and nobody else holds it."""
+    placement = world.placement
+    if placement is None:
+        return ""
+    if placement.is_wished(group):
+        return f"{group.partition} is still wished onto {placement.topic.wanted}"
+    assigned = {*placement.topic.assignments[group.key.partition]}
+    if {*leader.group.config.members} != assigned:
+        return f"{group.partition} is assigned to {assigned}, and is {leader.group.config}"
+    there = {node for node, broker in world.brokers.items() if broker.replica(group.key)}
+    if there != assigned | {*group.observers}:
+        return f"{group.partition} is assigned to {assigned}, and lies on {there}"
     return ""
 
 

@@ -20,6 +20,7 @@ from tidemark.testing.simulator.faults import Fault, draw_fault, timed_faults
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.network import Network
+from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.victim import Victim
@@ -52,6 +53,8 @@ _STEP_SECONDS_MAX: Final = 0.02
 _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
 _WISH_SECONDS_MIN: Final = 0.5
+_REPLICA_COUNTS: Final = (1, 2, 3, 3)
+_CANCEL_SHARE: Final = 0.25
 
 
 class Field(Protocol):
@@ -64,6 +67,7 @@ class Field(Protocol):
     trace: Trace
     coverage: Coverage
     wishes: Wishes
+    placement: Placement | None
     groups: Sequence[SimulatedGroup]
     clients: Sequence[str]
 
@@ -112,6 +116,7 @@ class Nemesis:
             "trim": lambda fault: self._field.trim(self._group(fault)),
             "reconfigure": self._reconfigure,
             "switch parents": self._switch_parents,
+            "move replicas": self._move_replicas,
         }
 
     def start(self) -> None:
@@ -273,6 +278,17 @@ class Nemesis:
         nodes = list(group.voters)
         to = nodes[int(fault.amount * len(nodes))]
         self._field.wishes.make(group, to, _WISH_SECONDS_MIN + fault.seconds)
+
+    def _move_replicas(self, fault: Fault) -> None:
+        """Wish a group onto other brokers, in place of an earlier wish; or cancel that."""
+        group, placement = self._group(fault), self._field.placement
+        if placement is None:
+            return
+        rng = stream(self._field.seed, fault.name)
+        nodes = list(self._field.brokers)
+        count = min(len(nodes), rng.choice(_REPLICA_COUNTS))
+        wanted = tuple(rng.sample(nodes, count))
+        placement.wish(group, None if fault.amount < _CANCEL_SHARE else wanted)
 
     def _reconfigure(self, fault: Fault) -> None:
         """Have other brokers vote in a group: they catch up as learners, and then it changes."""

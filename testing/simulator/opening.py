@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidemark.partitions.raft.ports import Limits
@@ -16,9 +17,11 @@ from tidemark.partitions.storage.journal.redo import redo
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import NodeId
 from tidemark.testing.checkers.violation import require
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.placement import topic_of
 from tidemark.testing.simulator.randomness import stream
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class Opened(NamedTuple):
     node: ReplicationNode
     journal: Journal
     replicas: dict[PartitionKey, GroupReplica]
+    directory: DataDirectory
 
 
 def timing_of(knobs: Knobs) -> Timing:
@@ -64,14 +68,15 @@ def open_broker(broker: Broker) -> Opened:
         files_max=_JOURNAL_FILES,
     )
     node = _make_node(broker, run.incarnation)
-    replicas = _open_replicas(broker, directory, node)
+    hosted = {group: _voters(broker, group) for group in _hosted(broker)}
+    replicas = open_replicas(broker, directory, node, hosted, is_disk_bad=broker.is_disk_bad)
     node.set_peers(world.nodes)
     for group in _hosted(broker):
         node.set_observers(group.key, group.observers)
         if broker.node_id in group.observers:
             parents = [other for other in world.nodes if other != broker.node_id]
             node.observe(group.key, parents, is_told=True)
-    return Opened(node, journal, replicas)
+    return Opened(node, journal, replicas, directory)
 
 
 def _create_missing(broker: Broker, directory: DataDirectory) -> None:
@@ -93,6 +98,8 @@ def _create_missing(broker: Broker, directory: DataDirectory) -> None:
 
 
 def _hosted(broker: Broker) -> list[SimulatedGroup]:
+    if broker.world.placement is not None:
+        return _placed(broker)
     # Where voters change, anyone may become one, and waits for it without a vote.
     may_change = "reconfigure" in broker.world.knobs.fault_kinds
     return [
@@ -100,6 +107,23 @@ def _hosted(broker: Broker) -> list[SimulatedGroup]:
         for group in broker.world.groups
         if may_change or broker.node_id in (*group.voters, *group.observers)
     ]
+
+
+def _placed(broker: Broker) -> list[SimulatedGroup]:
+    """What was here, as far as this broker knows that it is to be here; at first, what is new."""
+    stored, topic = broker.state.partition_states(), topic_of(broker.known_state())
+    return [
+        group
+        for group in broker.world.groups
+        if broker.node_id in topic.hosts(group.key.partition)
+        and (group.key in stored or not broker.current_at)
+    ]
+
+
+def _voters(broker: Broker, group: SimulatedGroup) -> tuple[NodeId, ...]:
+    if broker.world.placement is None:
+        return group.voters
+    return topic_of(broker.known_state()).assignments[group.key.partition]
 
 
 def _make_node(broker: Broker, incarnation: int) -> ReplicationNode:
@@ -118,10 +142,20 @@ def _make_node(broker: Broker, incarnation: int) -> ReplicationNode:
     )
 
 
-def _open_replicas(
-    broker: Broker, directory: DataDirectory, node: ReplicationNode
+def open_replicas(
+    broker: Broker,
+    directory: DataDirectory,
+    node: ReplicationNode,
+    groups: Mapping[SimulatedGroup, tuple[NodeId, ...]],
+    *,
+    is_disk_bad: bool,
 ) -> dict[PartitionKey, GroupReplica]:
-    groups, readers = _hosted(broker), FileCache(broker.files, open_max=_READERS_MAX)
+    """Replicas of groups that were assigned to these voters: who is not among them joins.
+
+    `is_disk_bad`: opening has a right to fail.
+    """
+    _make_directories(directory, groups)
+    readers = FileCache(broker.files, open_max=_READERS_MAX)
     specs = [
         GroupSpec(
             key=group.key,
@@ -129,9 +163,10 @@ def _open_replicas(
             settings=LogSettings(segment_bytes=broker.world.knobs.segment_bytes),
             syncs_before_ack=group.is_journaled,
             journaled_bytes_max=broker.world.knobs.journaled_bytes_max,
-            voters=group.voters,
+            voters=voters,
+            joins=broker.world.placement is not None and broker.node_id not in voters,
         )
-        for group in groups
+        for group, voters in groups.items()
     ]
     stored = broker.state.partition_states()
     opened = open_groups(
@@ -141,12 +176,21 @@ def _open_replicas(
     for group, found in zip(groups, opened):
         what = f"{broker.node_id}: {found.failure}"
         name = str(group.partition)
-        if found.replica is None and broker.is_disk_bad:
+        if found.replica is None and is_disk_bad:
             raise StorageError(what)
         require(found.replica is not None, "a log opens after any crash", name, what)
         assert found.replica is not None
         replicas[group.key] = found.replica
         watch = broker.world.watch.groups[group.key]
         watch.starts(broker.node_id, found.replica, found.replica.hard_state)
-        node.add(found.replica, preference=group.voters)
+        node.add(found.replica, preference=groups[group])
     return replicas
+
+
+def _make_directories(directory: DataDirectory, groups: Iterable[SimulatedGroup]) -> None:
+    there = directory.partitions()
+    missing = [group.partition for group in groups if group.partition not in there]
+    for partition in missing:
+        directory.create_partition(partition)
+    if missing:
+        directory.sync()

@@ -26,6 +26,7 @@ from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.simulator.checkpoints import Checkpoint
 from tidemark.testing.simulator.desk import Desk
+from tidemark.testing.simulator.hosting import Hosting
 from tidemark.testing.simulator.opening import Opened, open_broker
 from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
 from tidemark.testing.simulator.rpc import Answer, Request
@@ -56,13 +57,15 @@ class Process:
         self._busy_until = 0.0
         self._inbox: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._armed_at = inf
-        self._batch = 0
+        self.newest_batch = 0
         self._checkpoint: Checkpoint | None = None
         self._move_phases: dict[PartitionKey, Phase | None] = {}
         opened: Opened = open_broker(broker)
-        self.node, self.journal, self.replicas = opened
+        self.node, self.journal, self.replicas, self.directory = opened
         self.writer = Writer(self, self.journal)
         self.desk = Desk(self, self.world.watch, self._reply)
+        placement = self.world.placement
+        self.hosting = None if placement is None else Hosting(self, placement)
         self._later_checkpoint()
 
     # Time
@@ -165,7 +168,7 @@ class Process:
     def _follow(self, output: Output) -> None:
         self._look_at(output)
         if output.batch:
-            self._batch = output.batch
+            self.newest_batch = output.batch
             self.writer.put(output)
         for target, messages in output.sends.items():
             self.world.watch.says(self.broker.node_id, target, messages)
@@ -329,9 +332,9 @@ class Process:
             return
         self.moment("checkpoint")
         # Those that have failed too: the journal has what they have promised.
-        replicas = self.replicas.values()
-        self._checkpoint = Checkpoint(self.journal, self.broker.state, replicas, self._batch)
-        if self._batch <= self.writer.synced_batch:
+        batch, state = self.newest_batch, self.broker.state
+        self._checkpoint = Checkpoint(self.journal, state, self.replicas, batch)
+        if batch <= self.writer.synced_batch:
             self.later(self.disk_seconds("sync"), self._complete_checkpoint)
 
     def _complete_checkpoint(self) -> None:

@@ -21,7 +21,7 @@ from tidemark.testing.simulator.liveness import finish
 from tidemark.testing.simulator.trace import Line, Trace
 from tidemark.testing.simulator.world import World
 
-SECONDS: Final = {Layer.FULL: 30.0, Layer.CORE: 300.0}
+SECONDS: Final = {Layer.FULL: 30.0, Layer.CORE: 300.0, Layer.REPLICAS: 30.0}
 EVENTS_MAX: Final = 600_000
 
 

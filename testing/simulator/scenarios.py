@@ -27,7 +27,7 @@ from typing import Any, Final, get_type_hints
 
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import TIMED_KINDS, Knobs, Layer
+from tidemark.testing.simulator.knobs import REPLICA_KINDS, TIMED_KINDS, Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
 # Any: what stands in a JSON file may be anything, until it has been looked at.
@@ -45,9 +45,12 @@ _MAY_BE_ZERO: Final = {
         "election_jitter",
         "election_rank",
         "fault_interval",
+        "copy_bytes",
+        "near_bytes",
     ),
     *("trigger_chance", "trigger_delay"),
 }
+_KINDS: Final = (*TIMED_KINDS, *REPLICA_KINDS)
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
@@ -196,8 +199,8 @@ class _Reader:
         for name in ("at", "kind"):
             if name not in found:
                 raise self._bad(f"{where}.{name}", "missing")
-        if found["kind"] not in TIMED_KINDS:
-            kinds = ", ".join(TIMED_KINDS)
+        if found["kind"] not in _KINDS:
+            kinds = ", ".join(_KINDS)
             raise self._bad(f"{where}.kind", f"no fault {found['kind']!r}; there are {kinds}")
         return Fault(**found)
 

@@ -66,7 +66,8 @@ class GroupWatch(GroupJudge[GroupReplica]):
 
     def written(self, node: NodeId, records: Sequence[JournalRecord]) -> None:
         """Records were written to the node's disk, and are not synced: a crash may keep them."""
-        if self.is_journaled and any(record.kind in _CUTS for record in records):
+        is_there = self.is_journaled and node not in self._gone
+        if is_there and any(record.kind in _CUTS for record in records):
             log = self.durable_logs.of(node).copy()
             for record in records:
                 apply(log, record)
@@ -75,6 +76,8 @@ class GroupWatch(GroupJudge[GroupReplica]):
 
     def durable(self, node: NodeId, record: JournalRecord) -> None:
         """A record has reached the node's disk."""
+        if node in self._gone:
+            return
         if self.is_journaled:
             self.durable_logs.synced(node)
             apply(self.durable_logs.of(node), record)

@@ -19,6 +19,7 @@ from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.nemesis import Nemesis
 from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.producer import Producer
 from tidemark.testing.simulator.randomness import stream
@@ -71,6 +72,7 @@ class World:
         self.restarts_due = 0
         """How many times a broker will be restarted because a replica on it has failed."""
         self.wishes = Wishes(self)
+        self.placement = Placement(self) if knobs.moves_replicas else None
         self._rng = stream(seed, "world")
         self.nemesis = Nemesis(self, script)
 

@@ -23,6 +23,7 @@ from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.nemesis import Nemesis
 from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.wishes import Wishes
@@ -59,6 +60,7 @@ class CoreWorld:
         self.network = self._make_network()
         self.brokers = {node: CoreBroker(node, self) for node in self.nodes}
         self.wishes = Wishes(self)
+        self.placement: Placement | None = None
         self.is_loaded = True
         self.starts = 0
         """Of processes, so far."""

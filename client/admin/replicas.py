@@ -1,6 +1,7 @@
 """Replicas: how far they are, who observes, and what is certainly committed. Tidemark's own."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.codes import check, error_code
@@ -103,7 +104,29 @@ class ReplicaAdmin(Calls):
                 found |= await self._describe(node_id, led)
             except OSError:
                 found |= await self._describe(None, led)
+            found |= await self._describe_where_led(node_id, found, led)
         return found
+
+    async def _describe_where_led(
+        self,
+        asked: NodeId | None,
+        found: Mapping[TopicPartition, PartitionReplicas],
+        partitions: Sequence[TopicPartition],
+    ) -> dict[TopicPartition, PartitionReplicas]:
+        """Of those that another broker leads than the one asked, what that broker knows.
+
+        Metadata may be minutes old, and who led until then knows nothing of followers any more.
+        """
+        elsewhere: dict[NodeId, list[TopicPartition]] = {}
+        for at in partitions:
+            leader = None if at not in found else found[at].leader
+            if leader is not None and leader != asked and leader in self._network.view.brokers:
+                elsewhere.setdefault(leader, []).append(at)
+        better: dict[TopicPartition, PartitionReplicas] = {}
+        for leader, led in elsewhere.items():
+            with suppress(OSError):
+                better |= await self._describe(leader, led)
+        return better
 
     async def _describe(
         self, node_id: NodeId | None, partitions: Sequence[TopicPartition]

@@ -186,3 +186,18 @@ async def test_a_wish_outlives_the_controller_and_is_one_of_its_partition() -> N
             cluster.resume(target)
         assert [each.leader for each in outcomes] == [target]
         assert await cluster.wait_leader("waves") == target
+
+
+async def test_who_was_told_of_another_leader_is_told_what_the_one_now_knows() -> None:
+    async with open_waves() as (cluster, client), open_client(cluster.bootstrap) as other:
+        waves = TopicPartition("waves", 0)
+        await client.admin.describe_replicas([waves])
+        _, to, _ = await others(cluster)
+        await other.admin.move_leader("waves", 0, to=to)
+        with trio.fail_after(20):
+            while True:
+                described = (await client.admin.describe_replicas([waves]))[waves]
+                if all(each.end_offset is not None for each in described.replicas):
+                    break
+                await trio.sleep(0.05)
+        assert described.leader == to

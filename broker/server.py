@@ -23,7 +23,7 @@ from tidemark.broker.balancing.open_balancing import open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
 from tidemark.broker.handlers import HANDLERS
-from tidemark.broker.handlers.passing_on import forwarded_to
+from tidemark.broker.handlers.passing_on import forwarded_to, not_yet
 from tidemark.broker.http import Readiness, serve_http
 from tidemark.broker.listening import open_listening
 from tidemark.broker.metadata.membership import describe_own
@@ -168,7 +168,7 @@ async def _open_node(
 ) -> AsyncIterator[tuple[Node, PeerNetwork]]:
     """Everything behind the sockets of clients."""
     settings = parts.settings
-    handlers: dict[type[Message], PeerHandler] = {}
+    handlers: dict[type[Message], PeerHandler] = {ForwardRequest: not_yet}
     async with (
         open_services(
             settings,

@@ -260,6 +260,12 @@ def forwarded_to(node: Node) -> PeerHandler:
     return answer
 
 
+async def not_yet(_: NodeId | None, request: Message) -> ForwardResponse:
+    """The answer of a broker that is starting: it may lead the metadata before it serves."""
+    del request
+    return ForwardResponse(error_code=ErrorCode.NOT_CONTROLLER)
+
+
 async def describe_any_quorum(
     node: Node, request: DescribeQuorumRequest, context: RequestContext
 ) -> DescribeQuorumResponse:

@@ -37,6 +37,7 @@ from tidemark.protocol.messages.incremental_alter_configs import (
 from tidemark.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from tidemark.protocol.messages.peer.forward import (
     ForwardRequest,
+    ForwardResponse,
     ProposeRequest,
 )
 from tidemark.protocol.schema import Message
@@ -231,3 +232,11 @@ async def test_only_changes_are_taken_from_other_brokers(tmp_path: Path) -> None
         metadata = ForwardRequest(api_key=3, api_version=0, body=b"\x00\x00\x00\x00")
         assert (await serve(metadata, served)).error_code == ErrorCode.INVALID_REQUEST
         assert not following.waited_for
+
+
+async def test_a_broker_that_is_starting_has_others_ask_again() -> None:
+    answered = await passing_on.not_yet(
+        OTHER, ForwardRequest(api_key=19, api_version=5, timeout_ms=1000, body=b"")
+    )
+    assert isinstance(answered, ForwardResponse)
+    assert answered.error_code == ErrorCode.NOT_CONTROLLER

@@ -194,13 +194,13 @@ async def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
         assert partition.leader_id == -1
 
 
-def test_without_a_controller_changes_come_here_while_most_brokers_live() -> None:
-    liveness = FakeLiveness()
-    cluster = Brokers(ME, three, liveness)
-    assert cluster.controller is None
-    assert cluster.controller_for_clients == ME
-    liveness.alive = set()
-    assert cluster.controller_for_clients is None, "this broker may be the one that is cut off"
-    liveness.alive = {2, 3}
-    liveness.leaders[CLUSTER_KEY] = (TWO, Epoch(1))
-    assert cluster.controller_for_clients == TWO
+@pytest.mark.parametrize(
+    ("alive", "leader", "named"),
+    [({2, 3}, None, ME), (set(), None, None), ({2, 3}, TWO, TWO)],
+    ids=["most live", "this one may be cut off", "another leads"],
+)
+def test_without_a_controller_changes_come_here_while_most_brokers_live(
+    alive: set[int], leader: NodeId | None, named: NodeId | None
+) -> None:
+    liveness = FakeLiveness(alive=alive, leaders={CLUSTER_KEY: (leader, Epoch(1))})
+    assert Brokers(ME, three, liveness).controller_for_clients == named

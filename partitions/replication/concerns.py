@@ -35,6 +35,8 @@ class Concerns:
         # Since when they have no leader; the oldest first.
         self._leaderless: dict[GroupReplica, float] = {}
         self._silent_until = 0.0
+        # Groups that were opened before anybody told the time are without a leader since then.
+        self._began: float | None = None
         # Led here by the votes of all, because too few were sure; and when to say so.
         self._lossy: dict[GroupReplica, None] = {}
         self._lossy_at = _NEVER
@@ -85,9 +87,14 @@ class Concerns:
     @property
     def _leaderless_at(self) -> float:
         oldest = next(iter(self._leaderless.values()))
-        return max(oldest + NO_LEADER_S, self._silent_until)
+        return max(self._since(oldest) + NO_LEADER_S, self._silent_until)
+
+    def _since(self, told: float) -> float:
+        return told if self._began is None else max(told, self._began)
 
     def tick(self, now: float) -> None:
+        if self._began is None:
+            self._began = now
         if self._whole_at <= now:
             self._whole_at = _NEVER
             self._warn("all replicas here hold again what they may have lost, count and vote")
@@ -104,17 +111,18 @@ class Concerns:
         long = [
             replica
             for replica, since in self._leaderless.items()
-            if since + NO_LEADER_S <= now and _misses_a_leader(replica)
+            if self._since(since) + NO_LEADER_S <= now and _misses_a_leader(replica)
         ]
         self._silent_until = now + (AGAIN_S if long else NO_LEADER_S)
         if not long:
             return
         is_alive = self._peers.is_alive
         deserted = sum(not replica.group.config.agreed(is_alive) for replica in long)
-        seconds = now - self._leaderless[long[0]]
+        seconds = now - self._since(self._leaderless[long[0]])
+        groups = "1 group" if len(long) == 1 else f"{len(long)} groups"
         self._warn(
-            f"{len(long)} groups here have had no leader for up to {seconds:.0f} s: "
-            f"{_named(long)}; of {deserted} of them too few voters can be heard from"
+            f"{groups} here had no leader for up to {seconds:.0f} s: {_named(long)}; "
+            f"of {deserted} of them too few voters can be heard from"
         )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemark.broker.metrics import Metrics
     from tidemark.broker.moves.desk import MoveDesk
     from tidemark.broker.network.timers import Timers
+    from tidemark.broker.peers.asking import Calls
     from tidemark.broker.reassigning.open_reassigning import Reassigning
     from tidemark.broker.replicas.disk import DiskWriter
     from tidemark.protocol.types import NodeId
@@ -47,6 +48,7 @@ class Node:
     topics: Topics
     brokers: Brokers
     controller: Controller
+    calls: Calls
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
     moves: MoveDesk

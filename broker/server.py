@@ -22,7 +22,7 @@ from tidemark.broker.background import open_background
 from tidemark.broker.balancing.open_balancing import open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import open_coordinator
-from tidemark.broker.handlers import HANDLERS
+from tidemark.broker.handlers import HANDLERS, between_brokers
 from tidemark.broker.handlers.passing_on import forwarded_to, not_yet
 from tidemark.broker.http import Readiness, serve_http
 from tidemark.broker.listening import open_listening
@@ -50,6 +50,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.partitions.storage.files import Files, OsFiles
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.messages.peer.ask import AskRequest
 from tidemark.protocol.messages.peer.forward import ForwardRequest
 from tidemark.protocol.schema import Message
 
@@ -168,7 +169,10 @@ async def _open_node(
 ) -> AsyncIterator[tuple[Node, PeerNetwork]]:
     """Everything behind the sockets of clients."""
     settings = parts.settings
-    handlers: dict[type[Message], PeerHandler] = {ForwardRequest: not_yet}
+    handlers: dict[type[Message], PeerHandler] = {
+        ForwardRequest: not_yet,
+        AskRequest: between_brokers.not_yet,
+    }
     async with (
         open_services(
             settings,
@@ -195,6 +199,7 @@ async def _open_node(
             topics=metadata.topics,
             brokers=metadata.brokers,
             controller=metadata.controller,
+            calls=network,
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
             moves=moves,
@@ -206,6 +211,7 @@ async def _open_node(
             clock=parts.clock,
         )
         handlers[ForwardRequest] = forwarded_to(node)
+        handlers[AskRequest] = between_brokers.asked_of(node)
         yield node, network
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from tidemark.protocol.messages.peer import (
     appends,
+    ask,
     confirms,
     forward,
     heartbeat,
@@ -58,6 +59,7 @@ PEER_APIS: Final[Mapping[int, PeerApi]] = MappingProxyType(
             _call(10_002, forward.ForwardRequest, forward.ForwardResponse),
             _call(10_003, forward.ProposeRequest, forward.ProposeResponse),
             _call(10_004, load_report.LoadReportRequest, load_report.LoadReportResponse),
+            _call(10_005, ask.AskRequest, ask.AskResponse),
             _one_way(10_010, heartbeat.PeerHeartbeat),
             _one_way(10_011, votes.VoteRequests),
             _one_way(10_012, votes.VoteResponses),

@@ -8,7 +8,7 @@ version: a client finds what it has changed, whichever broker it asks next, if t
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar, overload
 
@@ -16,6 +16,7 @@ import trio
 
 from tidemark.broker.config.addresses import Address
 from tidemark.broker.network.requests import RequestContext, Session
+from tidemark.broker.peers.asking import Calls
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
@@ -73,19 +74,6 @@ class Cluster(Protocol):
 
     async def wait_version(self, version: int) -> None:
         """Until the state here is of that version, or a later one."""
-        ...
-
-
-class Calls(Protocol):
-    """The connections to the other brokers."""
-
-    @property
-    def up(self) -> Mapping[NodeId, int]:
-        """Who is connected."""
-        ...
-
-    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
-        """The answer. Raises `RequestError` NETWORK_EXCEPTION if the connection is lost before."""
         ...
 
 

@@ -15,7 +15,8 @@ from typing import Final, Protocol
 import trio
 
 from tidemark.broker.config import Address, BrokerSettings
-from tidemark.broker.metadata.controller import Calls, Cluster
+from tidemark.broker.metadata.controller import Cluster
+from tidemark.broker.peers.asking import Calls
 from tidemark.broker.peers.hello import endpoints_of, metadata_of
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker

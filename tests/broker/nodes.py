@@ -107,6 +107,7 @@ def _node(
         topics=metadata.topics,
         brokers=metadata.brokers,
         controller=metadata.controller,
+        calls=NoNetwork(),
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
         moves=moves,

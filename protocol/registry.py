@@ -30,6 +30,7 @@ from tidemark.protocol.messages import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
     describe_quorum,
     describe_quorum_response,
     describe_replicas,
@@ -56,6 +57,7 @@ from tidemark.protocol.messages import (
     set_broker_state,
     set_observers,
     sync_group,
+    write_txn_markers,
 )
 from tidemark.protocol.schema.declaration import Message
 
@@ -160,6 +162,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 offset_for_leader_epoch.OffsetForLeaderEpochResponse,
             ),
             _api(
+                27,
+                write_txn_markers.WriteTxnMarkersRequest,
+                write_txn_markers.WriteTxnMarkersResponse,
+            ),
+            _api(
                 32,
                 describe_configs.DescribeConfigsRequest,
                 describe_configs.DescribeConfigsResponse,
@@ -207,6 +214,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 60,
                 describe_cluster.DescribeClusterRequest,
                 describe_cluster.DescribeClusterResponse,
+            ),
+            _api(
+                61,
+                describe_producers.DescribeProducersRequest,
+                describe_producers.DescribeProducersResponse,
             ),
             # Our own.
             _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),

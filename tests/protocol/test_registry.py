@@ -28,6 +28,7 @@ VERIFIED = {
     21: ("DeleteRecords", 0, 2),
     22: ("InitProducerId", 0, 5),
     23: ("OffsetForLeaderEpoch", 2, 4),
+    27: ("WriteTxnMarkers", 1, 2),
     32: ("DescribeConfigs", 1, 4),
     33: ("AlterConfigs", 0, 2),
     35: ("DescribeLogDirs", 1, 4),
@@ -41,6 +42,7 @@ VERIFIED = {
     47: ("OffsetDelete", 0, 0),
     55: ("DescribeQuorum", 0, 2),
     60: ("DescribeCluster", 0, 2),
+    61: ("DescribeProducers", 0, 0),
 }
 
 # No client but ours knows them; all are to pass over them (tests/clients).

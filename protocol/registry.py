@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import Final
 
 from tidemark.protocol.messages import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     api_versions,
@@ -34,7 +36,9 @@ from tidemark.protocol.messages import (
     describe_quorum,
     describe_quorum_response,
     describe_replicas,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -45,6 +49,7 @@ from tidemark.protocol.messages import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     move_leaders,
     offset_commit,
@@ -57,6 +62,7 @@ from tidemark.protocol.messages import (
     set_broker_state,
     set_observers,
     sync_group,
+    txn_offset_commit,
     write_txn_markers,
 )
 from tidemark.protocol.schema.declaration import Message
@@ -167,6 +173,26 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 write_txn_markers.WriteTxnMarkersResponse,
             ),
             _api(
+                24,
+                add_partitions_to_txn.AddPartitionsToTxnRequest,
+                add_partitions_to_txn.AddPartitionsToTxnResponse,
+            ),
+            _api(
+                25,
+                add_offsets_to_txn.AddOffsetsToTxnRequest,
+                add_offsets_to_txn.AddOffsetsToTxnResponse,
+            ),
+            _api(
+                26,
+                end_txn.EndTxnRequest,
+                end_txn.EndTxnResponse,
+            ),
+            _api(
+                28,
+                txn_offset_commit.TxnOffsetCommitRequest,
+                txn_offset_commit.TxnOffsetCommitResponse,
+            ),
+            _api(
                 32,
                 describe_configs.DescribeConfigsRequest,
                 describe_configs.DescribeConfigsResponse,
@@ -219,6 +245,16 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 61,
                 describe_producers.DescribeProducersRequest,
                 describe_producers.DescribeProducersResponse,
+            ),
+            _api(
+                65,
+                describe_transactions.DescribeTransactionsRequest,
+                describe_transactions.DescribeTransactionsResponse,
+            ),
+            _api(
+                66,
+                list_transactions.ListTransactionsRequest,
+                list_transactions.ListTransactionsResponse,
             ),
             # Our own.
             _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),

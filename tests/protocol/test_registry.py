@@ -28,7 +28,11 @@ VERIFIED = {
     21: ("DeleteRecords", 0, 2),
     22: ("InitProducerId", 0, 5),
     23: ("OffsetForLeaderEpoch", 2, 4),
+    24: ("AddPartitionsToTxn", 0, 5),
+    25: ("AddOffsetsToTxn", 0, 4),
+    26: ("EndTxn", 0, 5),
     27: ("WriteTxnMarkers", 1, 2),
+    28: ("TxnOffsetCommit", 0, 5),
     32: ("DescribeConfigs", 1, 4),
     33: ("AlterConfigs", 0, 2),
     35: ("DescribeLogDirs", 1, 4),
@@ -43,6 +47,8 @@ VERIFIED = {
     55: ("DescribeQuorum", 0, 2),
     60: ("DescribeCluster", 0, 2),
     61: ("DescribeProducers", 0, 0),
+    65: ("DescribeTransactions", 0, 0),
+    66: ("ListTransactions", 0, 2),
 }
 
 # No client but ours knows them; all are to pass over them (tests/clients).

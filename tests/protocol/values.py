@@ -111,10 +111,12 @@ class RandomValues:
             return field.default
         if field.nullable_in(version) and self.random.random() < 0.3:
             return None
-        if self.plausible and field.name == "error_code":
+        if self.plausible and field.name.endswith("error_code"):
             return int(self.random.choice(list(ErrorCode)))
         if self.plausible and field.type == INT64 and field.name.endswith(("_ms", "timestamp")):
-            return self.random.choice([-1, 1000 * self.random.randrange(10**10)])
+            # kio knows no time before 1970 but where it is the default.
+            none = [-1] if field.default == -1 else []
+            return self.random.choice([*none, 1000 * self.random.randrange(10**10)])
         return self.value(field.type, version)
 
     def value(self, wire_type: WireType[Any], version: int) -> object:  # Any: each is looked at

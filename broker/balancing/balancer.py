@@ -22,13 +22,13 @@ from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_leader
 from tidemark.broker.balancing.progress import Progress, holds, work_left
 from tidemark.broker.balancing.rules import without_waiting
+from tidemark.broker.balancing.settled import Settled
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
-from tidemark.partitions.balancing.eligibility import why_cooling
 from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
-from tidemark.partitions.balancing.snapshot import BrokerState, Group, Snapshot
+from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
     EndMoves,
     FinishReassignments,
@@ -104,8 +104,7 @@ class Balancer:
         self._in_thread = in_thread
         self._agenda = Agenda()
         self._emptying: set[PartitionId] = set()
-        self._settled: Snapshot | None = None
-        """What the last plan was made of, if it had no moves."""
+        self._settled: Settled | None = None
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
         self._is_busy = False
@@ -212,22 +211,18 @@ class Balancer:
             self._agenda.fill(made, snapshot, rules)
         if made is not None:
             self._metrics.planned(made)
-            self._settled = None if made.moves else snapshot
+            self._settled = None if made.moves else Settled.by(made, snapshot)
 
     def _is_settled(self, snapshot: Snapshot, rules: Settings) -> bool:
         """Whether the last plan had no moves, and all is as it was: an idle cluster costs nothing.
 
         Time alone changes that where a group was let be for a while, and is no more.
         """
-        last = self._settled
         return (
-            last is not None
+            self._settled is not None
             and self._by_hand is None
             and not self._agenda.has_other_roles(snapshot)
-            and last.groups == snapshot.groups
-            and not any(
-                _has_cooled(group, last.now_ms, snapshot.now_ms, rules) for group in last.groups
-            )
+            and self._settled.holds(snapshot, rules)
         )
 
     async def _planned(
@@ -298,11 +293,3 @@ class Balancer:
             return
         if await proposing.forget_broker(self._cluster, node):
             logger.info("broker %d has left: it holds nothing, and was stopped", node)
-
-
-def _has_cooled(group: Group, then_ms: int, now_ms: int, rules: Settings) -> bool:
-    return (
-        group.moved_ms is not None
-        and why_cooling(group, then_ms, rules) is not None
-        and why_cooling(group, now_ms, rules) is None
-    )

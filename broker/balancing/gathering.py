@@ -72,12 +72,17 @@ class Gathering:
         brokers: Brokers,
         reports: Reports,
         history: History,
+        leaderships: Callable[[], object],
     ) -> None:
+        """`leaderships` answers something else whenever a partition has another leader."""
         self._state = state
         self._brokers = brokers
         self._reports = reports
         self._history = history
+        self._leaderships = leaderships
         self._unheard = 0
+        self._groups: list[Group] = []
+        self._gathered_at: tuple[object, ...] | None = None
         self._made: dict[PartitionKey, _Made] = {}
         self._tidied_at = -1
 
@@ -95,6 +100,11 @@ class Gathering:
         """Takes its time where there are thousands of partitions: others are served meanwhile, and
         what has changed by then is noticed when something is to be done about it."""
         now_ms, state = now(), self._state()
+        moment = self._moment()
+        if moment == self._gathered_at:
+            return Snapshot(
+                now_ms=now_ms, brokers=self.members(self._groups, now_ms), groups=self._groups
+            )
         version, unheard = state.version, 0
         groups: list[Group] = []
         made: dict[PartitionKey, _Made] = {}
@@ -106,12 +116,19 @@ class Gathering:
                 unheard += not one.is_heard
                 if len(groups) % _AT_ONCE == 0:
                     await trio.lowlevel.checkpoint()
-        self._unheard, self._made = unheard, made
+        self._unheard, self._made, self._groups = unheard, made, groups
+        # What has changed while it was looked at is seen the next time.
+        self._gathered_at = moment if moment == self._moment() else None
         if version != self._tidied_at:
             self._tidied_at = version
             self._reports.keep_only(made.keys())
             self._history.forget_partitions({PartitionId(*key) for key in made})
         return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
+
+    def _moment(self) -> tuple[object, ...]:
+        """Equal at two times only if all partitions looked the same: nothing idle is looked at."""
+        alive = [node for node in self._state().brokers if self._brokers.is_alive(node)]
+        return self._state().version, self._leaderships(), self._reports.revision, alive
 
     def members(self, groups: Sequence[Group], now_ms: int) -> list[Broker]:
         """The brokers; those that lead nothing of `groups` any more are drained."""

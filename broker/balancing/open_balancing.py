@@ -89,7 +89,10 @@ async def open_balancing(
     cluster, brokers = metadata.cluster, metadata.brokers
     history, rules = History(), rules_of(settings)
     reports = Reports(partial(_leading_epoch, cluster, brokers))
-    gathering = Gathering(lambda: cluster.state, brokers, reports, history)
+    outbox = services.driver.node.outbox
+    gathering = Gathering(
+        lambda: cluster.state, brokers, reports, history, lambda: outbox.leaderships
+    )
     balancer = Balancer(
         cluster,
         gathering,

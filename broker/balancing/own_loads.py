@@ -20,7 +20,6 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.progress import NodeProgress
 from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.messages.peer.load_report import GroupLoad, VoterLag
 from tidemark.protocol.types import NodeId, Offset
 
@@ -40,18 +39,14 @@ class _Watched:
     end: Offset
     bytes_out: int
     alive: frozenset[NodeId]
+    is_still: bool
+    """Whether it changes by nothing but new records, readers, or brokers that come and go."""
 
-    def is_quiet(self, member: GroupReplica, bytes_out: int, alive: frozenset[NodeId]) -> bool:
-        """Whether looking again would show the same."""
-        return (
-            self.end == member.log_end
-            and self.bytes_out == bytes_out
-            and self.alive == alive
-            and self.load.bytes_in_per_s == 0
-            and self.load.bytes_out_per_s == 0
-            and not self.load.is_changing
-            and all(each.lag == 0 for each in self.load.voters)
-        )
+
+def _is_still(load: GroupLoad) -> bool:
+    return not (load.bytes_in_per_s or load.bytes_out_per_s or load.is_changing) and all(
+        each.lag == 0 for each in load.voters
+    )
 
 
 class OwnLoads:
@@ -59,27 +54,36 @@ class OwnLoads:
 
     def __init__(self, node_id: NodeId) -> None:
         self._node_id = node_id
-        self._watched: dict[PartitionKey, _Watched] = {}
+        # By the replica itself: its key takes longer to look up than all else that is looked at.
+        self._watched: dict[Replica, _Watched] = {}
 
     def look(self, replica: Replica, alive: frozenset[NodeId], now: float) -> GroupLoad | None:
         """The load of a partition that is led here; `alive` are the brokers that can be heard."""
         if not replica.is_serving:
-            self._watched.pop(replica.key, None)
+            self._watched.pop(replica, None)
             return None
-        member = replica.member
-        watched = self._watched.get(replica.key)
-        size, given = replica.size_bytes, replica.bytes_out
-        if watched is None or watched.epoch != member.epoch:
-            taken, out = Smoothed(size, now), Smoothed(given, now)
-        elif watched.is_quiet(member, given, alive):
+        member, given = replica.member, replica.bytes_out
+        watched = self._watched.get(replica)
+        if watched is not None and watched.epoch != member.epoch:
+            watched = None
+        if (
+            watched is not None
+            and watched.is_still
+            and watched.end == member.log_end
+            and watched.bytes_out == given
+            and watched.alive == alive
+        ):
             return watched.load
+        size = replica.size_bytes
+        if watched is None:
+            taken, out = Smoothed(size, now), Smoothed(given, now)
         else:
             taken, out = watched.taken, watched.given
             taken.sample(size, now)
             out.sample(given, now)
         load = _load(member, self._node_id, alive, size, taken.per_s, out.per_s)
-        self._watched[replica.key] = _Watched(
-            member.epoch, taken, out, load, member.log_end, given, alive
+        self._watched[replica] = _Watched(
+            member.epoch, taken, out, load, member.log_end, given, alive, _is_still(load)
         )
         return load
 
@@ -87,22 +91,22 @@ class OwnLoads:
         """What is led here, some hundreds at a time: others are served meanwhile."""
         alive = frozenset(node for node in brokers.registered if brokers.is_alive(node))
         at = trio.current_time()
-        loads, keys = [], set()
+        loads, led = [], set()
         replicas = [replica for topic in topics for replica in topic.replicas]
         for number, replica in enumerate(replicas, start=1):
             load = self.look(replica, alive, at)
             if load is not None:
-                keys.add(replica.key)
+                led.add(replica)
                 loads.append(load)
             if number % _AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
-        self.keep_only(keys)
+        self.keep_only(led)
         return loads
 
-    def keep_only(self, keys: Collection[PartitionKey]) -> None:
+    def keep_only(self, replicas: Collection[Replica]) -> None:
         """Forget all others: they were deleted, or moved away."""
-        for key in self._watched.keys() - keys:
-            del self._watched[key]
+        for replica in self._watched.keys() - replicas:
+            del self._watched[replica]
 
 
 def _load(

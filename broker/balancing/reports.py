@@ -54,12 +54,15 @@ class Reports:
         self._leading_epoch = leading_epoch
         self._epoch: Epoch | None = None
         self._loads: dict[NodeId, dict[PartitionKey, GroupLoad]] = {}
+        self.revision = 0
+        """Raised by whatever changes what `load` answers."""
 
     def take(self, reporter: NodeId, report: LoadReportRequest) -> LoadReportResponse:
         epoch = self._leading_epoch()
         if epoch is None or epoch != report.epoch:
             return LoadReportResponse(error_code=ErrorCode.NOT_CONTROLLER)
         self._be_in(epoch)
+        self.revision += 1
         if report.begins:
             self._loads.pop(reporter, None)
         loads = self._loads.setdefault(reporter, {})
@@ -84,6 +87,7 @@ class Reports:
             # What was said in an earlier one may have changed, and not been told.
             self._epoch = epoch
             self._loads.clear()
+            self.revision += 1
 
 
 class Reporter:
@@ -94,6 +98,8 @@ class Reporter:
         self._look = look
         self._tell = tell
         self._told: dict[PartitionKey, GroupLoad] = {}
+        # What there was the last time, and was told or was no news: mostly it is all there still.
+        self._settled: dict[int, GroupLoad] = {}
         self._told_to: tuple[NodeId, Epoch] | None = None
 
     async def run(self) -> None:
@@ -114,7 +120,12 @@ class Reporter:
         begins = self._told_to != (leader, epoch)
         if begins:
             self._told.clear()
-        changed = [load for load in loads if is_news(self._told.get(_key(load)), load)]
+            self._settled.clear()
+        changed = [
+            load
+            for load in loads
+            if id(load) not in self._settled and is_news(self._told.get(_key(load)), load)
+        ]
         is_news_told = begins or bool(changed)
         while changed or begins:
             told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
@@ -124,6 +135,7 @@ class Reporter:
                 return True
             self._told_to, begins = (leader, epoch), False
             self._told.update((_key(load), load) for load in told)
+        self._settled = {id(load): load for load in loads}
         return is_news_told
 
     async def _is_taken(self, leader: NodeId, request: LoadReportRequest) -> bool:

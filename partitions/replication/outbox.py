@@ -91,6 +91,8 @@ class Outbox:
         self._waiting: deque[_Batch] = deque()
         self._sends: Sends = {}
         self._changes: dict[PartitionKey, int] = {}
+        self.leaderships = 0
+        """How often it was said that a group has another leader, or none."""
 
     @property
     def staging(self) -> int:
@@ -160,6 +162,7 @@ class Outbox:
         self._note(key, _COMMITTED)
 
     def leadership(self, key: PartitionKey) -> None:
+        self.leaderships += 1
         self._note(key, _LEADERSHIP)
 
     def serving(self, key: PartitionKey) -> None:

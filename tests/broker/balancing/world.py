@@ -96,7 +96,13 @@ class World:
         self.handed_metadata_to: list[NodeId] = []
         self.brokers = Brokers(ME, lambda: self.state, self.liveness)
         self.reports = Reports(lambda: EPOCH if self.cluster.leads else None)
-        self.gathering = Gathering(lambda: self.state, self.brokers, self.reports, self.history)
+        self.gathering = Gathering(
+            lambda: self.state,
+            self.brokers,
+            self.reports,
+            self.history,
+            lambda: tuple(self.liveness.leaders.items()),
+        )
         self.balancer = Balancer(
             self.cluster,
             self.gathering,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from tidemark.broker.replicas.fetch_sessions import FetchSessions
 
 if TYPE_CHECKING:
     from tidemark.broker.balancing.open_balancing import Balancing
@@ -58,3 +60,7 @@ class Node:
     metrics: Metrics
     timers: Timers
     clock: Clock
+    fetch_sessions: FetchSessions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fetch_sessions = FetchSessions(self.settings.max_incremental_fetch_session_cache_slots)

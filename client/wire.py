@@ -25,6 +25,7 @@ from tidemark.protocol.errors import (
 )
 from tidemark.protocol.frames import decode_correlation_id, decode_response, encode_request
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tidemark.protocol.messages.fetch import NAMES_UNTIL, FetchRequest
 from tidemark.protocol.registry import APIS, Api, api_of
 from tidemark.protocol.schema import Message
 
@@ -33,6 +34,8 @@ _LENGTH_BYTES: Final = 4
 _SCRATCH_BYTES: Final = 64 * 1024
 _API_VERSIONS: Final = api_of(ApiVersionsRequest)
 _NO_LIMITS: Final[Mapping[int, int]] = {}
+_NAMES_UNTIL: Final = {api_of(FetchRequest).key: NAMES_UNTIL}
+"""The client calls topics by name; newer versions know only ids."""
 
 
 class FrameBuffer:
@@ -119,7 +122,7 @@ class Wire:
         version_max: Mapping[int, int] = _NO_LIMITS,
     ) -> None:
         self._client_id = client_id
-        self._version_max = version_max
+        self._version_max = {**_NAMES_UNTIL, **version_max}
         self._software_version = software_version
         self._frames = FrameBuffer(frame_bytes_max)
         self._awaited: deque[_Awaited] = deque()

@@ -327,6 +327,15 @@ class BrokerSettings:
         section=CONNECTIONS,
     )
 
+    max_incremental_fetch_session_cache_slots: int = setting(
+        "max.incremental.fetch.session.cache.slots",
+        whole_int(0),
+        1000,
+        "Fetch sessions that are remembered at most: in one, a consumer and the broker tell each "
+        "other only what has changed. A consumer that gets none does without; 0 is none at all.",
+        section=CONNECTIONS,
+    )
+
     num_partitions: int = setting(
         "num.partitions",
         whole_int(1),

@@ -1,28 +1,39 @@
 """Fetch: slices of logs, at once or as soon as there is enough to answer with.
 
-Sessions are declined (F1): every request says in full what it wants, and its answer has exactly
-those partitions (F2). A fetch that has to wait is parked without a task: it is looked at again when
-one of its partitions moves, and answered when its time is over.
+A request says in full what it wants, and its answer has exactly those partitions (F2); or it goes
+on with a session, which knows the rest (`replicas/fetch_sessions.py`). A fetch that has to wait is
+parked without a task: it is looked at again when one of its partitions moves, and answered when its
+time is over.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import trio
+
 from tidemark.broker.network.requests import Pending, RequestContext
+from tidemark.broker.replicas.fetch_sessions import FetchSession, everything
 from tidemark.broker.replicas.fetching import FetchPlan, Reading
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.replication.confirming import Question
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.messages.fetch import FetchRequest, FetchResponse
+from tidemark.protocol.messages.fetch import (
+    NAMES_UNTIL,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+)
 from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-_CONSUMER: Final = -1
-_DEBUGGER: Final = -2
+_CONSUMERS: Final = (-1, -2)
+"""The numbers of those who are no brokers: consumers, and debuggers."""
+_ENDPOINTS_SINCE: Final = 16
 _CONFIRM_MS: Final = 1_000
 """How long a leader may take to be certain that it leads, before it calls an offset too large."""
 
@@ -30,39 +41,87 @@ _CONFIRM_MS: Final = 1_000
 def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Pending[FetchResponse]:
-    if request.session_id != 0:
-        # F3: a session that was never given.
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, responses=())
-    session = context.session
-    session.fetches += 1
+    uses_ids = context.api_version > NAMES_UNTIL
+    try:
+        session = node.fetch_sessions.enter(request, uses_ids=uses_ids, now=trio.current_time())
+    except RequestError as error:
+        return FetchResponse(error_code=error.code, responses=())  # F3
+    connection = context.session
+    connection.fetches += 1
     plan = FetchPlan(
         node,
         request,
+        everything(request.topics) if session is None else session.asked(),
         api_version=context.api_version,
-        first=session.fetches,
-        spread=session.connection_id,
+        first=connection.fetches,
+        spread=connection.connection_id,
     )
-    if request.replica_id not in (_CONSUMER, _DEBUGGER):
+    fetch = _Fetch(node, request, context, plan, session)
+    if not _is_consumer(request):
         # A client that says it is a replica could move the high watermark (CVE-2018-1288).
         return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     reading = plan.read()
     if plan.doubted and not reading.is_enough:
         wait_ms = max(request.max_wait_ms, _CONFIRM_MS)
-        return _ParkedFetch(node, plan, reading, wait_ms).pending
+        return _ParkedFetch(fetch, reading, wait_ms).pending
     # F4: the fetch with which a Java client closes its session asks for nothing.
-    if reading.is_enough or request.max_wait_ms <= 0 or not request.topics:
-        return plan.respond(reading)
-    return _ParkedFetch(node, plan, reading, request.max_wait_ms).pending
+    if reading.is_enough or request.max_wait_ms <= 0 or plan.is_empty:
+        return fetch.respond(reading)
+    return _ParkedFetch(fetch, reading, request.max_wait_ms).pending
+
+
+def _is_consumer(request: FetchRequest) -> bool:
+    """From version 15 on it is said elsewhere who fetches; what is not said is a consumer's."""
+    return request.replica_id in _CONSUMERS and request.replica_state.replica_id in _CONSUMERS
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """One request with all that its answer is made from."""
+
+    node: Node
+    request: FetchRequest
+    context: RequestContext
+    plan: FetchPlan
+    session: FetchSession | None
+
+    def respond(self, reading: Reading) -> FetchResponse:
+        response = self.plan.respond(reading)
+        if self.context.api_version >= _ENDPOINTS_SINCE and reading.has_moved:
+            response = replace(response, node_endpoints=self._leaders(response))
+        return self.node.fetch_sessions.answer(
+            self.request,
+            response,
+            self.session,
+            uses_ids=self.context.api_version > NAMES_UNTIL,
+            now=trio.current_time(),
+        )
+
+    def _leaders(self, response: FetchResponse) -> list[NodeEndpoint]:
+        """The addresses of the leaders that it names (KIP-951)."""
+        answers = (each for topic in response.responses for each in topic.partitions)
+        leaders = {each.current_leader.leader_id for each in answers}
+        return [
+            NodeEndpoint(
+                node_id=broker.node_id,
+                host=broker.address.host,
+                port=broker.address.port,
+                rack=broker.rack,
+            )
+            for broker in self.node.brokers.shown_to(self.context.session)
+            if broker.node_id in leaders
+        ]
 
 
 class _ParkedFetch:
     """A fetch until there is enough to answer with, or its time is over."""
 
-    def __init__(self, node: Node, plan: FetchPlan, reading: Reading, max_wait_ms: int) -> None:
+    def __init__(self, fetch: _Fetch, reading: Reading, max_wait_ms: int) -> None:
         reading.release()
         self.pending: Pending[FetchResponse] = Pending()
-        self._plan = plan
-        self._timer = node.timers.after(max_wait_ms / 1000, self.answer_now)
+        self._fetch = fetch
+        self._plan = plan = fetch.plan
+        self._timer = fetch.node.timers.after(max_wait_ms / 1000, self.answer_now)
         self._questions: list[tuple[Replica, Question]] = []
         self.pending.on_abandon(self._leave)
         for replica in plan.replicas:
@@ -91,7 +150,7 @@ class _ParkedFetch:
 
     def _answer(self, reading: Reading) -> None:
         self._leave()
-        self.pending.complete(self._plan.respond(reading))
+        self.pending.complete(self._fetch.respond(reading))
 
     def _leave(self) -> None:
         self._timer.cancel()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
 
+from tidemark.broker.replicas.fetch_sessions import Asked
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (
+    NAMES_UNTIL,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -33,9 +38,12 @@ _UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
 
 
 class _Wanted(NamedTuple):
-    """One partition of the request. A topic, and even a partition, may be listed twice (A8)."""
+    """One partition to be read. A topic, and even a partition, may be listed twice (A8)."""
 
-    topic: str
+    topic: str | None
+    """`None`: there is none with that id."""
+    topic_id: UUID
+    """All zeros where it was asked for by name."""
     asked: FetchPartition
     replica: Replica | None
 
@@ -51,6 +59,11 @@ class Reading:
     is_enough: bool = False
     """Whether the fetch is to be answered with this rather than wait for more."""
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether a partition is led elsewhere."""
+        return any(isinstance(error, NotLeader) for error in self.errors)
+
     def release(self) -> None:
         for each in self.slices:
             each.release()
@@ -64,9 +77,19 @@ class FetchPlan:
     """
 
     def __init__(
-        self, node: Node, request: FetchRequest, *, api_version: int, first: int, spread: int = 0
+        self,
+        node: Node,
+        request: FetchRequest,
+        asked: Iterable[Asked],
+        *,
+        api_version: int,
+        first: int,
+        spread: int = 0,
     ) -> None:
-        """`spread`: of the reader; readers with different ones are sent to different replicas."""
+        """`asked`: the partitions, which in a session the request does not name.
+
+        `spread`: of the reader; readers with different ones are sent to different replicas.
+        """
         self._node = node
         self._request = request
         self._api_version = api_version
@@ -78,13 +101,28 @@ class FetchPlan:
         (true) says so, and one that is not may have been replaced by one that has more."""
         self._bytes_max = min(request.max_bytes, node.settings.fetch_max_bytes)
         self._topics = node.topics
-        self._wanted = [
-            _Wanted(topic.topic, asked, node.topics.replica(topic.topic, asked.partition))
-            for topic in request.topics
-            for asked in topic.partitions
-        ]
+        look_up = self._by_name if api_version <= NAMES_UNTIL else self._by_id
+        self._wanted = [look_up(each) for each in asked]
         self._first = first
         self._spread = spread
+
+    def _by_name(self, asked: Asked) -> _Wanted:
+        topic, topic_id, partition = asked
+        replica = self._topics.replica(topic, partition.partition)
+        return _Wanted(topic, topic_id, partition, replica)
+
+    def _by_id(self, asked: Asked) -> _Wanted:
+        _, topic_id, partition = asked
+        topic = self._topics.by_id(topic_id)
+        if topic is None:
+            return _Wanted(None, topic_id, partition, None)
+        replica = self._topics.replica(topic.name, partition.partition)
+        return _Wanted(topic.name, topic_id, partition, replica)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be read at all."""
+        return not self._wanted
 
     @property
     def replicas(self) -> list[Replica]:
@@ -116,7 +154,9 @@ class FetchPlan:
 
     def _read_one(self, wanted: _Wanted, left: int, *, is_first: bool) -> LogSlice | NodeId:
         """What there is at the offset; or who is to be asked for it."""
-        topic, asked, replica = wanted
+        topic, _, asked, replica = wanted
+        if topic is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)  # F16
         if replica is None:
             raise self._topics.why_not_here(topic, asked.partition)
         offset = Offset(asked.fetch_offset)
@@ -179,14 +219,15 @@ class FetchPlan:
 
     def respond(self, reading: Reading) -> FetchResponse:
         preferred = [reading.preferred.get(at, NOBODY) for at in range(len(self._wanted))]
-        answers = iter(zip(self._wanted, reading.slices, reading.errors, preferred, strict=True))
+        answers = zip(self._wanted, reading.slices, reading.errors, preferred, strict=True)
         return FetchResponse(
             responses=[
                 FetchableTopicResponse(
-                    topic=topic.topic,
-                    partitions=[self._answer(*next(answers)) for _ in topic.partitions],
+                    topic=topic or "",
+                    topic_id=topic_id,
+                    partitions=[self._answer(*each) for each in of_topic],
                 )
-                for topic in self._request.topics
+                for (topic, topic_id), of_topic in groupby(answers, _topic_of)
             ]
         )
 
@@ -234,6 +275,12 @@ class FetchPlan:
         except RequestError as error:
             return error
         return None
+
+
+def _topic_of(
+    answer: tuple[_Wanted, LogSlice, RequestError | None, NodeId],
+) -> tuple[str | None, UUID]:
+    return answer[0].topic, answer[0].topic_id
 
 
 def _has_zstd(found: LogSlice) -> bool:

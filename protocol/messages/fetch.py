@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from tidemark.protocol.schema import (
     INT8,
@@ -10,6 +11,8 @@ from tidemark.protocol.schema import (
     INT64,
     RECORDS,
     STRING,
+    UUID16,
+    ZERO_UUID,
     Message,
     SizedRecords,
     Struct,
@@ -21,6 +24,9 @@ from tidemark.protocol.schema import (
 )
 
 INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+NAMES_UNTIL: Final = 12
+"""From the next version on topics are known by their ids alone."""
 
 
 @struct
@@ -47,13 +53,32 @@ class FetchPartition(Struct):
         ignorable=True,
     )
     partition_max_bytes: int = wire(INT32, "The most bytes to read from this partition.")
+    replica_directory_id: UUID = wire(
+        UUID16,
+        "The follower's data directory; all zeros from consumers.",
+        since=17,
+        tag=0,
+        default=ZERO_UUID,
+        ignorable=True,
+    )
+    high_watermark: int = wire(
+        INT64,
+        "The high watermark that the follower knows of; the largest number if it has none to say.",
+        since=18,
+        tag=1,
+        default=INT64_MAX,
+        ignorable=True,
+    )
 
 
 @struct
 class FetchTopic(Struct):
     """What to read of one topic."""
 
-    topic: str = wire(STRING, "The topic.")
+    topic: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[FetchPartition] = wire(array(FetchPartition), "The partitions to read.")
 
 
@@ -61,11 +86,22 @@ class FetchTopic(Struct):
 class ForgottenTopic(Struct):
     """Partitions that leave the session."""
 
-    topic: str = wire(STRING, "The topic.")
+    topic: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[int] = wire(array(INT32), "The partitions that leave.")
 
 
-@message(versions=(4, 12), flexible_since=12)
+@struct
+class ReplicaState(Struct):
+    """Who fetches, if it is a broker."""
+
+    replica_id: int = wire(INT32, "The broker number of a follower; -1 for a consumer.", default=-1)
+    replica_epoch: int = wire(INT64, "Which of its lives it is; -1 if not known.", default=-1)
+
+
+@message(versions=(4, 18), flexible_since=12)
 class FetchRequest(Message):
     """Reads record batches from partitions, waiting for them if need be."""
 
@@ -78,7 +114,16 @@ class FetchRequest(Message):
         default=None,
         ignorable=True,
     )
-    replica_id: int = wire(INT32, "The broker number of a follower; -1 for a consumer.", default=-1)
+    replica_id: int = wire(
+        INT32, "The broker number of a follower; -1 for a consumer.", until=14, default=-1
+    )
+    replica_state: ReplicaState = wire(
+        nested(ReplicaState),
+        "The same in later versions.",
+        since=15,
+        tag=1,
+        default=ReplicaState(),
+    )
     max_wait_ms: int = wire(INT32, "How long to wait for `min_bytes`, in milliseconds.")
     min_bytes: int = wire(INT32, "The fewest bytes worth answering with before the wait is over.")
     max_bytes: int = wire(
@@ -202,11 +247,26 @@ class PartitionData(Struct):
 class FetchableTopicResponse(Struct):
     """What was read of one topic."""
 
-    topic: str = wire(STRING, "The topic.")
+    topic: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[PartitionData] = wire(array(PartitionData), "What was read, by partition.")
 
 
-@message(versions=(4, 12), flexible_since=12)
+@struct
+class NodeEndpoint(Struct):
+    """How to reach a broker."""
+
+    node_id: int = wire(INT32, "The broker's number.")
+    host: str = wire(STRING, "The host name or address to connect to.")
+    port: int = wire(INT32, "The port to connect to.")
+    rack: str | None = wire(
+        STRING, "The rack the broker stands in, if it was told.", null_since=0, default=None
+    )
+
+
+@message(versions=(4, 18), flexible_since=12)
 class FetchResponse(Message):
     """The record batches that were read."""
 
@@ -225,4 +285,11 @@ class FetchResponse(Message):
     session_id: int = wire(INT32, "The fetch session, 0 if there is none.", since=7, default=0)
     responses: Sequence[FetchableTopicResponse] = wire(
         array(FetchableTopicResponse), "What was read, by topic."
+    )
+    node_endpoints: Sequence[NodeEndpoint] = wire(
+        array(NodeEndpoint),
+        "Where the leaders are that the partitions name.",
+        since=16,
+        tag=0,
+        default=(),
     )

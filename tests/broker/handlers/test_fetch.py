@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -16,6 +17,7 @@ from tidemark.broker.handlers import fetch as handler
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
+from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_response
 from tidemark.protocol.messages.fetch import (
@@ -24,6 +26,7 @@ from tidemark.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
     PartitionData,
+    ReplicaState,
 )
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import decode_records
@@ -126,12 +129,80 @@ async def test_nothing_above_the_high_watermark_is_seen(
         assert data.high_watermark == 2
 
 
-async def test_f1_a_session_is_declined(tmp_path: Path) -> None:
+async def test_in_a_session_a_fetch_waits_for_what_it_does_not_name(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
+        await fill(node, topic="still")
+        await fill(node, count=0)
+        wants = Want(topic="still", offset=6), Want()
+        full = begin_fetch(node, asking(*wants, session_epoch=0))
+        assert isinstance(full, FetchResponse)
+        assert full.session_id != 0
+        more = asking(session_id=full.session_id, session_epoch=1, max_wait_ms=10_000)
+        waiting = begin_fetch(node, more)
+        assert isinstance(waiting, Pending)
+        await produce(node, request(batch(b"new")))
+        answer = await wait(waiting)
+        assert answer.session_id == full.session_id
+        assert [(each.topic, len(each.partitions)) for each in answer.responses] == [("t", 1)]
+
+
+@pytest.mark.parametrize("slots", [0, 1000])
+async def test_f1_whether_sessions_are_declined_makes_no_difference_to_records(
+    tmp_path: Path, slots: int
+) -> None:
+    async with open_node(tmp_path, max_incremental_fetch_session_cache_slots=slots) as node:
         await fill(node)
         answer = begin_fetch(node, asking(Want(), session_epoch=0))
         assert isinstance(answer, FetchResponse)
-        assert (answer.session_id, answer.error_code) == (0, ErrorCode.NONE)
+        assert (bool(answer.session_id), answer.error_code) == (slots > 0, ErrorCode.NONE)
+        assert offsets(answer.responses[0].partitions[0]) == [0, 1, 2, 3, 4, 5]
+
+
+def by_id(topic_id: UUID, version: int = 13, **fields: Any) -> FetchRequest:
+    """Asks for one partition as newer versions do. Any: any field of the request."""
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
+    asked = FetchRequest(
+        **{"max_wait_ms": 0, "min_bytes": 1, **fields},
+        topics=[FetchTopic(topic_id=topic_id, partitions=[wanted])],
+    )
+    return decode(FetchRequest, version, encode(asked, version))
+
+
+@pytest.mark.parametrize("version", range(13, 19))
+async def test_topics_are_read_by_id(tmp_path: Path, version: int) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node)
+        topic = node.topics.get("t")
+        assert topic is not None
+        answer = begin_fetch(node, by_id(topic.id, version), version)
+        assert isinstance(answer, FetchResponse)
+        assert answer.responses[0].topic_id == topic.id
+        assert offsets(answer.responses[0].partitions[0]) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_f16_an_id_that_no_topic_has_is_not_an_unknown_name(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node)
+        before = node.topics.get("t")
+        assert before is not None
+        await node.topics.delete(before)
+        await new_topic(node, "t")
+        answer = begin_fetch(node, by_id(before.id, max_wait_ms=10_000), 13)
+        assert isinstance(answer, FetchResponse)
+        (topic,) = answer.responses
+        assert topic.topic_id == before.id
+        assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+async def test_in_any_version_nobody_fetches_as_a_replica(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node)
+        topic = node.topics.get("t")
+        assert topic is not None
+        asked = by_id(topic.id, 15, replica_state=ReplicaState(replica_id=1))
+        answer = begin_fetch(node, asked, 15)
+        assert isinstance(answer, FetchResponse)
+        assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 async def test_f2_every_partition_asked_for_is_answered_also_without_data(tmp_path: Path) -> None:
@@ -146,7 +217,7 @@ async def test_f2_every_partition_asked_for_is_answered_also_without_data(tmp_pa
 
 async def test_f3_a_session_that_was_never_given_is_not_found(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
-        answer = begin_fetch(node, asking(Want(), session_id=9, max_wait_ms=10_000))
+        answer = begin_fetch(node, asking(Want(), session_id=9, session_epoch=1))
         assert isinstance(answer, FetchResponse)
         assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         assert list(answer.responses) == []

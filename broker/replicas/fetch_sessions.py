@@ -1,0 +1,266 @@
+"""Fetch sessions (KIP-227): a reader says once what it reads, then both sides say what is new.
+
+A reader of a thousand partitions that are mostly still would else send a thousand entries and get a
+thousand back, over and over. In a session the broker remembers what is read and what it said last;
+a request names what has changed, and so does its answer. Each request of a session carries a number
+one larger than the one before: what is out of step is refused, and the reader begins anew.
+
+A session belongs to no connection, and is forgotten rather than closed. There are at most as many
+as there are slots, and `PARTITIONS_MAX` partitions in all of them. Where there is no room the
+reader gets none, and goes on saying everything each time. Room is made by whoever has been silent
+for `IDLE_SECONDS`, or is older than that and smaller than who asks. Pure: the time is an argument.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from random import Random, SystemRandom
+from typing import Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+
+IDLE_SECONDS: Final = 120.0
+"""For so long nobody is pushed out, however small and however still."""
+PARTITIONS_MAX: Final = 200_000
+"""In all sessions together: what they remember takes memory, some 300 bytes for each."""
+FIRST_EPOCH: Final = 0
+"""The number of a request that opens a session."""
+NO_SESSION: Final = -1
+"""The number of a request outside of any, also of one that closes its session."""
+_EPOCH_MAX: Final = 2**31 - 1
+_LOOK_AGAIN_SECONDS: Final = 1.0
+
+TopicKey: TypeAlias = UUID | str
+
+
+class Asked(NamedTuple):
+    """One partition that is to be read; the topic is known by name or by id, as the client said."""
+
+    topic: str
+    topic_id: UUID
+    partition: FetchPartition
+
+
+class _Told(NamedTuple):
+    """What a reader was told last of a partition that had nothing else to say."""
+
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+@dataclass(slots=True)
+class _Remembered:
+    asked: Asked
+    told: _Told | None = None
+
+
+class FetchSession:
+    """What one reader reads."""
+
+    def __init__(self, number: int, *, uses_ids: bool, now: float) -> None:
+        self.id = number
+        self.uses_ids = uses_ids
+        self.epoch = FIRST_EPOCH + 1
+        """What the next request has to say."""
+        self.opened_at = self.used_at = now
+        self._partitions: dict[tuple[TopicKey, int], _Remembered] = {}
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def asked(self) -> Iterator[Asked]:
+        return (each.asked for each in self._partitions.values())
+
+    def take(self, request: FetchRequest) -> None:
+        """What is to be read from now on: what the request names is new, or read elsewhere."""
+        for asked in everything(request.topics):
+            topic_key: TopicKey = asked.topic_id if self.uses_ids else asked.topic
+            key = (topic_key, asked.partition.partition)
+            remembered = self._partitions.get(key)
+            if remembered is None:
+                self._partitions[key] = _Remembered(asked)
+            else:
+                remembered.asked = asked
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                self._partitions.pop((self._key(topic), partition), None)
+
+    def go_on(self, now: float) -> None:
+        self.used_at = now
+        self.epoch = FIRST_EPOCH + 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
+
+    def news(
+        self, topics: Sequence[FetchableTopicResponse]
+    ) -> Iterator[tuple[FetchableTopicResponse, PartitionData]]:
+        """The answers of which the reader has to hear; from then on it is taken to know them."""
+        for topic in topics:
+            for answer in topic.partitions:
+                if self._is_news(self._key(topic), answer):
+                    yield topic, answer
+
+    def _is_news(self, topic: TopicKey, answer: PartitionData) -> bool:
+        remembered = self._partitions.get((topic, answer.partition_index))
+        if remembered is None:
+            return True
+        if answer.error_code != ErrorCode.NONE:
+            remembered.told = None  # that it is over will be news
+            return True
+        told = _Told(answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+        is_new = (
+            told != remembered.told or bool(answer.records) or answer.preferred_read_replica >= 0
+        )
+        remembered.told = told
+        return is_new
+
+    def _key(self, topic: FetchTopic | FetchableTopicResponse | ForgottenTopic) -> TopicKey:
+        return topic.topic_id if self.uses_ids else topic.topic
+
+
+class FetchSessions:
+    """The sessions of a broker's readers."""
+
+    def __init__(
+        self, slots: int, *, partitions_max: int = PARTITIONS_MAX, rng: Random | None = None
+    ) -> None:
+        self._slots = slots
+        self._partitions_max = partitions_max
+        self._rng = rng or SystemRandom()  # a number that could be guessed could be used by others
+        # Who was used longest ago comes first.
+        self._sessions: dict[int, FetchSession] = {}
+        self._full_until = 0.0
+        self.partitions = 0
+        """How many are remembered in all."""
+        self.evicted = 0
+        """How many sessions had to make room."""
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def enter(self, request: FetchRequest, *, uses_ids: bool, now: float) -> FetchSession | None:
+        """The session that the request goes on with; `None` if it says in full what it wants.
+
+        Raises `RequestError` for one that is not known, or is out of step.
+        """
+        if request.session_epoch in (NO_SESSION, FIRST_EPOCH):
+            self._forget(request.session_id)
+            return None
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise RequestError(
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+                f"there is no fetch session {request.session_id}: open one",
+            )
+        if session.epoch != request.session_epoch:
+            raise RequestError(
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+                f"fetch session {session.id} is at {session.epoch}, not {request.session_epoch}: "
+                "open another",
+            )
+        if session.uses_ids is not uses_ids:
+            raise RequestError(
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+                "a session knows its topics by name or by id, and not by both: open another",
+            )
+        before = len(session)
+        session.take(request)
+        self.partitions += len(session) - before
+        session.go_on(now)
+        if len(session) == 0 or self.partitions > self._partitions_max:
+            self._forget(session.id)
+        else:
+            self._sessions[session.id] = self._sessions.pop(session.id)
+        return session
+
+    def answer(
+        self,
+        request: FetchRequest,
+        response: FetchResponse,
+        session: FetchSession | None,
+        *,
+        uses_ids: bool,
+        now: float,
+    ) -> FetchResponse:
+        """What is said of a full `response`: all of it, or in a session what is new in it."""
+        if request.session_epoch == NO_SESSION:
+            return response
+        if session is None:
+            return self._open(request, response, uses_ids=uses_ids, now=now)
+        number = session.id if session.id in self._sessions else 0
+        return replace(
+            response, session_id=number, responses=_grouped(session.news(response.responses))
+        )
+
+    def _open(
+        self, request: FetchRequest, response: FetchResponse, *, uses_ids: bool, now: float
+    ) -> FetchResponse:
+        session = FetchSession(self._free_number(), uses_ids=uses_ids, now=now)
+        session.take(request)
+        if len(session) == 0 or not self._has_room(len(session), now):
+            return response
+        self._sessions[session.id] = session
+        self.partitions += len(session)
+        for _ in session.news(response.responses):
+            pass  # All of it is said.
+        return replace(response, session_id=session.id)
+
+    def _free_number(self) -> int:
+        while True:
+            number = self._rng.randrange(1, _EPOCH_MAX)
+            if number not in self._sessions:
+                return number
+
+    def _has_room(self, size: int, now: float) -> bool:
+        """Whether another session may be opened; others make room for it, if they have to."""
+        if self._slots == 0 or size > self._partitions_max:
+            return False
+        while len(self._sessions) >= self._slots or self.partitions + size > self._partitions_max:
+            evicted = self._to_evict(size, now)
+            if evicted is None:
+                return False
+            self.evicted += 1
+            self._forget(evicted.id)
+        return True
+
+    def _to_evict(self, size: int, now: float) -> FetchSession | None:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now - oldest.used_at > IDLE_SECONDS:
+            return oldest
+        if now < self._full_until:
+            return None
+        old = (each for each in self._sessions.values() if now - each.opened_at > IDLE_SECONDS)
+        smallest = min(old, key=len, default=None)
+        if smallest is None or len(smallest) >= size:
+            # Who got none asks for one with each fetch: all are not looked through each time.
+            self._full_until = now + _LOOK_AGAIN_SECONDS
+            return None
+        return smallest
+
+    def _forget(self, number: int) -> None:
+        session = self._sessions.pop(number, None)
+        if session is not None:
+            self.partitions -= len(session)
+
+
+def everything(topics: Iterable[FetchTopic]) -> Iterator[Asked]:
+    """The partitions of a request, in its order."""
+    for topic in topics:
+        for partition in topic.partitions:
+            yield Asked(topic.topic, topic.topic_id, partition)
+
+
+def _grouped(
+    news: Iterable[tuple[FetchableTopicResponse, PartitionData]],
+) -> list[FetchableTopicResponse]:
+    topics = (list(answers) for _, answers in groupby(news, key=lambda each: id(each[0])))
+    return [replace(each[0][0], partitions=[answer for _, answer in each]) for each in topics]

@@ -1,0 +1,61 @@
+"""What keeps a reader with a fetch session from missing what one without it would be told."""
+
+from tests.mutations import Mutation
+
+
+def _rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    return Mutation(
+        name=name,
+        file="broker/replicas/fetch_sessions.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/broker/test_fetch_sessions.py::{killed_by}",
+    )
+
+
+_AS_WITHOUT = "test_the_answers_in_a_session_say_what_those_without_would"
+
+MUTATIONS = (
+    _rule(
+        "a request out of step is refused",
+        old="if session.epoch != request.session_epoch:",
+        new="if session.epoch > request.session_epoch:",
+        killed_by="test_a_request_out_of_step_is_refused",
+    ),
+    _rule(
+        "records are always news",
+        old="told != remembered.told or bool(answer.records)",
+        new="told != remembered.told",
+        killed_by=_AS_WITHOUT,
+    ),
+    _rule(
+        "that an error is over is news",
+        old="            remembered.told = None  # that it is over will be news\n",
+        new="",
+        killed_by=_AS_WITHOUT,
+    ),
+    _rule(
+        "a new position replaces the one that is remembered",
+        old="                remembered.asked = asked\n",
+        new="                pass\n",
+        killed_by=_AS_WITHOUT,
+    ),
+    _rule(
+        "what is forgotten is not read any more",
+        old="                self._partitions.pop((self._key(topic), partition), None)",
+        new="                pass",
+        killed_by=_AS_WITHOUT,
+    ),
+    _rule(
+        "who is not silent makes room for no smaller reader",
+        old="if smallest is None or len(smallest) >= size:",
+        new="if smallest is None:",
+        killed_by="test_one_that_is_old_makes_room_for_a_larger_one_and_no_other",
+    ),
+    _rule(
+        "what sessions remember is bounded",
+        old="if len(session) == 0 or self.partitions > self._partitions_max:",
+        new="if len(session) == 0:",
+        killed_by="test_what_all_sessions_remember_is_bounded",
+    ),
+)

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from tidemark.client.spark.driver import Driver, check_starts, report_loss
+from tidemark.client.spark.driver import Driver, check_within
 from tidemark.client.spark.options import SourceOptions
 from tidemark.client.spark.ranges import OffsetRange, resolve, split
 from tidemark.client.spark.task import read_range
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.errors import ConfigError
 
 
 class BatchReader(DataSourceReader):
@@ -28,21 +28,28 @@ class BatchReader(DataSourceReader):
         with Driver(options) as driver:
             partitions = driver.partitions()
             beginnings, ends = driver.beginnings(partitions), driver.ends(partitions)
-        starting = resolve(options.starting, partitions, beginnings, ends, option="startingOffsets")
-        ending = resolve(options.ending, partitions, beginnings, ends, option="endingOffsets")
-        starting = check_starts(options, starting, beginnings)
-        return split(
-            [
-                OffsetRange(tp, starting[tp], self._checked_end(tp, ending[tp], ends[tp]))
-                for tp in partitions
-            ],
-            options.min_partitions,
-        )
+            starting = resolve(options.starting, partitions, driver, "starting")
+            # The ends are asked for once, so that all that this batch reads is of one moment.
+            ending = ends
+            if options.ending != "latest":
+                ending = resolve(options.ending, partitions, driver, "ending")
+        ranges = [
+            self._checked(OffsetRange(tp, starting[tp], ending[tp]), beginnings[tp], ends[tp])
+            for tp in partitions
+        ]
+        return split(ranges, options.min_partitions, records_max=options.max_records_per_partition)
 
-    def _checked_end(self, tp: TopicPartition, ending: int, end: int) -> int:
-        if ending > end:
-            report_loss(self._options, f"{tp} ends at {end}, before the ending offset {ending}")
-        return min(ending, end)
+    def _checked(self, asked: OffsetRange, beginning: int, end: int) -> OffsetRange:
+        """The range within what the log has, from `beginning` to `end`."""
+        tp = asked.topic_partition
+        if asked.start > asked.end and not isinstance(self._options.ending, str):
+            raise ConfigError(
+                f"{tp}: the starting offset {asked.start} is behind the ending offset {asked.end};"
+                " set startingOffsets and endingOffsets so that it is not"
+            )
+        check_within(self._options, asked, beginning, end)
+        start = min(max(asked.start, beginning), end)
+        return OffsetRange(tp, start, max(start, min(asked.end, end)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._options, self._names, partition)

@@ -1,54 +1,32 @@
 """The options of the source: Spark's Kafka source's names, checked before anything is asked.
 
-Options arrive with lower-cased keys. What cannot be honoured is refused, never ignored: an option
+Options arrive with lower-cased names. What cannot be honoured is refused, never ignored: an option
 that is silently not applied shows as wrong rows.
 """
 
-import difflib
-import json
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from tidemark.client.offsets import Isolation
 from tidemark.client.read_levels import ReadLevel, read_level
 from tidemark.client.settings import ClientSettings
+from tidemark.client.spark.kafka_options import (
+    KAFKA_HONOURED,
+    check_kafka_option,
+    read_bootstrap,
+    read_client,
+)
+from tidemark.client.spark.places import Place, check_places, place_options, read_place
+from tidemark.client.spark.selections import SELECTIONS, Selection, read_selection
+from tidemark.client.spark.values import Options, refuse, refuse_unknown
 from tidemark.protocol.errors import ConfigError
-from tidemark.protocol.types import TopicPartition
 
 log = logging.getLogger(__name__)
 
-EARLIEST: Final = -2
-LATEST: Final = -1
-
-Place: TypeAlias = Literal["earliest", "latest"] | Mapping[TopicPartition, int]
-"""Where in each partition; in the mapping, `EARLIEST` and `LATEST` stand for the log's ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """These topics, with all the partitions they have and will get."""
-
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SubscribePattern:
-    """All topics whose whole name matches; Python's regular expressions, where Spark has Java's."""
-
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """These partitions and no others."""
-
-    partitions: tuple[TopicPartition, ...]
-
-
-Selection: TypeAlias = Subscribe | SubscribePattern | Assign
+FETCH_BYTES: Final = 1 << 20
+MAX_TRIGGER_DELAY_SECONDS: Final = 15 * 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +40,12 @@ class SourceOptions:
     include_headers: bool = False
     fail_on_data_loss: bool = True
     min_partitions: int = 0
+    max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
-    batch_bytes: int = 1 << 20
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_seconds: float = MAX_TRIGGER_DELAY_SECONDS
+    filter_pushdown: bool = False
+    batch_bytes: int = FETCH_BYTES
     offset_cache_ms: int = 100
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     level: ReadLevel = ReadLevel.COMMITTED
@@ -72,222 +54,108 @@ class SourceOptions:
     )
 
 
-_SELECTIONS: Final = ("assign", "subscribe", "subscribePattern")
-_KNOWN: Final = (
-    *_SELECTIONS,
+KNOWN: Final = (
+    *SELECTIONS,
     "bootstrap",
-    "startingOffsets",
-    "endingOffsets",
+    *place_options("starting"),
+    *place_options("ending"),
+    "startingOffsetsByTimestampStrategy",
     "includeHeaders",
     "failOnDataLoss",
     "minPartitions",
+    "maxRecordsPerPartition",
     "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "filterPushdown",
     "batchBytes",
     "offsetCacheMs",
     "readLevel",
-)
-_KAFKA_KNOWN: Final = (
-    "kafka.bootstrap.servers",
-    "kafka.client.id",
-    "kafka.client.rack",
+    *KAFKA_HONOURED,
     "kafka.isolation.level",
-    "kafka.request.timeout.ms",
+    "kafka.max.partition.fetch.bytes",
 )
 # Of Spark's own source, without effect here: groups are only a label there, and retries are the
-# client's.
-_WITHOUT_EFFECT: Final = (
+# client's, for as long as kafka.default.api.timeout.ms says.
+WITHOUT_EFFECT: Final = (
     "groupIdPrefix",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "kafkaConsumer.pollTimeoutMs",
 )
-# Settings of Java's consumer that would change what is read or how the broker is reached.
-_KAFKA_REFUSED: Final = re.compile(
-    r"kafka\.(auto\.offset\.reset|(key|value)\.deserializer|enable\.auto\.commit"
-    r"|interceptor\.classes|security\..*|sasl\..*|ssl\..*)"
-)
-_SPELLING: Final = {name.lower(): name for name in (*_KNOWN, *_KAFKA_KNOWN, *_WITHOUT_EFFECT)}
+_KNOWN: Final = frozenset(name.lower() for name in KNOWN)
+_WITHOUT_EFFECT: Final = frozenset(name.lower() for name in WITHOUT_EFFECT)
 
 
-def read_options(options: Mapping[str, str], *, streaming: bool | None = None) -> SourceOptions:
+def read_options(given: Mapping[str, str], *, streaming: bool | None = None) -> SourceOptions:
     """The options as a value; `streaming` is None where it is not known yet which it will be.
 
     Raises `ConfigError`, which says what to do.
     """
-    given = {key.lower(): value for key, value in options.items()}
-    _refuse_unknown(given)
-    get = _Reader(given)
-    default_start = "latest" if streaming else "earliest"
-    level = _level(given)
+    options = Options.of(given)
+    _refuse_unknown(options)
+    level = _level(options)
     chosen = SourceOptions(
-        bootstrap=_bootstrap(given),
-        selection=_selection(given),
-        starting=_place("startingOffsets", given.get("startingoffsets", default_start)),
-        ending=_place("endingOffsets", given.get("endingoffsets", "latest")),
-        include_headers=get.boolean("includeHeaders", default=False),
-        fail_on_data_loss=get.boolean("failOnDataLoss", default=True),
-        min_partitions=get.count("minPartitions", default=0),
-        max_offsets_per_trigger=get.count("maxOffsetsPerTrigger", default=0) or None,
-        batch_bytes=get.count("batchBytes", default=1 << 20),
-        offset_cache_ms=get.count("offsetCacheMs", default=100),
-        isolation=_isolation(given),
+        bootstrap=read_bootstrap(options),
+        selection=read_selection(options),
+        starting=read_place(options, "starting", default="latest" if streaming else "earliest"),
+        ending=read_place(options, "ending", default="latest"),
+        include_headers=options.boolean("includeHeaders", default=False),
+        fail_on_data_loss=options.boolean("failOnDataLoss", default=True),
+        min_partitions=options.count("minPartitions") or 0,
+        max_records_per_partition=options.count("maxRecordsPerPartition"),
+        max_offsets_per_trigger=options.count("maxOffsetsPerTrigger"),
+        min_offsets_per_trigger=options.count("minOffsetsPerTrigger"),
+        max_trigger_delay_seconds=_max_trigger_delay(options),
+        filter_pushdown=options.boolean("filterPushdown", default=False),
+        batch_bytes=options.count("batchBytes")
+        or options.count("kafka.max.partition.fetch.bytes")
+        or FETCH_BYTES,
+        offset_cache_ms=options.count("offsetCacheMs") or 100,
+        isolation=_isolation(options),
         level=level,
-        client=ClientSettings(
-            rack=level.rack_to_name(given.get("kafka.client.rack")) or None,
-            client_id=given.get("kafka.client.id", "tidemark-spark"),
-            request_timeout_seconds=get.count("kafka.request.timeout.ms", default=30_000) / 1000,
-        ),
+        client=read_client(options, rack=level.rack_to_name(options.text("kafka.client.rack"))),
     )
+    _check_limits(chosen)
     if streaming is not None:
-        _check_places(chosen, given, streaming=streaming)
+        check_places(options, chosen.starting, chosen.ending, streaming=streaming)
     return chosen
 
 
-def _refuse_unknown(given: Mapping[str, str]) -> None:
-    for key in given:
-        if _KAFKA_REFUSED.fullmatch(key):
-            raise ConfigError(f"the option {key} is not supported by the source tidemark")
-        if key in _SPELLING:
-            if _SPELLING[key] in _WITHOUT_EFFECT:
-                log.info("the option %s has no effect with the source tidemark", key)
-        elif key.startswith("kafka."):
-            log.warning("the option %s is one of Java's consumer and has no effect", key)
-        else:
-            close = difflib.get_close_matches(key, _SPELLING, n=1)
-            hint = f"; did you mean {_SPELLING[close[0]]}?" if close else ""
-            raise ConfigError(f"the source tidemark has no option {key}{hint}")
+def _refuse_unknown(options: Options) -> None:
+    for name in options.given:
+        if name in _WITHOUT_EFFECT:
+            log.info("the option %s has no effect with the source tidemark", name)
+        elif name not in _KNOWN:
+            if not name.startswith("kafka."):
+                refuse_unknown(name, (*KNOWN, *WITHOUT_EFFECT), "source")
+            check_kafka_option(name, "source")
 
 
-def _bootstrap(given: Mapping[str, str]) -> str:
-    both = {given[key] for key in ("bootstrap", "kafka.bootstrap.servers") if key in given}
-    if not both:
-        raise ConfigError("no broker: set the option kafka.bootstrap.servers to host:port")
-    if len(both) > 1:
-        raise ConfigError("the options bootstrap and kafka.bootstrap.servers differ")
-    return both.pop()
+def _max_trigger_delay(options: Options) -> float:
+    seconds = options.seconds("maxTriggerDelay")
+    return MAX_TRIGGER_DELAY_SECONDS if seconds is None else seconds
 
 
-def _selection(given: Mapping[str, str]) -> Selection:
-    chosen = [name for name in _SELECTIONS if name.lower() in given]
-    if len(chosen) != 1:
+def _check_limits(chosen: SourceOptions) -> None:
+    least, most = chosen.min_offsets_per_trigger, chosen.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
         raise ConfigError(
-            f"set exactly one of the options {', '.join(_SELECTIONS)}"
-            f" ({' and '.join(chosen) or 'none'} is set)"
+            f"the option minOffsetsPerTrigger, {least}, is above maxOffsetsPerTrigger, {most}"
         )
-    name, value = chosen[0], given[chosen[0].lower()]
-    match name:
-        case "subscribe":
-            topics = tuple(sorted({topic.strip() for topic in value.split(",") if topic.strip()}))
-            if not topics:
-                raise ConfigError("the option subscribe names no topic")
-            return Subscribe(topics)
-        case "subscribePattern":
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ConfigError(f"the option subscribePattern: {error}") from error
-            return SubscribePattern(value)
-        case _:
-            return Assign(_assigned(value))
 
 
-def _assigned(text: str) -> tuple[TopicPartition, ...]:
-    example = 'the option assign is JSON like {"topic": [0, 1]}'
-    topics = _json(text, example)
-    found = set()
-    for topic, partitions in topics.items():
-        if not isinstance(partitions, list) or not all(_is_count(p) for p in partitions):
-            raise ConfigError(f"{example}, not {text}")
-        found |= {TopicPartition(topic, partition) for partition in partitions}
-    if not found:
-        raise ConfigError("the option assign names no partition")
-    return tuple(sorted(found))
-
-
-def _place(name: str, text: str) -> Place:
-    match text.strip().lower():
-        case "earliest":
-            return "earliest"
-        case "latest":
-            return "latest"
-    example = (
-        f'the option {name} is earliest, latest or JSON like {{"topic": {{"0": 23, "1": -1}}}}'
-    )
-    place: dict[TopicPartition, int] = {}
-    for topic, partitions in _json(text, example).items():
-        if not isinstance(partitions, dict):
-            raise ConfigError(f"{example}, not {text}")
-        for partition, offset in partitions.items():
-            is_offset = _is_count(offset) or offset in (EARLIEST, LATEST)
-            if not (partition.isascii() and partition.isdigit() and is_offset):
-                raise ConfigError(f"{example}, not {text}")
-            place[TopicPartition(topic, int(partition))] = offset
-    return place
-
-
-def _check_places(chosen: SourceOptions, given: Mapping[str, str], *, streaming: bool) -> None:
-    """Refuse what has no meaning: a batch that starts at the end, a stream that has one."""
-    if streaming:
-        if "endingoffsets" in given:
-            raise ConfigError("the option endingOffsets is for batches; a stream has no end")
-        return
-    if chosen.starting == "latest" or LATEST in _offsets(chosen.starting):
-        raise ConfigError("the option startingOffsets of a batch cannot be latest (-1)")
-    if chosen.ending == "earliest" or EARLIEST in _offsets(chosen.ending):
-        raise ConfigError("the option endingOffsets cannot be earliest (-2)")
-
-
-def _offsets(place: Place) -> tuple[int, ...]:
-    return () if isinstance(place, str) else tuple(place.values())
-
-
-def _isolation(given: Mapping[str, str]) -> Isolation:
-    name = given.get("kafka.isolation.level", "read_uncommitted")
+def _isolation(options: Options) -> Isolation:
+    name = options.text("kafka.isolation.level") or "read_uncommitted"
     try:
         return Isolation[name.upper()]
     except KeyError:
-        raise ConfigError(
-            f"the option kafka.isolation.level is read_uncommitted or read_committed, not {name}"
-        ) from None
+        refuse("kafka.isolation.level", "read_uncommitted or read_committed", name)
 
 
-def _level(given: Mapping[str, str]) -> ReadLevel:
+def _level(options: Options) -> ReadLevel:
+    level = options.text("readLevel")
     try:
-        return read_level(given.get("readlevel"), given.get("kafka.client.rack"))
+        return read_level(level, options.text("kafka.client.rack"))
     except ValueError:
-        raise ConfigError(
-            f"the option readLevel is {', '.join(ReadLevel)}, not {given['readlevel']}"
-        ) from None
-
-
-def _json(text: str, example: str) -> dict[str, object]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{example}, not {text}")
-    return value
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    given: Mapping[str, str]
-
-    def boolean(self, name: str, *, default: bool) -> bool:
-        text = self.given.get(name.lower(), str(default)).lower()
-        if text not in ("true", "false"):
-            raise ConfigError(f"the option {name} is true or false, not {text}")
-        return text == "true"
-
-    def count(self, name: str, *, default: int) -> int:
-        text = self.given.get(name.lower())
-        if text is None:
-            return default
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            raise ConfigError(f"the option {name} is a whole number above 0, not {text}")
-        return int(text)
+        refuse("readLevel", ", ".join(ReadLevel), str(level))

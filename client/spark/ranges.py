@@ -1,13 +1,13 @@
-"""Ranges of offsets: from what was asked for to what each task reads. Pure."""
+"""Ranges of offsets: from what was asked for to what each task reads."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from pyspark.sql.datasource import InputPartition
 
-from tidemark.client.spark.options import EARLIEST, LATEST, Place
+from tidemark.client.spark.places import EARLIEST, LATEST, AtTimes, Place, Side, place_options
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
 
@@ -27,45 +27,88 @@ class OffsetRange(InputPartition):
         return self.end - self.start
 
 
-def resolve(
-    place: Place,
-    partitions: Collection[TopicPartition],
-    beginnings: Offsets,
-    ends: Offsets,
-    *,
-    option: str,
-) -> dict[TopicPartition, int]:
-    """The offset of each partition that `place` means.
+class Lookups(Protocol):
+    """What a cluster knows of places in its logs."""
 
-    Raises `ConfigError` if it names other partitions than there are: all, or none.
+    def beginnings(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]: ...
+
+    def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]: ...
+
+    def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """The first offset of that time or later; None where no record is so late."""
+        ...
+
+
+def resolve(
+    place: Place, partitions: Collection[TopicPartition], log: Lookups, side: Side
+) -> dict[TopicPartition, int]:
+    """The offset of each partition that `place` means; only what is needed is looked up.
+
+    Raises `ConfigError` if it names other partitions than there are (all, or none), and for a time
+    after the last record, where that is to be an error.
     """
-    if place == "earliest":
-        return {tp: beginnings[tp] for tp in partitions}
-    if place == "latest":
-        return {tp: ends[tp] for tp in partitions}
-    if place.keys() != set(partitions):
-        missing = ", ".join(map(str, sorted(set(partitions) - place.keys())))
-        unknown = ", ".join(map(str, sorted(place.keys() - set(partitions))))
+    time, times, offsets = place_options(side)
+    match place:
+        case "earliest":
+            return log.beginnings(partitions)
+        case "latest":
+            return log.ends(partitions)
+        case AtTimes(int(moment)):
+            return _at_times(place, dict.fromkeys(partitions, moment), log, time)
+        case AtTimes(moments):
+            assert not isinstance(moments, int)
+            _require_all(moments, partitions, times)
+            return _at_times(place, moments, log, times)
+    _require_all(place, partitions, offsets)
+    chosen = dict(place)
+    for mark, look_up in ((EARLIEST, log.beginnings), (LATEST, log.ends)):
+        if marked := [tp for tp, offset in place.items() if offset == mark]:
+            chosen |= look_up(marked)
+    return chosen
+
+
+def _at_times(
+    place: AtTimes, moments: Mapping[TopicPartition, int], log: Lookups, option: str
+) -> dict[TopicPartition, int]:
+    found = log.at_times(moments)
+    without = [tp for tp, offset in found.items() if offset is None]
+    if without and not place.is_latest_if_none:
+        raise ConfigError(
+            f"the option {option} is after the last record of {_listed(without)}; choose an earlier"
+            " time, or set startingOffsetsByTimestampStrategy to latest to begin at the end there"
+        )
+    ends = log.ends(without) if without else {}
+    return {tp: ends[tp] if offset is None else offset for tp, offset in found.items()}
+
+
+def _require_all(
+    named: Mapping[TopicPartition, int], partitions: Collection[TopicPartition], option: str
+) -> None:
+    if named.keys() != set(partitions):
         raise ConfigError(
             f"the option {option} names every partition that is read, and no other;"
-            f" missing: {missing or 'none'}, unknown: {unknown or 'none'}"
+            f" missing: {_listed(set(partitions) - named.keys())},"
+            f" unknown: {_listed(named.keys() - set(partitions))}"
         )
-    ends_of_log = {EARLIEST: beginnings, LATEST: ends}
-    return {
-        tp: ends_of_log[offset][tp] if offset in ends_of_log else offset
-        for tp, offset in place.items()
-    }
 
 
-def split(ranges: Iterable[OffsetRange], at_least: int) -> list[OffsetRange]:
-    """The ranges that are not empty; long ones in pieces, so that there are `at_least` so many."""
+def _listed(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(map(str, sorted(partitions))) or "none"
+
+
+def split(
+    ranges: Iterable[OffsetRange], at_least: int = 0, *, records_max: int | None = None
+) -> list[OffsetRange]:
+    """The ranges that are not empty; long ones in pieces, so that there are `at_least` so many,
+    and none is longer than `records_max`."""
     whole = [one for one in ranges if one.size > 0]
     total = sum(one.size for one in whole)
-    if len(whole) >= at_least:
-        return whole
     pieces: list[OffsetRange] = []
     for one in whole:
-        parts = min(one.size, max(1, -(-one.size * at_least // total)))
+        parts = 1 if records_max is None else -(-one.size // records_max)
+        if len(whole) < at_least:
+            parts = max(parts, -(-one.size * at_least // total))
+        parts = min(one.size, parts)
         bounds = [one.start + one.size * part // parts for part in range(parts + 1)]
         pieces += [OffsetRange(one.topic_partition, start, end) for start, end in pairwise(bounds)]
     return pieces

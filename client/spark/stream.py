@@ -13,6 +13,7 @@ crash. Two things it does not do, and what is done about them:
    very start is returned.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -22,10 +23,11 @@ from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
+    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 
-from tidemark.client.spark.driver import Driver, check_starts, report_loss
+from tidemark.client.spark.driver import Driver, report_loss
 from tidemark.client.spark.options import SourceOptions
 from tidemark.client.spark.ranges import OffsetRange, Offsets, limit_rows, resolve, split
 from tidemark.client.spark.task import read_range
@@ -47,6 +49,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._driver = Driver(options)
         self._initial: StreamOffset | None = None
         self._target: dict[TopicPartition, int] | None = None
+        self._last_batch: float | None = None  # by the monotonic clock
 
     def __reduce__(self) -> tuple[type["StreamReader"], tuple[SourceOptions, tuple[str, ...]]]:
         """A copy in a task has connections of its own."""
@@ -56,19 +59,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._initial is None:
             # With a target, no partition that is younger than it.
             partitions = self._driver.partitions() if self._target is None else [*self._target]
-            offsets = resolve(
-                self._options.starting,
-                partitions,
-                self._driver.beginnings(partitions),
-                self._driver.ends(partitions),
-                option="startingOffsets",
-            )
+            offsets = resolve(self._options.starting, partitions, self._driver, "starting")
             self._initial = {_INITIAL: True, **to_json(offsets)}
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        rows_max = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if rows_max is None else ReadMaxRows(rows_max)
+        # With Trigger.Once, Spark asks for all that there is instead, whatever is said here.
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._driver.recent_ends()
@@ -78,12 +79,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts = from_json(start)
         ends = self._ends(starts)
         starts |= self._driver.beginnings([tp for tp in ends if tp not in starts])
+        if not isinstance(limit, ReadAllAvailable) and self._waits_for_more(starts, ends):
+            return start
         if isinstance(limit, ReadMaxRows):
             ends = limit_rows(starts, ends, limit.max_rows)
         if ends == from_json(start):
             return start
+        self._last_batch = time.monotonic()
         end = to_json(ends)
         return {_FROM: to_json(from_json(start)), **end} if _INITIAL in start else end
+
+    def _waits_for_more(self, starts: Offsets, ends: Offsets) -> bool:
+        """Whether there are fewer records than minOffsetsPerTrigger, and not for too long yet."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._last_batch is None or self._target is not None:
+            return False
+        waited_seconds = time.monotonic() - self._last_batch
+        new = sum(max(0, end - starts[tp]) for tp, end in ends.items())
+        return new < least and waited_seconds < self._options.max_trigger_delay_seconds
 
     def reportLatestOffset(self) -> StreamOffset:
         return to_json(self._driver.recent_ends())
@@ -95,13 +108,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = [tp for tp in ends if tp not in starts]
         beginnings = self._driver.beginnings(ends)
         starts |= {tp: beginnings[tp] for tp in new}
-        for tp, position in ends.items():
-            if position < starts[tp]:
-                report_loss(self._options, f"{tp} ends at {position}, and was read to {starts[tp]}")
-        starts = check_starts(self._options, {tp: starts[tp] for tp in ends}, beginnings)
+        ranges = []
+        for tp in sorted(ends):
+            start_at, beginning = starts[tp], beginnings[tp]
+            if ends[tp] < start_at:
+                report_loss(
+                    self._options,
+                    f"{tp} ends at {ends[tp]}, but has been read to {start_at} according to the"
+                    " checkpoint (was the topic made anew? then begin with a new checkpoint)",
+                )
+            elif start_at < beginning:
+                report_loss(
+                    self._options,
+                    f"{tp}: the records from {start_at} to {beginning} are not there any more"
+                    f" (retention, or records deleted), and the checkpoint goes on at {start_at}",
+                )
+            ranges.append(OffsetRange(tp, max(start_at, beginning), ends[tp]))
         return split(
-            [OffsetRange(tp, starts[tp], ends[tp]) for tp in sorted(ends)],
+            ranges,
             self._options.min_partitions,
+            records_max=self._options.max_records_per_partition,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -122,7 +148,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends = self._driver.ends_now()  # older than the start: not a loss yet
         for tp in starts:
             if tp not in ends:
-                report_loss(self._options, f"{tp}, which was being read, is not there any more")
+                report_loss(
+                    self._options,
+                    f"{tp}, which was being read, is not there any more (was the topic deleted, or"
+                    " made anew with fewer partitions? then begin with a new checkpoint)",
+                )
         return ends
 
 

@@ -1,13 +1,9 @@
 import pytest
 
 from tidemark.client.offsets import Isolation
-from tidemark.client.spark.options import (
-    Assign,
-    SourceOptions,
-    Subscribe,
-    SubscribePattern,
-    read_options,
-)
+from tidemark.client.spark.options import SourceOptions, read_options
+from tidemark.client.spark.places import AtTimes
+from tidemark.client.spark.selections import Assign, Subscribe, SubscribePattern
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
 
@@ -78,7 +74,14 @@ def test_places_are_words_or_json() -> None:
         ({**ENOUGH, "minPartitions": "many"}, "above 0"),
         ({**ENOUGH, "kafka.isolation.level": "serializable"}, "read_committed"),
         ({**ENOUGH, "startingOffset": "latest"}, "did you mean startingOffsets"),
-        ({**ENOUGH, "startingTimestamp": "1"}, "no option startingtimestamp"),
+        ({**ENOUGH, "startingTimestamp": "noon"}, "startingTimestamp is a time in milliseconds"),
+        ({**ENOUGH, "startingOffsetsByTimestamp": '{"t": {"0": -1}}'}, "JSON like"),
+        ({**ENOUGH, "startingOffsetsByTimestampStrategy": "none"}, "error or latest"),
+        ({**ENOUGH, "maxTriggerDelay": "soon"}, "500ms, 10s or 15m"),
+        ({**ENOUGH, "minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "is above"),
+        ({**ENOUGH, "maxRecordsPerPartition": "-1"}, "above 0"),
+        ({**ENOUGH, "kafka.security.protocol": "SASL_SSL"}, "only be PLAINTEXT"),
+        ({**ENOUGH, "kafka.request.timeout.ms": "soon"}, "kafka.request.timeout.ms is a whole"),
         ({**ENOUGH, "kafka.auto.offset.reset": "latest"}, "not supported"),
         ({**ENOUGH, "kafka.value.deserializer": "x"}, "not supported"),
         ({**ENOUGH, "kafka.sasl.jaas.config": "x"}, "not supported"),
@@ -98,11 +101,48 @@ def test_what_cannot_be_honoured_is_refused(options: dict[str, str], message: st
         ("endingOffsets", "earliest", False),
         ("endingOffsets", '{"t": {"0": -2}}', False),
         ("endingOffsets", "latest", True),
+        ("endingTimestamp", "5", True),
+        ("endingOffsetsByTimestamp", '{"t": {"0": 5}}', True),
     ],
 )
 def test_places_without_meaning_are_refused(option: str, value: str, streaming: bool) -> None:
     with pytest.raises(ConfigError, match=option):
         read_options({**ENOUGH, option: value}, streaming=streaming)
+
+
+def test_a_time_counts_more_than_times_and_those_more_than_offsets() -> None:
+    offsets = {"startingOffsets": '{"t": {"0": 5}}'}
+    times = {**offsets, "startingOffsetsByTimestamp": '{"t": {"0": 1700}}'}
+    assert read(**times).starting == AtTimes({TopicPartition("t", 0): 1700}, False)
+    assert read(**times, startingTimestamp="1800").starting == AtTimes(1800, False)
+    later = read(startingTimestamp="1800", startingOffsetsByTimestampStrategy="latest")
+    assert later.starting == AtTimes(1800, True)
+    assert read(endingTimestamp="1900").ending == AtTimes(1900, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("10s", 10), ("15m", 900), ("1 h", 3600), ("1500", 1.5)]
+)
+def test_a_delay_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    assert read(maxTriggerDelay=text).max_trigger_delay_seconds == seconds
+    assert read().max_trigger_delay_seconds == 900
+
+
+def test_settings_of_java_s_client_are_passed_through() -> None:
+    client = read(
+        **{
+            "kafka.client.id": "me",
+            "kafka.request.timeout.ms": "5000",
+            "kafka.default.api.timeout.ms": "7000",
+            "kafka.socket.connection.setup.timeout.ms": "3000",
+            "kafka.retry.backoff.ms": "2000",
+            "kafka.security.protocol": "plaintext",
+        }
+    ).client
+    assert (client.client_id, client.request_timeout_seconds) == ("me", 5)
+    assert (client.retry_timeout_seconds, client.connect_timeout_seconds) == (7, 3)
+    assert (client.backoff.initial_seconds, client.backoff.max_seconds) == (2, 2)
+    assert read(**{"kafka.max.partition.fetch.bytes": "777"}).batch_bytes == 777
 
 
 def test_what_spark_s_source_takes_and_has_no_meaning_here_is_let_pass() -> None:

@@ -1,6 +1,7 @@
 """The readers against a real broker, without Spark around them."""
 
 import pickle
+import socket
 import time
 from collections.abc import Iterator
 
@@ -10,11 +11,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.client.spark.batch import BatchReader
-from tidemark.client.spark.driver import DataLoss
+from tidemark.client.spark.driver import CannotReach, DataLoss
 from tidemark.client.spark.options import read_options
 from tidemark.client.spark.ranges import OffsetRange
 from tidemark.client.spark.stream import StreamReader
-from tidemark.protocol.errors import RequestError
+from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, TopicPartition
@@ -91,9 +92,49 @@ def test_retention_after_planning_is_an_error_or_skipped(
     assert offsets(lax, partition) == [7, 8, 9]
 
 
-def test_a_topic_that_is_not_there_is_an_error(tidemark: BlockingCluster) -> None:
-    with pytest.raises(RequestError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        batch_reader(tidemark, subscribe="nowhere").partitions()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribe": "nowhere"}, "option subscribe names a topic that is not there"),
+        ({"assign": '{"t": [0, 7]}'}, "option assign names t-7"),
+        ({"startingOffsets": '{"t": {"0": 3, "1": 3}}'}, "unknown: t-1"),
+        (
+            {"startingOffsets": '{"t": {"0": 3}}', "endingOffsets": '{"t": {"0": 2}}'},
+            "starting offset 3 is behind the ending offset 2",
+        ),
+        ({"startingTimestamp": str(NOW_MS + 10**9)}, "startingTimestamp is after the last record"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_is_an_error_that_names_the_option(
+    tidemark: BlockingCluster, client: BlockingClient, options: dict[str, str], message: str
+) -> None:
+    produce(client, 5)
+    given = {"bootstrap": tidemark.bootstrap, **({} if "assign" in options else {"subscribe": "t"})}
+    reader = BatchReader(read_options({**given, **options}, streaming=False), ("offset",))
+    with pytest.raises(ConfigError, match=message):
+        reader.partitions()
+
+
+@pytest.mark.parametrize("side", ["starting", "ending"])
+def test_offsets_that_the_log_never_had_are_an_error_or_left_out(
+    tidemark: BlockingCluster, client: BlockingClient, side: str
+) -> None:
+    produce(client, 5)
+    places = {f"{side}Offsets": '{"t": {"0": 9}}'}
+    with pytest.raises(DataLoss, match=r"t-0 ends at 5, .* 9 .* from 0 to 5 .*failOnDataLoss"):
+        batch_reader(tidemark, **places).partitions()
+    ranges = batch_reader(tidemark, **places, failOnDataLoss="false").partitions()
+    assert ranges == ([] if side == "starting" else [OffsetRange(TP, 0, 5)])
+
+
+def test_brokers_that_do_not_answer_are_an_error_that_says_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        bootstrap = f"127.0.0.1:{nobody.getsockname()[1]}"
+    given = {"bootstrap": bootstrap, "subscribe": "t", "kafka.default.api.timeout.ms": "100"}
+    reader = BatchReader(read_options(given, streaming=False), ("offset",))
+    with pytest.raises(CannotReach, match=f"{bootstrap}.* for 0.1 s; see that the brokers run"):
+        reader.partitions()
 
 
 def test_a_stream_goes_on_when_the_broker_was_restarted(

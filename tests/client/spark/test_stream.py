@@ -4,7 +4,7 @@ import json
 import pickle
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from tidemark.client.spark.driver import DataLoss
 from tidemark.client.spark.options import read_options
@@ -36,6 +36,9 @@ class Log:
 
     def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         return {one: self.log[one][1] for one in partitions}
+
+    def at_times(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        return {one: time if time < self.log[one][1] else None for one, time in times.items()}
 
     def recent_ends(self) -> dict[TopicPartition, int]:
         return self.ends(self.partitions())
@@ -124,6 +127,50 @@ def test_a_limit_holds_back_what_is_over_it() -> None:
     start = stream.initialOffset()
     assert from_json(stream.latestOffset(start, ReadMaxRows(110))) == {tp(0): 100, tp(1): 10}
     assert from_json(stream.latestOffset(start, ALL)) == {tp(0): 1000, tp(1): 100}
+
+
+def test_a_stream_may_begin_at_a_time() -> None:
+    log = Log({0: 10, 1: 5})
+    stream = reader(log, startingTimestamp="7", startingOffsetsByTimestampStrategy="latest")
+    assert from_json(stream.initialOffset()) == {tp(0): 7, tp(1): 5}
+
+
+def test_a_batch_waits_for_enough_records_but_the_first_for_none() -> None:
+    log = Log({0: 3})
+    stream = reader(log, minOffsetsPerTrigger="10", startingOffsets="earliest")
+    limit = stream.getDefaultReadLimit()
+    assert limit == ReadMinRows(10)
+    first = spoken(stream.latestOffset(spoken(stream.initialOffset()), limit))
+    assert from_json(first) == {tp(0): 3}
+    log.grow(0, 12)
+    assert stream.latestOffset(first, limit) is first
+    assert from_json(stream.latestOffset(first, ALL)) == {tp(0): 12}, "Trigger.Once waits for none"
+    log.grow(0, 13)
+    assert from_json(stream.latestOffset(first, limit)) == {tp(0): 13}
+
+
+def test_a_batch_waits_no_longer_than_it_may() -> None:
+    log = Log({0: 3})
+    options = {"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "10", "maxTriggerDelay": "0s"}
+    stream = reader(log, startingOffsets="earliest", **options)
+    limit = stream.getDefaultReadLimit()
+    assert limit == ReadMaxRows(10)
+    first = spoken(stream.latestOffset(spoken(stream.initialOffset()), limit))
+    log.grow(0, 4)
+    assert from_json(stream.latestOffset(first, limit)) == {tp(0): 4}
+
+
+def test_available_now_does_not_wait_for_enough_records() -> None:
+    log = Log({0: 3})
+    stream = reader(
+        log, minOffsetsPerTrigger="2", maxOffsetsPerTrigger="2", startingOffsets="earliest"
+    )
+    stream.prepareForTriggerAvailableNow()
+    limit = stream.getDefaultReadLimit()
+    start = spoken(stream.initialOffset())
+    first = spoken(stream.latestOffset(start, limit))
+    assert from_json(first) == {tp(0): 2}
+    assert from_json(stream.latestOffset(first, limit)) == {tp(0): 3}
 
 
 def test_a_partition_that_is_added_is_read_from_its_beginning() -> None:

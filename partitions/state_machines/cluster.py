@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Final, assert_never
 from uuid import UUID
 
+from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
+from tidemark.partitions.state_machines.client_quotas import ClientQuotas
 from tidemark.partitions.state_machines.cluster_brokers import (
     check_registration,
     check_removal,
@@ -18,6 +20,7 @@ from tidemark.partitions.state_machines.cluster_brokers import (
 )
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
+    AlterQuotas,
     Command,
     CreatePartitions,
     CreateTopic,
@@ -29,6 +32,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     ProducerIdBlock,
     ReassignPartitions,
     RegisterBroker,
+    SetBrokerConfigs,
     SetBrokerState,
     SetObservers,
     SetTopicConfigs,
@@ -58,9 +62,9 @@ from tidemark.protocol.types import NodeId, ProducerId
 PARTITIONS_MAX: Final = 100_000
 """Of one topic. A typing error in a partition count must not fill the disk with directories."""
 
-_SNAPSHOT_FORMAT: Final = 3
-_SNAPSHOT_FORMATS: Final = (2, 3)
-"""Those that can be read. Format 2 had no wishes."""
+_SNAPSHOT_FORMAT: Final = 4
+_SNAPSHOT_FORMATS: Final = (2, 3, 4)
+"""Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers."""
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -90,6 +94,8 @@ class ClusterState:
         self._taken: dict[str, str] = {}
         self._next_producer_id = 0
         self.wishes = Wishes()
+        self.quotas = ClientQuotas()
+        self.broker_configs = BrokerConfigs()
 
     @property
     def brokers(self) -> Mapping[NodeId, BrokerMetadata]:
@@ -165,6 +171,10 @@ class ClusterState:
                 if command.node_id not in self._brokers:
                     raise no_broker(command.node_id)
                 return self.wishes.set_broker_state(command.node_id, command.state)
+            case AlterQuotas():
+                return self.quotas.alter(command.changes)
+            case SetBrokerConfigs():
+                return self._set_broker_configs(command)
             case _:
                 assert_never(command)
 
@@ -208,6 +218,12 @@ class ClusterState:
         topic = self._existing(command.id)
         TopicConfig.from_overrides(command.configs)
         return lambda: self._put(replace(topic, configs=dict(command.configs)))
+
+    def _set_broker_configs(self, command: SetBrokerConfigs) -> Callable[[], Applied]:
+        node_id = command.node_id
+        if node_id is not None and node_id not in self._brokers:
+            raise no_broker(node_id)
+        return lambda: self.broker_configs.set(node_id, command.configs)
 
     def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
         topic = self._existing(command.id)
@@ -276,6 +292,7 @@ class ClusterState:
 
     def _remove_broker(self, node_id: NodeId) -> BrokerMetadata:
         self.wishes.forget_broker(node_id)
+        self.broker_configs.forget_broker(node_id)
         return self._brokers.pop(node_id)
 
     def _put_all(self, topics: Iterable[TopicMetadata]) -> None:
@@ -303,6 +320,8 @@ class ClusterState:
             "brokers": [broker_body(broker) for broker in self._brokers.values()],
             "topics": [topic_body(topic) for topic in self._by_name.values()],
             "wishes": self.wishes.body(),
+            "quotas": self.quotas.body(),
+            "broker_configs": self.broker_configs.body(),
         }
         return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
@@ -326,6 +345,9 @@ class ClusterState:
                 state._put(TopicMetadata(**from_plain(topic)))
             if "wishes" in body:
                 state.wishes = Wishes.of(body["wishes"])
+            if "quotas" in body:
+                state.quotas = ClientQuotas.of(body["quotas"])
+                state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StorageError(f"a metadata snapshot that cannot be read: {error!r}") from error
         return state

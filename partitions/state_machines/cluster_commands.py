@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, get_args
 from uuid import UUID
 
+from tidemark.partitions.state_machines.client_quotas import QuotaChange
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerAddress,
@@ -159,6 +160,24 @@ class SetBrokerState:
     state: BrokerState
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterQuotas:
+    """Sets and removes quotas of users and clients; refused as a whole or taken as a whole."""
+
+    at_version: int
+    changes: tuple[QuotaChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetBrokerConfigs:
+    """Replaces what was set for one broker while it runs, or for all brokers, by `configs`."""
+
+    at_version: int
+    node_id: NodeId | None
+    """`None`: all brokers."""
+    configs: Mapping[str, str]
+
+
 Command = (
     FoundCluster
     | RegisterBroker
@@ -174,6 +193,8 @@ Command = (
     | FinishReassignments
     | SetObservers
     | SetBrokerState
+    | AlterQuotas
+    | SetBrokerConfigs
 )
 
 

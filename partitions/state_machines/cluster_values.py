@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
+from tidemark.partitions.state_machines.client_quotas import QuotaChange, plain_entity
 from tidemark.protocol.types import NodeId
 
 Assignment: TypeAlias = tuple[NodeId, ...]
@@ -160,7 +161,7 @@ def plain(value: object) -> Any:
             return {str(name): plain(each) for name, each in value.items()}
         case tuple():
             return [plain(each) for each in value]
-        case LeaderMove() | MoveOutcome() | Reassignment():
+        case LeaderMove() | MoveOutcome() | Reassignment() | QuotaChange():
             return {name: plain(getattr(value, name)) for name in type(value).__slots__}
     return value
 
@@ -197,6 +198,10 @@ def _by_partition(body: Any) -> dict[int, Assignment]:
     }
 
 
+def _quota_change(body: Any) -> QuotaChange:
+    return QuotaChange(entity=plain_entity(body["entity"]), values=dict(body["values"]))
+
+
 _READERS: Final[Mapping[str, Any]] = {
     "id": UUID,
     "directory_id": UUID,
@@ -212,6 +217,7 @@ _READERS: Final[Mapping[str, Any]] = {
     "state": BrokerState,
     "moves": lambda body: tuple(LeaderMove(**from_plain(each)) for each in body),
     "outcomes": lambda body: tuple(MoveOutcome(**from_plain(each)) for each in body),
+    "changes": lambda body: tuple(map(_quota_change, body)),
     "reassignments": lambda body: tuple(Reassignment(**from_plain(each)) for each in body),
     "replicas": lambda body: None if body is None else tuple(NodeId(int(each)) for each in body),
 }

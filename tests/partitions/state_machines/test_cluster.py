@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
 from tidemark.partitions.state_machines.cluster import PARTITIONS_MAX, ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
+    AlterQuotas,
     Command,
     CreatePartitions,
     CreateTopic,
@@ -22,6 +24,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     ProducerIdBlock,
     ReassignPartitions,
     RegisterBroker,
+    SetBrokerConfigs,
     SetBrokerState,
     SetObservers,
     SetTopicConfigs,
@@ -342,6 +345,14 @@ REASSIGNMENTS = st.lists(
     st.builds(Reassignment, topic_id=IDS, partition=PARTITIONS, replicas=st.none() | REPLICAS),
     max_size=2,
 ).map(tuple)
+ENTITIES = st.sampled_from(
+    [
+        entity_of([("user", "ada")]),
+        entity_of([("user", None)]),
+        entity_of([("client-id", "ledger"), ("user", "ada")]),
+        entity_of([("client-id", None)]),
+    ]
+)
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         MoveLeaders,
@@ -381,6 +392,23 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         SetBrokerState, at_version=VERSIONS, node_id=NODES, state=st.sampled_from(BrokerState)
     ),
+    st.builds(
+        AlterQuotas,
+        at_version=VERSIONS,
+        changes=st.lists(
+            st.builds(
+                QuotaChange,
+                entity=ENTITIES,
+                values=st.dictionaries(
+                    st.sampled_from([*map(str, QuotaKey), "no_such_quota"]),
+                    st.sampled_from([None, 1.0, 2.5, -1.0]),
+                    max_size=2,
+                ),
+            ),
+            max_size=2,
+        ).map(tuple),
+    ),
+    st.builds(SetBrokerConfigs, at_version=VERSIONS, node_id=st.none() | NODES, configs=CONFIGS),
     st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
     st.builds(
         CreateTopic,

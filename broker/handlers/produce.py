@@ -104,6 +104,7 @@ class ProduceHandler(FrameHandler):
             if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
                 return None  # Decoded, it will be refused with what is wrong.
             # The disk has been tried, and that has been counted.
+            replica.refused(records, error)
             return _answered(known.topic, _refusal(known.partition, error, codec.version))
         log_start = replica.log_start
         if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
@@ -191,7 +192,7 @@ class _Work:
         find = self._node.topics.replica
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
-            index = data.index
+            index, replica = data.index, None
             try:
                 if self._refusal is not None:
                     raise self._refusal
@@ -206,6 +207,8 @@ class _Work:
                 )
             except RequestError as error:
                 self._count(error)
+                if replica is not None:
+                    replica.refused(data.records, error)
                 answers.append(_refusal(index, error, api_version))
                 continue
             if acks == ACKS_ALL and not replica.is_acknowledged(end_offset):

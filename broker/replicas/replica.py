@@ -19,9 +19,13 @@ from tidemark.partitions.replication.group_replica import Appended as OwnAppende
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.state_machines.producers import Duplicate
+from tidemark.partitions.state_machines.refused_batches import (
+    NOT_THE_PRODUCERS_FAULT,
+    RefusedBatches,
+)
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
-from tidemark.protocol.records.header import place_log_append_time
+from tidemark.protocol.records.header import place_log_append_time, read_header
 from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Offset
 
 __all__ = ["Appended", "Replica", "ReplicaSpec"]
@@ -60,6 +64,8 @@ class Replica(CommittingReplica, ReadingReplica):
         now_ms = self._services.clock.now_ms()
         header = admit(records, config, api_version=api_version, now_ms=now_ms)
         assert isinstance(records, memoryview | bytearray)
+        if self._refused is not None:
+            self._refused.check(header, member.producers, now_ms)
         stamp = NO_TIMESTAMP_MS
         if config.stamps_append_time:
             stamp = now_ms
@@ -80,6 +86,19 @@ class Replica(CommittingReplica, ReadingReplica):
         metrics.bytes_in.value += len(records)
         metrics.records_in.value += header.record_count
         return _appended((placed.base_offset, placed.end_offset, stamp))
+
+    def refused(self, records: BytesLike | None, error: RequestError) -> None:
+        """A client's batch was not appended: see `refused_batches`."""
+        member = self._member
+        if error.code not in NOT_THE_PRODUCERS_FAULT or not records or not self.is_leader:
+            return
+        try:
+            header = read_header(records)
+        except CorruptBatch:
+            return
+        assert member is not None, "who leads is there"
+        self._refused = self._refused or RefusedBatches()
+        self._refused.note(header, error, member.producers, self._services.clock.now_ms())
 
     def append_own(self, batches: bytes) -> OwnAppended:
         """Append batches of the broker's own: a coordinator's. Raises `RequestError`."""
@@ -102,6 +121,7 @@ class Replica(CommittingReplica, ReadingReplica):
             if epoch != self._epoch:
                 # Who waited for the leader of an epoch is not told of what another one commits.
                 self._epoch = epoch
+                self._refused = None
                 self._release_waiters(self.why_not_serving())
             self._wake_who_waits_for_a_leader()
             self._services.leadership.changed(self)

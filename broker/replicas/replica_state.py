@@ -15,6 +15,7 @@ from tidemark.broker.replicas.waiters import CommitWaiters, FetchWaiters
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
+from tidemark.partitions.state_machines.refused_batches import RefusedBatches
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -71,6 +72,8 @@ class ReplicaState:
         self._refused_with = ErrorCode.KAFKA_STORAGE_ERROR
         self._epoch = NO_EPOCH
         """The epoch that this broker leads, as its clients were told; -1 while it does not."""
+        self._refused: RefusedBatches | None = None
+        """Since this broker leads; hardly ever any."""
         self._commit_waiters = CommitWaiters()
         self._held_waiters = CommitWaiters()
         self._fetch_waiters = FetchWaiters()

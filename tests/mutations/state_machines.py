@@ -2,10 +2,12 @@
 
 from tests.mutations import Mutation
 
-_PRODUCERS = "partitions/state_machines/producers.py"
+_PRODUCERS = "partitions/state_machines/producer_entry.py"
 _CLUSTER = "partitions/state_machines/cluster.py"
 _GROUPS = "partitions/state_machines/groups"
 _OF_PRODUCERS = "tests/partitions/state_machines/test_producers.py"
+_REFUSED = "partitions/state_machines/refused_batches.py"
+_OF_REFUSED = "tests/partitions/state_machines/test_refused_batches.py"
 _OF_CLUSTER = "tests/partitions/state_machines/test_cluster.py"
 _TRAPS = f"tests/{_GROUPS}/test_group_traps.py"
 _DURABILITY = f"tests/{_GROUPS}/test_group_durability.py"
@@ -64,9 +66,33 @@ MUTATIONS = (
         "::test_after_more_records_than_there_are_sequences_a_gap_is_still_a_gap",
     ),
     Mutation(
+        name="who follows what the broker could not take is refused alike",
+        file=_REFUSED,
+        old="        if refused is not None:\n            raise RequestError",
+        new="        if False:\n            raise RequestError",
+        killed_by="tests/clients/test_idempotence.py"
+        "::test_a_full_disk_under_one_partition_doubles_nothing_in_another",
+    ),
+    Mutation(
+        name="what was refused is missing only until it comes",
+        file=_REFUSED,
+        old=" or not _is_missing(refused.header, table)",
+        new="",
+        killed_by=f"{_OF_REFUSED}::test_who_follows_a_refused_batch_is_refused_alike_until_that_one"
+        "_has_come",
+    ),
+    Mutation(
+        name="who has given a refused batch up is told that it is missing",
+        file=_REFUSED,
+        old="now_ms - refused.at_ms > ON_THE_WAY_MS",
+        new="False",
+        killed_by=f"{_OF_REFUSED}::test_a_producer_that_has_given_the_refused_batch_up_is_told_that"
+        "_it_is_missing",
+    ),
+    Mutation(
         name="a lower producer epoch is fenced",
         file=_PRODUCERS,
-        old="if header.producer_epoch < producer.epoch:",
+        old="    if epoch < producer.epoch:",
         new="if False:",
         killed_by=f"{_OF_PRODUCERS}::test_trap_p8_a_lower_epoch_is_refused",
     ),

@@ -1,4 +1,6 @@
+import errno
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from tests.broker.nodes import open_node
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import Pending, Unanswerable
 from tidemark.broker.replicas.replica import Replica
-from tidemark.protocol.errors import ErrorCode
+from tidemark.partitions.storage.log import Log
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers, seal
@@ -314,6 +317,44 @@ async def test_p8_a_gap_and_an_old_epoch_are_refused(tmp_path: Path) -> None:
         assert gap.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         fenced = await produce(node, request(idempotent(1, epoch=0)))
         assert fenced.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("refuses", "error", "code"),
+    [
+        (Log.append_batch, OSError(errno.ENOSPC, "no room"), ErrorCode.KAFKA_STORAGE_ERROR),
+        (
+            Replica.check_in_sync,
+            RequestError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few"),
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+        ),
+    ],
+)
+async def test_who_follows_what_the_broker_could_not_take_is_not_out_of_order(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refuses: Callable[..., object],
+    error: Exception,
+    code: ErrorCode,
+) -> None:
+    """librdkafka#4953: it would begin a new epoch for all of its partitions."""
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await produce(node, request(idempotent(0)))
+        with monkeypatch.context() as patch:
+            owner = Log if refuses is Log.append_batch else Replica
+            patch.setattr(owner, refuses.__name__, refuse)
+            assert (await produce(node, request(idempotent(1)))).error_code == code
+        for sequence in (2, 3):
+            assert (await produce(node, request(idempotent(sequence)))).error_code == code
+        for sequence in (1, 2, 3):
+            answer = await produce(node, request(idempotent(sequence)))
+            assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, sequence)
+        assert replica.log_end == 4
 
 
 async def test_a_duplicate_waits_until_its_original_is_committed(

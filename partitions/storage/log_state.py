@@ -28,6 +28,7 @@ class LogState:
         "_active",
         "_begun_bytes",
         "_begun_end",
+        "_cleaned_to",
         "_doubted_from",
         "_home",
         "_index",
@@ -73,6 +74,8 @@ class LogState:
         self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
         self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         self._doubted_from: Offset | None = None
+        # Loaded when it is first asked for.
+        self._cleaned_to: Offset | None = None
 
     def __repr__(self) -> str:
         return f"<Log {self._home.directory} {self.start_offset} to {self.end_offset}>"

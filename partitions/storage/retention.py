@@ -54,7 +54,7 @@ def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: in
     if active.size_bytes == 0:
         return False
     if active.first_seen_ms is None:
-        active.first_seen_ms = _first_time_ms(active, now_ms)
+        active.first_seen_ms = first_time_ms(active, now_ms)
     if now_ms - active.first_seen_ms >= settings.segment_ms:
         return True
     return _is_too_old(files, active, settings, now_ms)
@@ -63,17 +63,17 @@ def is_roll_due(files: Files, active: Segment, settings: LogSettings, now_ms: in
 def _is_too_old(files: Files, segment: Segment, settings: LogSettings, now_ms: int) -> bool:
     if settings.retention_ms < 0:
         return False
-    return now_ms - _last_time_ms(files, segment) > settings.retention_ms
+    return now_ms - last_time_ms(files, segment) > settings.retention_ms
 
 
-def _last_time_ms(files: Files, segment: Segment) -> int:
+def last_time_ms(files: Files, segment: Segment) -> int:
     """The time of the latest record, as far as it can be true."""
     modified_ms = files.modified_ms(segment.path)
     largest = segment.index.largest
     return modified_ms if largest is None else min(largest.timestamp_ms, modified_ms)
 
 
-def _first_time_ms(segment: Segment, now_ms: int) -> int:
+def first_time_ms(segment: Segment, now_ms: int) -> int:
     """The time of the first batch; now, if it states none or one that is yet to come."""
     for _, header in segment.batches_from(0):
         if 0 <= header.max_timestamp <= now_ms:

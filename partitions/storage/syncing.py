@@ -13,11 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.types import Offset
+
+if TYPE_CHECKING:
+    from tidemark.partitions.storage.compaction.log_swap import LogSwap
 
 
 class NoRoom(OSError):
@@ -35,6 +39,9 @@ class SyncState:
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
     unfinished: list[Segment] = field(default_factory=list)
     """Complete ones that were captured, for whose indexes there was no room."""
+    swap: "LogSwap | None" = None
+    """The segments that are being replaced, until the files of the old ones are gone. Set on the
+    loop, without the lock."""
     failure: OSError | None = None
     """The sync that failed. Nothing is known about the disk after it, so none follows."""
 

@@ -7,9 +7,11 @@
 | 12 | partition_leader_epoch | int32  | the broker writes it |
 | 16 | magic                  | int8   | 2 |
 | 17 | crc                    | uint32 | CRC32C of everything from `attributes` on |
-| 21 | attributes             | int16  | 0-2 codec, 3 log append time, 4 transactional, 5 control |
+| 21 | attributes             | int16  | 0-2 codec, 3 log append time, 4 transactional, 5 control, |
+|    |                        |        | 6 delete horizon |
 | 23 | last_offset_delta      | int32  | |
-| 27 | base_timestamp         | int64  | the first record's, in ms |
+| 27 | base_timestamp         | int64  | what the records' count from: the first one's, in ms, or |
+|    |                        |        | the delete horizon |
 | 35 | max_timestamp          | int64  | |
 | 43 | producer_id            | int64  | -1: not idempotent |
 | 51 | producer_epoch         | int16  | |
@@ -38,6 +40,7 @@ MAGIC: Final = 2
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 COMPRESSION_BITS: Final = 0x07
 _CODEC_MAX: Final = int(max(Compression))
 
@@ -143,6 +146,11 @@ class BatchHeader(NamedTuple):
     def is_control(self) -> bool:
         """Whether this is a transaction's marker: it has an offset, and no application's record."""
         return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on compaction may drop the deletions in it; `None` before its first one."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
 def pack_header(header: BatchHeader) -> bytes:

@@ -1,0 +1,209 @@
+"""A crash before every sync of a compaction, with every disk that it may leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.partitions.storage.compaction.keyed import (
+    AT_ONCE,
+    DIRECTORY,
+    NOW_MS,
+    Row,
+    compact,
+    new_log,
+    put,
+    rows,
+    seal,
+    values,
+)
+from tests.partitions.storage.test_every_crash import Crashes
+from tidemark.partitions.storage.compaction.compacting import CompactionRun
+from tidemark.partitions.storage.compaction.settings import CompactionLimits
+from tidemark.partitions.storage.inspect import verify
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFiles
+
+SMALL = LogSettings(segment_bytes=250, index_interval_bytes=60, retention_ms=-1)
+
+
+def filled(settings: LogSettings = SMALL) -> tuple[MemoryFiles, Log]:
+    """Four segments of three batches, of which the first two are to become one; the rest, too."""
+    files, log = new_log(settings)
+    for number in range(12):
+        put(log, (b"%d" % (number % 4), b"%d" % number))
+    seal(log)
+    put(log, (b"open", b"1"))
+    log.sync()
+    return files, log
+
+
+def opened(files: MemoryFiles, recovery_point: int, start_offset: int = 0) -> Log:
+    return Log.open(
+        files,
+        DIRECTORY,
+        SMALL,
+        start_offset=Offset(start_offset),
+        recovery_point=Offset(recovery_point),
+    )
+
+
+def segment_names(files: MemoryFiles) -> list[str]:
+    return sorted(name for name in files.sizes(DIRECTORY) if name.endswith(".log"))
+
+
+@pytest.mark.parametrize("recovery_point", [13, 5])
+def test_every_crash_leaves_the_old_segments_or_the_new_ones(recovery_point: int) -> None:
+    files, log = filled()
+    before, end = rows(log), log.end_offset
+    seen: set[tuple[Row, ...]] = set()
+
+    def check(disk: MemoryFiles) -> None:
+        left = opened(disk, recovery_point)
+        found = rows(left)
+        assert left.end_offset == end
+        assert set(found) <= set(before)
+        assert values(left) == {b"0": b"8", b"1": b"9", b"2": b"10", b"3": b"11", b"open": b"1"}
+        assert not [name for name in disk.sizes(DIRECTORY) if name.endswith((".tmp", ".swap"))]
+        assert verify(disk, DIRECTORY).problems == []
+        # And the next run comes to the end that this one would have had.
+        left.sync()
+        compact(disk, left)
+        assert [offset for offset, _, _ in rows(left)] == [8, 9, 10, 11, 12]
+        seen.add(tuple(found))
+
+    crashes = Crashes(files, check)
+    compact(files, log)
+    crashes.now()
+    assert crashes.disks > 40
+    assert len(seen) >= 3  # nothing, some segments, all
+
+
+def test_a_deletion_outlives_what_it_deletes() -> None:
+    files, log = new_log(SMALL)
+    put(log, (b"a", b"1"), (b"x", b"1"))
+    for _ in range(2):
+        put(log, (b"pad", b"p" * 150))
+    put(log, (b"a", None))
+    seal(log)
+
+    def check(disk: MemoryFiles) -> None:
+        left = opened(disk, 5)  # what follows is not synced at first
+        assert b"a" not in values(left)
+
+    crashes = Crashes(files, check)
+    for now_ms in (NOW_MS, NOW_MS + AT_ONCE.delete_retention_ms):
+        compact(files, log, now_ms=now_ms)
+        put(log, (b"dirt", b"1"))
+        seal(log)
+    compact(files, log, now_ms=NOW_MS + AT_ONCE.delete_retention_ms)
+    assert crashes.disks > 40
+    assert not [key for _, key, _ in rows(log) if key == b"a"]
+
+
+def test_a_full_disk_ends_the_run_and_nothing_else() -> None:
+    files, log = filled()
+    before, names = rows(log), segment_names(files)
+    files.capacity_bytes = sum(files.sizes(DIRECTORY).values()) + 30
+    with pytest.raises(OSError, match="No space"):
+        compact(files, log)
+    files.capacity_bytes = None
+    assert not [name for name in files.sizes(DIRECTORY) if name.endswith(".tmp")]
+    assert (rows(log), segment_names(files)) == (before, names)
+    compact(files, log)
+    assert [offset for offset, _, _ in rows(log)] == [8, 9, 10, 11, 12]
+
+
+# What is done to the log between the steps of a swap
+
+
+def run_of(files: MemoryFiles, log: Log) -> CompactionRun:
+    dirt = log.dirt(AT_ONCE, NOW_MS, end_offset=log.end_offset)
+    job = log.compaction_job(dirt, AT_ONCE, CompactionLimits(), now_ms=NOW_MS, producers=())
+    return CompactionRun(files, job, lambda size_bytes: None)
+
+
+@pytest.mark.parametrize("offset", [12, 8, 5, 0])
+@pytest.mark.parametrize("steps", range(4))
+def test_a_log_that_is_cut_meanwhile_is_cut(steps: int, offset: int) -> None:
+    files, log = filled()
+    first = next(iter(run_of(files, log)))
+    swap = log.begin_swap(first)
+    assert swap is not None
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[:steps]:
+        step()
+    log.truncate(Offset(offset))
+    assert log.end_offset <= offset
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[steps:]:
+        step()
+    end = log.end_offset
+    put(log, (b"new", b"1"))
+    log.sync()
+    for left in (log, opened(files.after_kill(), log.end_offset)):
+        assert [row for row in rows(left) if row[0] >= end] == [(end, b"new", b"1")]
+        assert left.segment_count == len(segment_names(files))
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_log_that_is_reset_meanwhile_is_reset(steps: int) -> None:
+    files, log = filled()
+    swap = log.begin_swap(next(iter(run_of(files, log))))
+    assert swap is not None
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[:steps]:
+        step()
+    log.reset(Offset(4))
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[steps:]:
+        step()
+    put(log, (b"new", b"1"))
+    log.sync()
+    again = opened(files.after_kill(), log.end_offset, start_offset=4)
+    assert rows(log) == rows(again) == [(4, b"new", b"1")]
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_log_that_is_closed_meanwhile_opens_as_one_of_the_two(steps: int) -> None:
+    files, log = filled()
+    swap = log.begin_swap(next(iter(run_of(files, log))))
+    assert swap is not None
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[:steps]:
+        step()
+    end = log.close()
+    for step in (swap.commit, lambda: log.adopt(swap), swap.finish)[steps:]:
+        step()
+    again = opened(files, end)
+    assert again.recovery.clean
+    assert values(again).keys() == {b"0", b"1", b"2", b"3", b"open"}
+    assert verify(files, DIRECTORY).problems == []
+
+
+def test_the_start_moves_while_a_segment_is_swapped() -> None:
+    files, log = filled()
+    swap = log.begin_swap(next(iter(run_of(files, log))))
+    assert swap is not None
+    assert swap.commit()
+    assert len(log.delete_before(Offset(9))) == 0  # their files are in use
+    log.adopt(swap)
+    swap.finish()
+    log.sweep().run()
+    assert min(offset for offset, _, _ in rows(log)) == 9
+    again = opened(files.after_kill(), log.end_offset, start_offset=9)
+    assert rows(again) == rows(log)
+
+
+def test_a_segment_that_is_gone_is_not_replaced() -> None:
+    files, log = filled()
+    first = next(iter(run_of(files, log)))
+    log.delete_before(Offset(9)).run()
+    assert log.begin_swap(first) is None
+
+
+def test_damage_is_found_before_anything_is_replaced() -> None:
+    files, log = filled()
+    file = files.open(f"{DIRECTORY}/{segment_names(files)[-2]}")
+    file.pwrite(b"\xff", 65)
+    before = segment_names(files)
+    with pytest.raises(StorageError, match="is corrupt at byte 0"):
+        compact(files, log)
+    assert segment_names(files) == before

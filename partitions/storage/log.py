@@ -16,7 +16,8 @@ from tidemark.partitions.storage import retention
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
-from tidemark.partitions.storage.log_reading import ReadingLog, base_offset_of
+from tidemark.partitions.storage.log_compacting import CompactingLog
+from tidemark.partitions.storage.log_reading import base_offset_of
 from tidemark.partitions.storage.recovery import Observer, Recovery
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.segment import Segment
@@ -28,7 +29,7 @@ from tidemark.protocol.types import Epoch, Offset
 _ZERO: Final = Offset(0)
 
 
-class Log(ReadingLog):
+class Log(CompactingLog):
     """A sequence of batches with contiguous offsets, on disk.
 
     How it is written, synced and read is in the classes it comes from; here is how it begins and
@@ -99,6 +100,12 @@ class Log(ReadingLog):
         if offset > self.start_offset:
             self.start_offset = offset
             self._keep_below_start(snapshot)
+        if self._state.swap is not None:
+            return Removal(self._home, ())  # `sweep` is called when it is done
+        return self.sweep()
+
+    def sweep(self) -> Removal:
+        """The segments that are wholly below the start go."""
         # The active segment stays, even when all of it is below the start.
         count = bisect_right(self._segments, self.start_offset, key=base_offset_of) - 1
         return self._detach(count)
@@ -148,7 +155,9 @@ class Log(ReadingLog):
         assert self.start_offset <= offset
         if offset >= self.end_offset:
             return
+        self._forget_cleaned_above(offset)
         with self._state.lock:
+            self._settle_swap_locked()
             self._state.generation += 1
             kept = max(1, bisect_right(self._segments, offset, key=base_offset_of))
             for segment in reversed(self._segments[kept:]):
@@ -177,7 +186,9 @@ class Log(ReadingLog):
         recovery point to 0 before, and records the start offset after. `snapshot` is as in
         `delete_before`.
         """
+        self._forget_cleaned_above(Offset(-1))
         with self._state.lock:
+            self._settle_swap_locked()
             self._state.generation += 1
             for segment in reversed(self._segments):
                 segment.detached = True
@@ -220,4 +231,4 @@ class Log(ReadingLog):
             self._state.unsaved, self._state.unfinished = [], []
         for segment in self._segments:
             segment.forget_files()
-            segment.writer = None
+            segment.writer = segment.pinned = None

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from tidemark.partitions.raft.entries import EpochStart
+from tidemark.partitions.storage.compaction.swapping import finish_swaps
 from tidemark.partitions.storage.epoch_rows import EpochsByOffset
 from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, corrupt
 from tidemark.partitions.storage.home import LogHome
@@ -129,6 +130,7 @@ class Recovery:
     def _listed_segments(self) -> list[Segment]:
         """The segments by their names; leftovers of interrupted writes are removed."""
         home = self._home
+        finish_swaps(home.files, home.directory)
         sizes = home.files.sizes(home.directory)
         bases = {base for name in sizes if (base := offset_in(name, LOG_SUFFIX)) is not None}
         for name in sizes:

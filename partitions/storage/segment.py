@@ -53,6 +53,7 @@ class Segment:
         "end_offset",
         "first_seen_ms",
         "is_new",
+        "pinned",
         "size_bytes",
         "writer",
     )
@@ -76,6 +77,8 @@ class Segment:
         """When retention first saw it with records in it, by the broker's clock."""
         self.is_new = False
         """Its name may not be on the disk yet; a sync of the directory need not clear it."""
+        self.pinned: File | None = None
+        """To be read from while its files do not have their names yet."""
         self.detached = False
         """No longer of its log: its files are going away. Set under the log's sync lock."""
         self._stem = f"{directory}/{file_name(base_offset, '')}"
@@ -101,7 +104,7 @@ class Segment:
     @property
     def file(self) -> File:
         """The file to read from."""
-        return self.writer or self._readers.get(self.path)
+        return self.writer or self.pinned or self._readers.get(self.path)
 
     @property
     def index(self) -> Index:

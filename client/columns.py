@@ -8,12 +8,13 @@ for batch in read_columns("127.0.0.1:9092", TopicPartition("greetings", 0), 0, 1
 Needs the extra `columns` (numpy, pyarrow).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Final
 
 import pyarrow as pa
 
+from tidemark.client.blocking.kept import KeptConnections
 from tidemark.client.blocking.reading import read_batches
 from tidemark.client.offsets import Isolation
 from tidemark.client.reading import visible_batches
@@ -37,7 +38,8 @@ def read_columns(
     settings: ClientSettings | None = None,
     fetch_bytes: int = FETCH_BYTES,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
-) -> Iterator[pa.RecordBatch]:
+    connections: KeptConnections | None = None,
+) -> Generator[pa.RecordBatch]:
     """The records with offsets from `start` to `end` (exclusive), as columns, a fetch at a time.
 
     On a blocking socket; see `tidemark.client.blocking.read_batches` for what it waits for and what
@@ -53,6 +55,7 @@ def read_columns(
             settings=settings,
             fetch_bytes=fetch_bytes,
             isolation=isolation,
+            connections=connections,
         )
     ) as fetches:
         for fetched in fetches:

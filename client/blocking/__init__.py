@@ -29,6 +29,7 @@ from tidemark.client.blocking.client import (
     open_client,
 )
 from tidemark.client.blocking.connection import BlockingConnection, connect
+from tidemark.client.blocking.kept import KeptConnections
 from tidemark.client.blocking.reading import read_batches
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "BlockingConsumer",
     "BlockingDelivery",
     "BlockingProducer",
+    "KeptConnections",
     "connect",
     "open_client",
     "read_batches",

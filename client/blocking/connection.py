@@ -1,5 +1,6 @@
 """One connection to one broker on a plain blocking socket; see the package for what it is for."""
 
+import select
 import socket
 from collections import deque
 from collections.abc import Iterator
@@ -63,6 +64,15 @@ class BlockingConnection:
         message = self._arrived.popleft()
         assert isinstance(message, answer)
         return message
+
+    def is_quiet(self) -> bool:
+        """Whether it is open, all that was asked has been answered, and nothing else has come."""
+        if self._is_closed or self.wire.awaited or self._arrived:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        # What comes unasked is the broker's end of it.
+        return not poll.poll(0)
 
     def close(self) -> None:
         """Close it; closing twice is nothing."""

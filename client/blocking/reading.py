@@ -9,8 +9,9 @@ from collections.abc import Generator, Sequence
 from random import Random
 
 from tidemark.client.addresses import Address, parse_bootstrap
-from tidemark.client.blocking.connection import BlockingConnection, open_connection
-from tidemark.client.cluster import ClusterView
+from tidemark.client.blocking.brokers import Brokers
+from tidemark.client.blocking.connection import BlockingConnection
+from tidemark.client.blocking.kept import KeptConnections
 from tidemark.client.codes import check
 from tidemark.client.offsets import Isolation
 from tidemark.client.reading import next_offset
@@ -24,11 +25,6 @@ from tidemark.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
     PartitionData,
-)
-from tidemark.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
 )
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
@@ -44,6 +40,7 @@ def read_batches(
     settings: ClientSettings | None = None,
     fetch_bytes: int = 4 * 1024 * 1024,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    connections: KeptConnections | None = None,
 ) -> Generator[FetchedBatches]:
     """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
 
@@ -51,7 +48,8 @@ def read_batches(
     not there yet. Follows the partition when its leader moves; with a `rack` in the settings, reads
     from the replica there that the leader names, as long as that is of use. Raises `RequestError`
     (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
-    after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection.
+    after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection: it
+    goes back to `connections`, where it came from, or is closed.
     """
     reader = _RangeReader(
         parse_bootstrap(bootstrap),
@@ -61,11 +59,12 @@ def read_batches(
         settings or ClientSettings(),
         fetch_bytes,
         isolation,
+        connections,
     )
     try:
         yield from reader.read()
     finally:
-        reader.close()
+        reader.let_go()
 
 
 class _RangeReader:
@@ -80,8 +79,9 @@ class _RangeReader:
         settings: ClientSettings,
         fetch_bytes: int,
         isolation: Isolation,
+        connections: KeptConnections | None,
     ) -> None:
-        self._bootstrap = bootstrap
+        self._brokers = Brokers(bootstrap, settings, connections)
         self._topic_partition = topic_partition
         self._position = start
         self._end = end
@@ -96,8 +96,13 @@ class _RangeReader:
         self._stays_at_leader = False
         """A nearer one was of no use."""
 
-    def close(self) -> None:
-        """Let go of the connection."""
+    def let_go(self) -> None:
+        """Of the connection, which somebody else may use if nothing is on its way."""
+        if self._leader is not None:
+            self._brokers.release(self._leader)
+            self._leader = None
+
+    def _close(self) -> None:
         if self._leader is not None:
             self._leader.close()
             self._leader = None
@@ -121,7 +126,7 @@ class _RangeReader:
         try:
             self._connected().send(self._request())
         except (OSError, RequestError):
-            self.close()
+            self._close()
 
     def _answer(self) -> FetchedBatches | None:
         """What the fetch brings; None if there is nothing new. Tried again while that may help."""
@@ -133,7 +138,7 @@ class _RangeReader:
                     leader.send(self._request())
                 return self._take(leader.receive(FetchResponse))
             except (OSError, RequestError) as error:
-                self.close()
+                self._close()
                 if self._near is not None:
                     # The leader knows better, also what is out of range: a replica may have less.
                     self._near, self._stays_at_leader = None, True
@@ -146,11 +151,11 @@ class _RangeReader:
     def _connected(self) -> BlockingConnection:
         if self._leader is None:
             address, self._leader_epoch = self._find_source()
-            self._leader = open_connection(address, self._settings)
+            self._leader = self._brokers.open(address)
         return self._leader
 
     def _find_source(self) -> tuple[Address, Epoch]:
-        view = self._ask_metadata()
+        view = self._brokers.ask_about(self._topic_partition.topic)
         partition = view.partition(self._topic_partition)
         leader = view.leader(self._topic_partition)
         if partition is None:
@@ -165,23 +170,6 @@ class _RangeReader:
             source = view.brokers.get(NodeId(self._near), leader)
             self._stays_at_leader = source is leader
         return Address(source.host, source.port), partition.leader_epoch
-
-    def _ask_metadata(self) -> ClusterView:
-        failures: list[str] = []
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=self._topic_partition.topic)],
-            allow_auto_topic_creation=False,
-        )
-        for address in self._bootstrap:
-            try:
-                connection = open_connection(address, self._settings)
-                try:
-                    return ClusterView().updated(connection.request(request, MetadataResponse))
-                finally:
-                    connection.close()
-            except OSError as error:
-                failures.append(str(error))
-        raise ConnectionError("; ".join(failures))
 
     def _request(self) -> FetchRequest:
         partition = FetchPartition(
@@ -209,7 +197,7 @@ class _RangeReader:
         check(data.error_code, what)
         if data.preferred_read_replica >= 0 and not self._stays_at_leader:
             self._near = data.preferred_read_replica
-            self.close()
+            self._close()
             return None
         return self._fetched(data)
 

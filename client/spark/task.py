@@ -1,16 +1,23 @@
 """What a task does: read a range of one partition and hand out rows."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from tidemark.client.blocking import KeptConnections
 from tidemark.client.columns import read_columns
-from tidemark.client.spark.driver import Driver, report_loss
+from tidemark.client.spark.driver import Driver, explaining, report_loss
 from tidemark.client.spark.options import SourceOptions
 from tidemark.client.spark.ranges import OffsetRange
 from tidemark.client.spark.rows import RowMaker, in_pieces
 from tidemark.protocol.errors import ErrorCode, RequestError
+
+# The one thing that outlives a task. Spark's workers run one task after another, and a connection
+# takes as long to make as many a small task runs.
+_CONNECTIONS: Final = KeptConnections()
 
 
 def read_range(
@@ -39,7 +46,7 @@ def read_range(
 
 
 def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    for batch in read_columns(
+    batches = read_columns(
         options.bootstrap,
         wanted.topic_partition,
         wanted.start,
@@ -48,5 +55,8 @@ def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Itera
         settings=options.client,
         fetch_bytes=options.batch_bytes,
         isolation=options.isolation,
-    ):
-        yield from in_pieces(maker.rows(batch), options.batch_bytes)
+        connections=_CONNECTIONS,
+    )
+    with closing(batches), explaining(options.client, f"reading {wanted.topic_partition}"):
+        for batch in batches:
+            yield from in_pieces(maker.rows(batch), options.batch_bytes)

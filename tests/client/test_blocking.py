@@ -9,7 +9,14 @@ from itertools import pairwise
 import pytest
 
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
-from tidemark.client.blocking import BlockingClient, connect, open_client, read_batches
+from tidemark.client.addresses import parse_bootstrap
+from tidemark.client.blocking import (
+    BlockingClient,
+    KeptConnections,
+    connect,
+    open_client,
+    read_batches,
+)
 from tidemark.client.options import ConsumerOptions, ProducerOptions
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -129,6 +136,49 @@ def test_a_range_is_read_on_through_a_restart(tidemark: BlockingCluster, topic: 
         rest = list(batches)
     assert first.fetch_offset == 0
     assert rest[-1].next_offset == 100
+
+
+def test_ranges_share_a_connection_that_is_kept(tidemark: BlockingCluster, topic: str) -> None:
+    with open_client(tidemark.bootstrap) as client:
+        here = write(client, topic, 100)
+
+    def read(start: int) -> list[int]:
+        fetches = read_batches(tidemark.bootstrap, here, start, 100, connections=kept)
+        return [fetched.next_offset for fetched in fetches]
+
+    kept = KeptConnections()
+    first = read(0)
+    (idle,) = kept.idle
+    assert read(0) == first
+    assert idle in kept.idle
+    fetches = read_batches(tidemark.bootstrap, here, 0, 100, fetch_bytes=300, connections=kept)
+    next(fetches)
+    fetches.close()
+    assert idle.is_closed, "an answer was on its way"
+    assert not kept.idle
+    assert read(0) == first
+    tidemark.restart()
+    assert read(0) == first, "the kept connection had ended"
+    kept.close()
+
+
+def test_a_connection_is_not_kept_for_ever(tidemark_session: BlockingCluster) -> None:
+    now = 0.0
+    kept = KeptConnections(clock=lambda: now)
+    (address,) = parse_bootstrap(tidemark_session.bootstrap)
+    first = kept.open(address, ClientSettings())
+    kept.give_back(first, ClientSettings())
+    other = kept.open(address, ClientSettings(client_id="another"))
+    assert other is not first
+    now = 60.0
+    assert kept.open(address, ClientSettings()) is first
+    kept.give_back(first, ClientSettings())
+    kept.give_back(other, ClientSettings(client_id="another"))
+    now = 1000.0
+    again = kept.open(address, ClientSettings())
+    assert first.is_closed
+    assert other.is_closed
+    again.close()
 
 
 def test_one_connection_asks_and_is_answered(tidemark_session: BlockingCluster) -> None:

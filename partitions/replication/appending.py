@@ -10,8 +10,9 @@ from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.replica_state import ReplicaState
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.records.control import Marker, encode_marker
 from tidemark.protocol.records.header import BatchHeader, iter_headers, place
-from tidemark.protocol.types import Epoch, Offset, Position
+from tidemark.protocol.types import Epoch, Offset, Position, ProducerId
 
 
 class AppendingReplica(ReplicaState):
@@ -50,17 +51,45 @@ class AppendingReplica(ReplicaState):
         return Appended(base_offset, end_offset, epoch)
 
     def append_own(self, batches: bytes) -> Appended:
-        """Append batches of the broker's own, as they are. Raises as `append` does."""
+        """Append batches of the broker's own, as they are. Raises as `append` does.
+
+        One in a producer's transaction, which a coordinator writes for it, must not be of an epoch
+        that a newer one has replaced; whether its transaction is open is the coordinator's matter.
+        """
         if not self.is_accepting:
             raise self._not_serving()
+        producers = self._store.producers
         base_offset = offset = self.log.end_offset
         epoch, placed = self._group.epoch, bytearray(batches)
         for at, header in iter_headers(placed):
+            if header.producer_id >= 0:
+                producer_id = ProducerId(header.producer_id)
+                producers.table.check_epoch(producer_id, header.producer_epoch)
             place(placed, at, base_offset=offset, epoch=epoch)
             offset = Offset(offset + header.last_offset_delta + 1)
         end_offset = self._store.append(placed, epoch, has_followers=not self._is_alone)
+        # Before anybody hears that they are committed.
+        producers.on_run(placed, self._host.now_ms())
         self._note_appended(end_offset, epoch)
         return Appended(base_offset, end_offset, epoch)
+
+    def append_marker(
+        self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool
+    ) -> Position:
+        """Write the end of a producer's transaction, if the log does not say it already; it is
+        true once all up to there is committed.
+
+        Raises as `append` does, and what `ProducerTable.check_marker` raises.
+        """
+        if not self.is_accepting:
+            raise self._not_serving()
+        table = self._store.producers.table
+        if not table.check_marker(producer_id, epoch, marker, raises_epoch=raises_epoch):
+            # What says so may itself be on its way to the others.
+            return Position(self._group.epoch, self.log.end_offset)
+        now_ms = self._host.now_ms()
+        appended = self.append_own(encode_marker(producer_id, epoch, marker, timestamp_ms=now_ms))
+        return Position(appended.epoch, appended.end_offset)
 
     def _find_solo(self) -> Epoch | None:
         """The epoch in which a client's batch is committed as soon as it is in the page cache, and

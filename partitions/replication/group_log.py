@@ -22,7 +22,7 @@ from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
-from tidemark.protocol.records.header import BatchHeader, iter_headers
+from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
 # Made for every batch: calling the class takes twice the time.
@@ -210,8 +210,7 @@ class GroupLog:
             if isinstance(entry, Run):
                 data = bytes_of(entry)
                 self.log.append(data)
-                for _, header in iter_headers(data):
-                    producers.on_batch(header, now_ms)
+                producers.on_run(data, now_ms)
 
     def take_run(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
         """Append another replica's batches, whose headers these are, all checked; and have the
@@ -221,7 +220,9 @@ class GroupLog:
         else:
             self.log.append(records)
         for header in headers:
-            if header.producer_id >= 0:
+            if header.attributes & CONTROL_BIT:
+                self.producers.on_control_within(header, records, self._host.now_ms())
+            elif header.producer_id >= 0:
                 self.producers.on_batch(header, self._host.now_ms())
         if self._syncs:
             record = journal.batches(self.key, records)
@@ -264,6 +265,7 @@ class GroupLog:
         """Give up all below `offset`, files and all once the journal has it, but for what is known
         of producers."""
         removal = self.log.delete_before(offset, snapshot)
+        self.producers.start_at(self.log.start_offset)
         record = journal.log_start(self.key, self.log.start_offset, snapshot)
         outbox = self._host.outbox
         self.last_batch = outbox.stage_record(record)

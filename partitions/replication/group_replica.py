@@ -210,6 +210,9 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _commit(self, committed: Position) -> None:
         self._committed_epoch, self.high_watermark = committed
+        transactions = self._store.producers.table.transactions
+        if not transactions.is_settled:
+            transactions.settle(committed.offset)
         if self._applier is not None:
             try:
                 apply_committed(self._applier, self.log, committed.offset)

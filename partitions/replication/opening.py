@@ -135,9 +135,11 @@ def _open(
         epochs=stored.epochs,
         readers=readers,
         on_batch=producers.on_batch,
+        on_control=producers.on_control,
         load_snapshot=producers.load,
         take_snapshot=producers.take,
     )
+    producers.start_at(log.start_offset)
     # What the log holds after its opening is on the disk, whatever it was before.
     after = replace(_after_loss(stored, log), is_journaled=spec.syncs_before_ack)
     shape = LogShape(

@@ -1,4 +1,4 @@
-"""Which producers' batches are in a log: a function of the log, and of nothing else.
+"""Which producers' batches and transactions are in a log: a function of it, and of nothing else.
 
 A snapshot may be *ahead* of the place where it lies. When a log's start moves, what the batches
 below said of producers is kept beside it, and what is at hand is the state at the log's end: that
@@ -18,9 +18,10 @@ from typing import Final
 
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.log import Log
-from tidemark.protocol.errors import StorageError
-from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import Offset
+from tidemark.protocol.errors import CorruptBatch, StorageError
+from tidemark.protocol.records.control import read_marker
+from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, iter_headers
+from tidemark.protocol.types import BytesLike, Offset
 
 _AHEAD: Final = Struct(">q")
 
@@ -46,6 +47,35 @@ class ProducerState:
         if header.base_offset >= self.known_end:
             self.table.append(header, header.base_offset, heard_ms=heard_ms)
 
+    def on_control(self, header: BatchHeader, batch: bytes, heard_ms: int | None = None) -> None:
+        """Take in a control batch. Raises `StorageError` if its bytes are none."""
+        if header.base_offset < self.known_end:
+            return
+        try:
+            marker = read_marker(batch, header)
+        except CorruptBatch as error:
+            raise StorageError(f"a marker at offset {header.base_offset}: {error.what}") from error
+        if marker is not None:
+            self.table.append_marker(header, header.base_offset, marker, heard_ms=heard_ms)
+
+    def on_run(self, batches: BytesLike, heard_ms: int) -> None:
+        """Take in batches that were appended. Raises `StorageError` as `on_control` does."""
+        for at, header in iter_headers(batches):
+            if header.attributes & CONTROL_BIT:
+                self.on_control(header, bytes(batches[at : at + header.size_bytes]), heard_ms)
+            elif header.producer_id >= 0:
+                self.on_batch(header, heard_ms)
+
+    def on_control_within(self, header: BatchHeader, run: BytesLike, heard_ms: int) -> None:
+        """As `on_control`, of a batch that is somewhere in a run."""
+        for at, found in iter_headers(run):
+            if found.base_offset == header.base_offset:
+                self.on_control(header, bytes(run[at : at + header.size_bytes]), heard_ms)
+
+    def start_at(self, log_start: Offset) -> None:
+        """Keep nothing of what readers cannot come across any more."""
+        self.table.transactions.trim(log_start)
+
     def take(self) -> bytes:
         """A snapshot that lies where the log ends."""
         return _AHEAD.pack(self.known_end) + self.table.encode()
@@ -57,7 +87,8 @@ class ProducerState:
     def rebuild(self, log: Log) -> None:
         """The table as of the end of a log that was cut, or reset to what comes with that."""
         self.table, self.known_end = ProducerTable(), Offset(0)
-        log.observe(load_snapshot=self.load, on_batch=self.on_batch)
+        log.observe(load_snapshot=self.load, on_batch=self.on_batch, on_control=self.on_control)
+        self.start_at(log.start_offset)
 
     def end_at(self, end_offset: Offset) -> None:
         """Know of no batch that the log does not have: none will come that is known already."""

@@ -6,11 +6,11 @@ one of the high watermark: a marker may yet be cut with the log's tail.
 
 A snapshot, big-endian, its integrity its owner's matter:
 
-| part    | layout                                                  |
-|---------|---------------------------------------------------------|
-| header  | int32 open, int32 over but not yet stable, int32 aborted |
-| open    | int64 producer id, first offset                          |
-| the two | int64 producer id, first offset, marker's offset         |
+| part    | layout                                                                      |
+|---------|-----------------------------------------------------------------------------|
+| header  | int32 open, int32 over but not yet stable, int32 aborted                     |
+| open    | int64 producer id, first offset, began ms                                    |
+| the two | int64 producer id, first offset, marker's offset, where later ones may begin |
 """
 
 from bisect import bisect_left
@@ -20,11 +20,21 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset, ProducerId
 
 _HEADER: Final = Struct(">iii")
-_OPEN: Final = Struct(">qq")
-_OVER: Final = Struct(">qqq")
+_OPEN: Final = Struct(">qqq")
+_OVER: Final = Struct(">qqqq")
+_MARKER: Final = attrgetter("marker_offset")
+_LATER_FROM: Final = attrgetter("later_from")
+
+
+class Opened(NamedTuple):
+    """A transaction that has no marker yet."""
+
+    first_offset: Offset
+    began_ms: int
+    """By the broker's clock; after a replay, by its first batch's own time; -1: not known."""
 
 
 class Over(NamedTuple):
@@ -33,46 +43,70 @@ class Over(NamedTuple):
     producer_id: ProducerId
     first_offset: Offset
     marker_offset: Offset
+    later_from: Offset
+    """None that ends later begins below this."""
 
 
 class OpenTransactions:
     """Of one partition."""
 
-    __slots__ = ("_aborted", "_open", "_unstable")
+    __slots__ = ("_aborted", "_unstable", "opened")
 
     def __init__(self) -> None:
-        # In the order in which they began.
-        self._open: dict[ProducerId, Offset] = {}
+        self.opened: dict[ProducerId, Opened] = {}
+        """In the order in which they began. To look at."""
         # With a marker above the last high watermark that was told, in the order of the markers.
         self._unstable: deque[Over] = deque()
         # In the order of the markers.
         self._aborted: list[Over] = []
 
-    def append(self, producer_id: ProducerId, base_offset: Offset) -> None:
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.opened or self._unstable or self._aborted)
+
+    def append(self, producer_id: ProducerId, base_offset: Offset, heard_ms: int) -> None:
         """A batch of a transaction is in the log: its first, or one more."""
-        self._open.setdefault(producer_id, base_offset)
+        if producer_id not in self.opened:
+            self.opened[producer_id] = Opened(base_offset, heard_ms)
 
     def end(self, producer_id: ProducerId, marker_offset: Offset, *, is_commit: bool) -> None:
         """Its marker is in the log. One without a transaction, or a second one, changes nothing."""
-        first_offset = self._open.pop(producer_id, None)
-        if first_offset is None:
+        opened = self.opened.pop(producer_id, None)
+        if opened is None:
             return
-        over = Over(producer_id, first_offset, marker_offset)
+        oldest = self.oldest
+        later_from = Offset(marker_offset + 1) if oldest is None else oldest.first_offset
+        over = Over(producer_id, opened.first_offset, marker_offset, later_from)
         self._unstable.append(over)
         if not is_commit:
             self._aborted.append(over)
 
-    def first_offset(self, producer_id: ProducerId) -> Offset | None:
-        """Where the producer's open transaction begins, if it has one."""
-        return self._open.get(producer_id)
+    @property
+    def oldest(self) -> Opened | None:
+        """The open transaction that began first."""
+        return next(iter(self.opened.values()), None)
+
+    @property
+    def aborted_count(self) -> int:
+        """How many aborted transactions are remembered."""
+        return len(self._aborted)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every marker that is known is known to be committed."""
+        return not self._unstable
+
+    def settle(self, high_watermark: Offset) -> None:
+        """What is below is committed. It never goes back."""
+        while self._unstable and self._unstable[0].marker_offset < high_watermark:
+            self._unstable.popleft()
 
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
         """Below it every transaction is decided for good. `high_watermark` never goes back."""
-        while self._unstable and self._unstable[0].marker_offset < high_watermark:
-            self._unstable.popleft()
-        stable = high_watermark
-        if self._open:
-            stable = min(stable, next(iter(self._open.values())))
+        self.settle(high_watermark)
+        stable, oldest = high_watermark, self.oldest
+        if oldest is not None:
+            stable = min(stable, oldest.first_offset)
         return min([stable, *(over.first_offset for over in self._unstable)])
 
     def aborted(self, start: Offset, end: Offset) -> list[Over]:
@@ -80,17 +114,36 @@ class OpenTransactions:
 
         `end` is at most the last stable offset, and a reader has to leave their records out.
         """
-        first = bisect_left(self._aborted, start, key=attrgetter("marker_offset"))
-        return [over for over in self._aborted[first:] if over.first_offset < end]
+        first = bisect_left(self._aborted, start, key=_MARKER)
+        # Behind the first that ends when only later ones are open, all begin too late.
+        last = bisect_left(self._aborted, end, key=_LATER_FROM)
+        return [over for over in self._aborted[first : last + 1] if over.first_offset < end]
 
     def trim(self, log_start: Offset) -> None:
         """Forget what lies below the log's start."""
-        first = bisect_left(self._aborted, log_start, key=attrgetter("marker_offset"))
-        del self._aborted[:first]
+        del self._aborted[: bisect_left(self._aborted, log_start, key=_MARKER)]
+
+    def forget_from(self, offset: Offset) -> None:
+        """The log has lost what it had from `offset` on, for good.
+
+        A transaction whose abort was there is open again. One whose commit was there is not: it
+        was decided, and readers know its records.
+        """
+        while self._unstable and self._unstable[-1].marker_offset >= offset:
+            self._unstable.pop()
+        kept = bisect_left(self._aborted, offset, key=_MARKER)
+        lost, self._aborted = self._aborted[kept:], self._aborted[:kept]
+        found = [(over.producer_id, Opened(over.first_offset, NO_TIMESTAMP_MS)) for over in lost]
+        found += self.opened.items()
+        self.opened = {
+            producer_id: opened
+            for producer_id, opened in sorted(found, key=lambda item: item[1].first_offset)
+            if opened.first_offset < offset
+        }
 
     def encode(self) -> bytes:
-        parts = [_HEADER.pack(len(self._open), len(self._unstable), len(self._aborted))]
-        parts += [_OPEN.pack(*item) for item in self._open.items()]
+        parts = [_HEADER.pack(len(self.opened), len(self._unstable), len(self._aborted))]
+        parts += [_OPEN.pack(producer_id, *opened) for producer_id, opened in self.opened.items()]
         parts += [_OVER.pack(*over) for over in (*self._unstable, *self._aborted)]
         return b"".join(parts)
 
@@ -106,8 +159,8 @@ class OpenTransactions:
         ):
             raise StorageError("a snapshot of transactions whose length does not fit what it has")
         table = cls()
-        for producer_id, offset in _OPEN.iter_unpack(data[_HEADER.size : over_at]):
-            table._open[ProducerId(producer_id)] = Offset(offset)
+        for producer_id, offset, began_ms in _OPEN.iter_unpack(data[_HEADER.size : over_at]):
+            table.opened[ProducerId(producer_id)] = Opened(Offset(offset), began_ms)
         over = [Over(*fields) for fields in _OVER.iter_unpack(data[over_at:])]
         table._unstable.extend(over[:unstable])
         table._aborted = over[unstable:]

@@ -51,6 +51,7 @@ class Log(CompactingLog):
         epochs: Sequence[EpochStart] | None = None,
         readers: FileCache | None = None,
         on_batch: Callable[[BatchHeader], None] | None = None,
+        on_control: Callable[[BatchHeader, bytes], None] | None = None,
         load_snapshot: Callable[[bytes], None] | None = None,
         take_snapshot: Callable[[], bytes] | None = None,
     ) -> "Log":
@@ -64,8 +65,9 @@ class Log(CompactingLog):
         point whose epoch is not the one in force at its offset is of another history, and is cut.
         `readers`: files kept open for reading, shared by all logs of a process.
         `on_batch` gets every header that is in the log, in order, so that the caller can keep
-        state that follows from it; `load_snapshot` is called at most once before, with what
-        `take_snapshot` gave, and spares the headers below. `take_snapshot` is called within
+        state that follows from it; `on_control` gets control batches instead, with their bytes, and
+        raises `StorageError` if they are none. `load_snapshot` is called at most once before, with
+        what `take_snapshot` gave, and spares the headers below. `take_snapshot` is called within
         `append` and `close`, and has to answer for exactly the batches appended so far.
 
         Raises `StorageError` for files that cannot be served, which are left as they are.
@@ -82,7 +84,11 @@ class Log(CompactingLog):
             recovery_point=recovery_point,
             epoch_max=epoch_max,
             epochs=epochs,
-            observer=Observer(load=load_snapshot, on_batch=on_batch) if on_batch else None,
+            observer=(
+                Observer(load=load_snapshot, on_batch=on_batch, on_control=on_control)
+                if on_batch
+                else None
+            ),
         )
         segments = recovery.run()
         return cls(home, segments, settings, start_offset, recovery.report, take_snapshot)

@@ -8,6 +8,7 @@ from typing import Final
 
 from tidemark.partitions.storage import timestamps
 from tidemark.partitions.storage.log_syncing import SyncingLog
+from tidemark.partitions.storage.recovery import Observer, tell_batches
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
@@ -77,17 +78,18 @@ class ReadingLog(SyncingLog):
         return self._home.snapshots.load(start_offset) or b""
 
     def observe(
-        self, *, load_snapshot: Callable[[bytes], None], on_batch: Callable[[BatchHeader], None]
+        self,
+        *,
+        load_snapshot: Callable[[bytes], None],
+        on_batch: Callable[[BatchHeader], None],
+        on_control: Callable[[BatchHeader, bytes], None] | None = None,
     ) -> None:
         """Tell once more what opening tells: for state that a truncation has made wrong.
 
-        `load_snapshot` is called at most once, then `on_batch` with every header behind it.
+        `load_snapshot` is called at most once, then the others with every batch behind it.
         """
-        observed_to = self._load_snapshot(load_snapshot)
-        for segment in self._segments:
-            if segment.end_offset > observed_to:
-                for _, header in segment.batches_from(segment.position_of(observed_to)):
-                    on_batch(header)
+        observer = Observer(load=load_snapshot, on_batch=on_batch, on_control=on_control)
+        tell_batches(self._segments, self._load_snapshot(load_snapshot), observer)
 
     def _load_snapshot(self, load: Callable[[bytes], None]) -> Offset:
         snapshots = self._home.snapshots

@@ -13,7 +13,7 @@ batch before, and a leader epoch is not smaller than the last, nor larger than t
 where the caller knows the log's epochs, it is the one in force at that offset.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -33,7 +33,7 @@ from tidemark.partitions.storage.names import (
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
-from tidemark.protocol.records.header import BatchHeader, check_crc
+from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, check_crc
 from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
 
 _SMALL_SEGMENT_BYTES: Final = 16 * 1024
@@ -72,6 +72,8 @@ class Observer:
     """Replace the state by a snapshot's; a `TidemarkError` makes the next older one be taken.
     `None`: there are none, all headers are wanted."""
     on_batch: Callable[[BatchHeader], None]
+    on_control: Callable[[BatchHeader, bytes], None] | None = None
+    """Gets the control batches instead, whole: what they say is not in their headers."""
 
 
 class Recovery:
@@ -220,6 +222,7 @@ class Recovery:
     def _check_segment(self, segment: Segment, index: GrowingIndex) -> Offset:
         """Check every batch; returns the end offset. Raises `_Torn` at the first that is wrong."""
         file, expected, position = segment.file, segment.base_offset, 0
+        observer = self._observer
         try:
             for position, header in iter_batches(file, 0, segment.size_bytes):
                 self._check_place(position, header, expected)
@@ -231,8 +234,11 @@ class Recovery:
                 expected = header.next_offset
                 self._epoch = header.partition_leader_epoch
                 index.add(position, header.size_bytes, header.last_offset, header.max_timestamp)
-                if self._observer is not None and header.base_offset >= self._observed_to:
-                    self._observer.on_batch(header)
+                if observer is not None and header.base_offset >= self._observed_to:
+                    if header.attributes & CONTROL_BIT and observer.on_control is not None:
+                        observer.on_control(header, segment.read_batch(position, header))
+                    else:
+                        observer.on_batch(header)
         except CorruptBatch as error:
             # A CRC's error counts from the batch, the walk's from the file.
             at = max(position, error.at)
@@ -329,13 +335,20 @@ class Recovery:
 
     def _observe(self, segments: list[Segment]) -> None:
         """Hand over the headers that no snapshot covers, of segments that need no check."""
-        if self._observer is None:
-            return
-        for segment in segments:
-            if segment.end_offset <= self._observed_to:
-                continue
-            for _, header in segment.batches_from(segment.position_of(self._observed_to)):
-                self._observer.on_batch(header)
+        if self._observer is not None:
+            tell_batches(segments, self._observed_to, self._observer)
+
+
+def tell_batches(segments: Iterable[Segment], start: Offset, observer: Observer) -> None:
+    """Hand over all batches from an offset on, by their headers."""
+    on_batch, on_control = observer.on_batch, observer.on_control
+    for segment in segments:
+        if segment.end_offset > start:
+            for position, header in segment.batches_from(segment.position_of(start)):
+                if header.attributes & CONTROL_BIT and on_control is not None:
+                    on_control(header, segment.read_batch(position, header))
+                else:
+                    on_batch(header)
 
 
 def _misplaced(header: BatchHeader, expected: Offset) -> str:

@@ -220,6 +220,10 @@ class Segment:
         except CorruptBatch as error:
             raise corrupt(self.path, error.at, error.what) from error
 
+    def read_batch(self, position: int, header: BatchHeader) -> bytes:
+        """The bytes of the batch that starts at a position, of which this is the header."""
+        return self.file.pread(header.size_bytes, position)
+
     def position_of(self, offset: Offset) -> int:
         """Where the batch that holds `offset` starts; the segment's size for its end offset."""
         if offset >= self.end_offset:

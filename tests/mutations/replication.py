@@ -198,8 +198,8 @@ MUTATIONS = (
     _rule(
         "followers follow the producers",
         "group_log.py",
-        old="                    producers.on_batch(header, now_ms)\n",
-        new="                    pass\n",
+        old="                producers.on_run(data, now_ms)\n",
+        new="                pass\n",
         killed_by="test_cluster.py::test_a_duplicate_after_a_failover_gets_the_offset_of_the_original",
     ),
     _rule(

@@ -1,12 +1,13 @@
 """What is open, stable and aborted, against the plainest way to say it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.partitions.state_machines.open_transactions import OpenTransactions, Over
+from tidemark.partitions.state_machines.open_transactions import OpenTransactions
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset, ProducerId
 
@@ -30,15 +31,24 @@ def fed(log: list[Entry], table: OpenTransactions | None = None, at: int = 0) ->
     table = table or OpenTransactions()
     for offset, entry in enumerate(log, at):
         if entry.kind == "data":
-            table.append(ProducerId(entry.producer), Offset(offset))
+            table.append(ProducerId(entry.producer), Offset(offset), 1)
         else:
             is_commit = entry.kind == "commit"
             table.end(ProducerId(entry.producer), Offset(offset), is_commit=is_commit)
     return table
 
 
-def spans(log: list[Entry]) -> list[tuple[Over, str]]:
-    """Every transaction, by looking for its marker; one without has the log's end."""
+class Span(NamedTuple):
+    """A transaction, by looking for its marker."""
+
+    producer_id: int
+    first_offset: int
+    marker_offset: int
+    """The log's end, if there is none."""
+
+
+def spans(log: list[Entry]) -> list[tuple[Span, str]]:
+    """Every transaction."""
     found, taken = [], set[int]()
     for first, entry in enumerate(log):
         if entry.kind != "data" or first in taken:
@@ -50,8 +60,7 @@ def spans(log: list[Entry]) -> list[tuple[Over, str]]:
         ]
         marker = next(((o, e.kind) for o, e in own if e.kind != "data"), (len(log), "open"))
         taken.update(offset for offset, _ in own if offset <= marker[0])
-        over = Over(ProducerId(entry.producer), Offset(first), Offset(marker[0]))
-        found.append((over, marker[1]))
+        found.append((Span(entry.producer, first, marker[0]), marker[1]))
     return found
 
 
@@ -78,7 +87,7 @@ def test_a_reader_is_told_of_all_that_were_aborted_where_it_reads(
         for over, kind in spans(log)
         if kind == "abort" and over.marker_offset >= start and over.first_offset < end
     }
-    assert set(fed(log).aborted(Offset(start), Offset(end))) == expected
+    assert {over[:3] for over in fed(log).aborted(Offset(start), Offset(end))} == expected
 
 
 @given(LOGS, st.data())
@@ -107,3 +116,26 @@ def test_what_lies_below_the_log_start_is_forgotten() -> None:
 def test_other_bytes_are_no_snapshot(data: bytes) -> None:
     with pytest.raises(StorageError):
         OpenTransactions.decode(data)
+
+
+@given(LOGS, st.data())
+def test_what_the_log_has_lost_is_as_if_it_had_never_come_but_for_commits(
+    log: list[Entry], data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, len(log)))
+    table = fed(log)
+    table.forget_from(Offset(cut))
+    before = fed(log[:cut])
+    committed = {
+        span.producer_id
+        for span, kind in spans(log)
+        if kind == "commit" and span.first_offset < cut <= span.marker_offset
+    }
+    assert {producer: each.first_offset for producer, each in table.opened.items()} == {
+        producer: each.first_offset
+        for producer, each in before.opened.items()
+        if producer not in committed
+    }
+    assert [over[:3] for over in table.aborted(Offset(0), Offset(cut))] == [
+        over[:3] for over in before.aborted(Offset(0), Offset(cut))
+    ]

@@ -21,7 +21,7 @@ def batch(
     producer_id: int = 7,
     epoch: int = 0,
     timestamp_ms: int = 1_000,
-    control: bool = False,
+    attributes: int = 0,
 ) -> BatchHeader:
     return BatchHeader(
         base_offset=Offset(0),
@@ -29,7 +29,7 @@ def batch(
         partition_leader_epoch=Epoch(0),
         magic=2,
         crc=0,
-        attributes=0x30 if control else 0,
+        attributes=attributes,
         last_offset_delta=records - 1,
         base_timestamp=timestamp_ms,
         max_timestamp=timestamp_ms,
@@ -152,16 +152,6 @@ def test_after_more_records_than_there_are_sequences_a_gap_is_still_a_gap() -> N
 
 def test_a_batch_with_a_producer_and_no_sequence_is_invalid() -> None:
     assert Partition().refusal(batch(-1)) is ErrorCode.INVALID_RECORD
-
-
-def test_a_marker_raises_the_epoch_and_takes_no_sequence() -> None:
-    partition = Partition()
-    partition.produce(batch(0))
-    partition.produce(batch(-1, epoch=1, control=True))
-    assert partition.table.newest_epoch(ProducerId(7)) == 1
-    assert partition.refusal(batch(1)) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert partition.refusal(batch(1, epoch=1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert partition.produce(batch(0, epoch=1)) == 2
 
 
 def test_batches_without_a_producer_leave_no_trace() -> None:

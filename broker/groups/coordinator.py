@@ -37,7 +37,7 @@ from tidemark.partitions.state_machines.groups.shard import GroupShard
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
-from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset, ProducerId, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -150,6 +150,32 @@ class GroupCoordinator:
         if NotServed.LOADING in self._partitions.values():
             raise RequestError(NotServed.LOADING.value)
         return [group for partition in self._served() for group in partition.shard.list_groups()]
+
+    def is_unstable(self, group_id: str, partition: TopicPartition) -> bool:
+        """Whether a transaction may yet commit another offset of the group there."""
+        return self._serving(group_id).shard.is_unstable(group_id, partition)
+
+    def replica_of(self, group_id: str) -> Replica:
+        """Where the group's commits go, on this broker."""
+        key = self._key(group_id)
+        self._serving(group_id)
+        assert key is not None, "a group is served from a topic"
+        return self._topics.replica_here(CONSUMER_OFFSETS, key.partition)
+
+    def check_serves(self, partition: int) -> None:
+        """Whether markers may be written to that partition: not while it is being read back.
+
+        Raises `RequestError`.
+        """
+        state = self._partitions.get(partition, NotServed.ELSEWHERE)
+        if isinstance(state, NotServed):
+            raise RequestError(state.value)
+
+    def transaction_over(self, partition: int, producer_id: ProducerId, *, is_commit: bool) -> None:
+        """A marker in that partition is committed. To be told in the order of the log."""
+        state = self._partitions.get(partition)
+        if isinstance(state, GroupPartition) and state.is_current:
+            state.end_transaction(producer_id, is_commit=is_commit)
 
     def forget_topic(self, topic: str) -> None:
         """It was deleted; so are its commits."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -22,11 +22,17 @@ from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.groups.effects import Effects, Write
 from tidemark.partitions.state_machines.groups.records import encode_record
-from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
+from tidemark.partitions.state_machines.groups.requests import (
+    Answer,
+    CommittingProducer,
+    Heartbeat,
+    Request,
+)
 from tidemark.partitions.state_machines.groups.shard import GroupShard
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import ProducerId
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +43,8 @@ R = TypeVar("R")
 _APPEND_ERRORS = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    # The producer of a transaction is fenced: that is its own matter.
+    ErrorCode.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
 }
 
 
@@ -93,6 +101,10 @@ class GroupPartition:
     def forget_topics(self, topics: frozenset[str]) -> None:
         self._perform(self.shard.forget_topics(topics, self.now()))
 
+    def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
+        """Its marker is committed, and all that was appended before it."""
+        self._perform(self.shard.end_transaction(producer_id, self.now(), is_commit=is_commit))
+
     def resign(self) -> None:
         """Send everybody away who waits; what is on its way to the log is nobody's any more."""
         self._to_append.clear()
@@ -142,7 +154,8 @@ class GroupPartition:
             if not self.is_current:
                 # The log may have gone on without these groups: what they want to write is wrong.
                 raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            end_offset = self._replica.append_own(encode_batch(records)).end_offset
+            batch = _encode(records, write.producer)
+            end_offset = self._replica.append_own(batch).end_offset
         except RequestError as error:
             self._settle(write.number, error)
         else:
@@ -187,6 +200,14 @@ class GroupPartition:
 
 def instant(timers: Timers, clock: Clock) -> Instant:
     return Instant(ticks_ms=int(timers.now() * 1000), wall_ms=clock.now_ms())
+
+
+def _encode(records: Sequence[Record], producer: CommittingProducer | None) -> bytes:
+    if producer is None:
+        return encode_batch(records)
+    return encode_batch(
+        records, producer_id=producer.id, producer_epoch=producer.epoch, is_transactional=True
+    )
 
 
 def _as_coordinators(code: ErrorCode) -> ErrorCode:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -26,18 +27,30 @@ _SEVERAL_SINCE = 8
 _GROUP_ERROR_SINCE = 2
 _NO_COMMIT = OffsetCommitValue(offset=-1, metadata="", commit_timestamp=-1)
 
+
+class _Commit(NamedTuple):
+    """What one partition is answered with."""
+
+    code: ErrorCode = ErrorCode.NONE
+    value: OffsetCommitValue = _NO_COMMIT
+
+
+Found = Sequence[tuple[str, Mapping[int, _Commit]]]
+
 Asked = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] | None
 """Topics with their partitions; None is everything that the group has commits of."""
 
 
 def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.api_version >= _SEVERAL_SINCE:
-        return OffsetFetchResponse(groups=[_group(node, group) for group in request.groups])
+        groups = [_group(node, group, request.require_stable) for group in request.groups]
+        return OffsetFetchResponse(groups=groups)
     try:
         offsets = node.coordinator.committed(request.group_id)
     except RequestError as error:
         return _failed(request, context, error.code)
-    return OffsetFetchResponse(topics=_topics(request.topics, offsets))
+    found = _stable(node, request.group_id, _found(request.topics, offsets), request.require_stable)
+    return OffsetFetchResponse(topics=_topics(found))
 
 
 def _failed(
@@ -45,35 +58,38 @@ def _failed(
 ) -> OffsetFetchResponse:
     if context.api_version >= _GROUP_ERROR_SINCE:
         return OffsetFetchResponse(error_code=code)
-    return OffsetFetchResponse(topics=_topics(request.topics, {}, code))
+    found = _found(request.topics, {})
+    nothing = [(name, dict.fromkeys(commits, _Commit(code))) for name, commits in found]
+    return OffsetFetchResponse(topics=_topics(nothing))
 
 
-def _topics(
-    asked: Asked, offsets: Offsets, code: ErrorCode = ErrorCode.NONE
-) -> list[OffsetFetchResponseTopic]:
+def _topics(found: Found) -> list[OffsetFetchResponseTopic]:
     return [
         OffsetFetchResponseTopic(
             name=name,
             partitions=[
                 OffsetFetchResponsePartition(
                     partition_index=partition,
-                    committed_offset=commit.offset,
-                    committed_leader_epoch=commit.leader_epoch,
-                    metadata=commit.metadata,
-                    error_code=code,
+                    committed_offset=commit.value.offset,
+                    committed_leader_epoch=commit.value.leader_epoch,
+                    metadata=commit.value.metadata,
+                    error_code=commit.code,
                 )
                 for partition, commit in commits.items()
             ],
         )
-        for name, commits in _found(asked, offsets)
+        for name, commits in found
     ]
 
 
-def _group(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _group(
+    node: Node, asked: OffsetFetchRequestGroup, requires_stable: bool
+) -> OffsetFetchResponseGroup:
     try:
         offsets = node.coordinator.committed(asked.group_id)
     except RequestError as error:
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=(), error_code=error.code)
+    found = _stable(node, asked.group_id, _found(asked.topics, offsets), requires_stable)
     return OffsetFetchResponseGroup(
         group_id=asked.group_id,
         topics=[
@@ -82,16 +98,36 @@ def _group(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGro
                 partitions=[
                     OffsetFetchResponsePartitions(
                         partition_index=partition,
-                        committed_offset=commit.offset,
-                        committed_leader_epoch=commit.leader_epoch,
-                        metadata=commit.metadata,
+                        committed_offset=commit.value.offset,
+                        committed_leader_epoch=commit.value.leader_epoch,
+                        metadata=commit.value.metadata,
+                        error_code=commit.code,
                     )
                     for partition, commit in commits.items()
                 ],
             )
-            for name, commits in _found(asked.topics, offsets)
+            for name, commits in found
         ],
     )
+
+
+def _stable(
+    node: Node,
+    group_id: str,
+    found: Sequence[tuple[str, Mapping[int, OffsetCommitValue]]],
+    requires_stable: bool,
+) -> Found:
+    """With `requires_stable`, an offset that an open transaction may yet replace is not told."""
+
+    def look(partition: TopicPartition, value: OffsetCommitValue) -> _Commit:
+        if requires_stable and node.coordinator.is_unstable(group_id, partition):
+            return _Commit(ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return _Commit(value=value)
+
+    return [
+        (name, {each: look(TopicPartition(name, each), value) for each, value in commits.items()})
+        for name, commits in found
+    ]
 
 
 def _found(asked: Asked, offsets: Offsets) -> list[tuple[str, Mapping[int, OffsetCommitValue]]]:

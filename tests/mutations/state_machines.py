@@ -120,15 +120,15 @@ MUTATIONS = (
     Mutation(
         name="a commit is answered once it is durable",
         file=f"{_GROUPS}/commits.py",
-        old="        turn.persist(records, ReplyWhenStored(token, answer))\n",
+        old="        turn.persist(records, ReplyWhenStored(token, answer), request.producer)\n",
         new="        turn.reply(token, answer)\n",
         killed_by=f"{_DURABILITY}::test_a_commit_is_answered_and_seen_only_once_it_is_durable",
     ),
     Mutation(
         name="a write that failed changes no commit",
         file=f"{_GROUPS}/shard.py",
-        old="        if error is ErrorCode.NONE:\n            self._offsets.apply(records)\n",
-        new="        self._offsets.apply(records)\n",
+        old="        if error is ErrorCode.NONE:\n            self._offsets.apply(",
+        new="        if True:\n            self._offsets.apply(",
         killed_by=f"{_DURABILITY}::test_a_commit_that_could_not_be_written_changes_nothing",
     ),
     Mutation(
@@ -149,8 +149,8 @@ MUTATIONS = (
     Mutation(
         name="a deletion takes the commits on their way along",
         file=f"{_GROUPS}/offsets.py",
-        old="return sorted({*self._durable.get(group_id, ()), *self._in_flight.get(group_id, ())})",
-        new="return sorted(self._durable.get(group_id, ()))",
+        old="on_their_way = {*self._in_flight.of(group_id), ",
+        new="on_their_way = {",
         killed_by=f"{_DURABILITY}::test_a_deletion_takes_the_commit_along_that_was_on_its_way",
     ),
     Mutation(

@@ -19,7 +19,7 @@ def commit(group: Group, request: Commit, token: Token, turn: Turn) -> None:
     if error is not ErrorCode.NONE:
         turn.reply(token, CommitAnswer(error=error))
         return
-    if request.generation >= 0:
+    if request.generation >= 0 and request.producer is None:
         group.expect_heartbeat(group.members[request.member_id], turn.at.ticks_ms)
     bytes_max = turn.settings.offset_metadata_bytes_max
     too_large = {
@@ -34,7 +34,7 @@ def commit(group: Group, request: Commit, token: Token, turn: Turn) -> None:
     ]
     answer = CommitAnswer(refused_partitions=too_large)
     if records:
-        turn.persist(records, ReplyWhenStored(token, answer))
+        turn.persist(records, ReplyWhenStored(token, answer), request.producer)
     else:
         turn.reply(token, answer)
 
@@ -45,17 +45,25 @@ def _check(group: Group, request: Commit) -> ErrorCode:
     if request.generation < 0 and group.state is GroupState.EMPTY:
         # An administrator, or a consumer that assigns itself: nobody else is there to disturb.
         return ErrorCode.NONE
+    if request.producer is not None and _names_no_member(request):
+        # A client from before KIP-447: the transactional id has to fence it.
+        return ErrorCode.NONE
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if group.state is GroupState.COMPLETING_REBALANCE and request.producer is None:
         # It knows the generation but not yet its part in it, so what it commits is another's.
         return ErrorCode.REBALANCE_IN_PROGRESS
     # While preparing, the members of the last generation commit what they have done before they
     # join the next.
     return ErrorCode.NONE
+
+
+def _names_no_member(request: Commit) -> bool:
+    is_nobody = not request.member_id and request.instance_id is None
+    return is_nobody and request.generation < 0
 
 
 def _fits(offset: OffsetToCommit, bytes_max: int) -> bool:

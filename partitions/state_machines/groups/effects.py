@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tidemark.partitions.state_machines.groups.group import Group
-from tidemark.partitions.state_machines.groups.requests import Answer
+from tidemark.partitions.state_machines.groups.requests import Answer, CommittingProducer
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.token import Token
@@ -19,6 +19,7 @@ from tidemark.protocol.messages.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from tidemark.protocol.types import ProducerId
 
 
 class LogRecord(NamedTuple):
@@ -40,6 +41,12 @@ class Write:
 
     number: int
     records: tuple[LogRecord, ...]
+    producer: CommittingProducer | None = None
+    """Whose transaction they are in, if they are in one."""
+
+    @property
+    def producer_id(self) -> ProducerId | None:
+        return None if self.producer is None else self.producer.id
 
 
 @dataclass(slots=True)
@@ -96,7 +103,7 @@ Then = ReplyWhenStored | AssignmentStored | StaticMemberStored | GroupDeleted | 
 class Unstored(NamedTuple):
     """A write that was handed out and not reported yet."""
 
-    records: tuple[LogRecord, ...]
+    write: Write
     then: Then
 
 
@@ -117,9 +124,14 @@ class Turn:
     def reply(self, token: Token, answer: Answer) -> None:
         self.effects.replies.append(Reply(token, answer))
 
-    def persist(self, records: Sequence[LogRecord], then: Then) -> None:
+    def persist(
+        self,
+        records: Sequence[LogRecord],
+        then: Then,
+        producer: CommittingProducer | None = None,
+    ) -> None:
         """Have `records` appended, and `then` happen once they are durable."""
-        write = Write(self._write_number, tuple(records))
+        write = Write(self._write_number, tuple(records), producer)
         self._write_number += 1
-        self._unstored[write.number] = Unstored(write.records, then)
+        self._unstored[write.number] = Unstored(write, then)
         self.effects.writes.append(write)

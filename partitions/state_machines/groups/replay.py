@@ -12,6 +12,7 @@ from tidemark.protocol.messages.consumer_offsets import (
     GroupMetadataValue,
     MemberMetadata,
 )
+from tidemark.protocol.types import ProducerId
 
 
 class Replay:
@@ -30,6 +31,10 @@ class Replay:
         else:
             assert isinstance(value, GroupMetadataValue)
             self._groups[key.group] = value
+
+    def apply_undecided(self, record: LogRecord, producer_id: ProducerId) -> None:
+        """A commit in a transaction that has no marker. Those come last, in their order."""
+        self._offsets.apply([record], producer_id)
 
     def finish(self, settings: GroupSettings, at: Instant) -> GroupShard:
         """The shard. Its members have a session timeout from now to be heard."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.types import ProducerId, TopicPartition
 
 NO_GENERATION: Final = -1
 """The generation that a commit names which comes from no member: an admin, a simple consumer."""
@@ -94,6 +94,13 @@ class OffsetToCommit:
     metadata: str = ""
 
 
+class CommittingProducer(NamedTuple):
+    """Whose transaction commits offsets."""
+
+    id: ProducerId
+    epoch: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """`retention_ms` is how long to keep the offsets; -1 is the broker's own time."""
@@ -104,6 +111,8 @@ class Commit:
     member_id: str = UNKNOWN_MEMBER
     instance_id: str | None = None
     retention_ms: int = -1
+    producer: CommittingProducer | None = None
+    """With one, they count if and when its transaction is committed (KIP-447)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

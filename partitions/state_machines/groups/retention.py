@@ -18,7 +18,8 @@ def expired_partitions(
     - A group of consumers that is stable loses those of topics that none of them reads any more,
       once they are that old.
     - Commits without a group (simple consumers) go by their own age.
-    - Any other group loses none, and no commit goes that a newer one is on its way for.
+    - Any other group loses none, and no commit goes that a newer one is on its way for, or in a
+      transaction that is not decided.
     """
     if group.protocol_type is None or group.state is GroupState.EMPTY:
         in_use: frozenset[str] = frozenset()
@@ -31,6 +32,7 @@ def expired_partitions(
         for partition, commit in offsets.of(group.id).items()
         if partition.topic not in in_use
         and not offsets.is_in_flight(group.id, partition)
+        and not offsets.is_unstable(group.id, partition)
         and _is_expired(group, commit, wall_ms, retention_ms)
     ]
 

@@ -62,6 +62,7 @@ from tidemark.partitions.state_machines.groups.waiting import refuse
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.types import ProducerId, TopicPartition
 
 
 class GroupShard:
@@ -131,6 +132,15 @@ class GroupShard:
         assert error is not ErrorCode.NONE
         return self._settle(number, error, at)
 
+    def end_transaction(self, producer_id: ProducerId, at: Instant, *, is_commit: bool) -> Effects:
+        """The producer's marker is durable: what it has committed counts from now on, or never."""
+        turn = self._begin(at)
+        group_ids = self._offsets.end_transaction(producer_id, is_commit=is_commit)
+        for group_id in group_ids:
+            if group_id not in self._groups and self._offsets.has_any(group_id):
+                self._add(group_id, turn)
+        return self._finish(turn, *group_ids)
+
     def resign(self, at: Instant) -> Effects:
         """This is not the groups' coordinator any more: everybody is sent to look for it."""
         turn = self._begin(at)
@@ -166,6 +176,10 @@ class GroupShard:
     def committed(self, group_id: str) -> Offsets:
         """The group's durable commits; none for a group that is not known (trap G8)."""
         return self._offsets.of(group_id)
+
+    def is_unstable(self, group_id: str, partition: TopicPartition) -> bool:
+        """Whether a transaction that is not decided may yet commit another offset (trap G8)."""
+        return self._offsets.is_unstable(group_id, partition)
 
     def describe(self, group_id: str) -> GroupDescription | None:
         group = self._groups.get(group_id)
@@ -247,10 +261,11 @@ class GroupShard:
         if self._has_resigned:
             return Effects()
         assert number == next(iter(self._unstored)), "writes are reported in their order"
-        records, then = self._unstored.pop(number)
-        self._offsets.end(records)
+        write, then = self._unstored.pop(number)
+        records = write.records
+        self._offsets.end(records, write.producer_id)
         if error is ErrorCode.NONE:
-            self._offsets.apply(records)
+            self._offsets.apply(records, write.producer_id)
         turn = self._begin(at)
         self._go_on(then, turn, error)
         return self._finish(turn, *(key.group for key, _ in records))
@@ -286,7 +301,7 @@ class GroupShard:
     def _finish(self, turn: Turn, *group_ids: str) -> Effects:
         self._next_write += len(turn.effects.writes)
         for write in turn.effects.writes:
-            self._offsets.begin(write.records)
+            self._offsets.begin(write.records, write.producer_id)
         for group_id in group_ids:
             group = self._groups.get(group_id)
             if group is None:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.descriptions import ListedOffset
-from tidemark.client.lookups import list_offsets
-from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec
+from tidemark.client.lookups import list_offsets, resolve_starts
+from tidemark.client.offsets import Beginning, End, Isolation, OffsetSpec, Start
 from tidemark.protocol.types import Offset, TopicPartition
 
 
@@ -20,6 +20,15 @@ class OffsetAdmin(Calls):
     ) -> dict[TopicPartition, ListedOffset]:
         """Ask each partition's leader for a place in its log; the first error is raised."""
         return await list_offsets(self._network, specs, isolation)
+
+    async def resolve_offsets(
+        self,
+        starts: Mapping[TopicPartition, Start],
+        *,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    ) -> dict[TopicPartition, Offset]:
+        """The offsets that these places are now; see `tidemark.client.offsets`."""
+        return await resolve_starts(self._network, starts, isolation)
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition]

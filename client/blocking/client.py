@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 _CHUNK = 1000
 """How many records cross to the thread at a time."""
+_BATCH_CHUNK = 8
 
 
 class _Portal:
@@ -168,6 +169,21 @@ class BlockingProducer:
         """As `Producer.send_batch`."""
         future = self._portal.run(self._producer.send_batch, topic, partition, batch)
         return BlockingDelivery(future, self._portal)
+
+    def send_batches(self, batches: Iterable[tuple[str, int, bytes]]) -> list[DeliveryFuture]:
+        """`Producer.send_batch` of many, as (topic, partition, batch).
+
+        What becomes of them is known after `flush`, from the futures' `result`.
+        """
+        futures: list[DeliveryFuture] = []
+        remaining = iter(batches)
+        # A few at a time, so that they are on their way while the next are made.
+        while chunk := list(islice(remaining, _BATCH_CHUNK)):
+            futures += self._portal.run(self._send_batches, chunk)
+        return futures
+
+    async def _send_batches(self, chunk: list[tuple[str, int, bytes]]) -> list[DeliveryFuture]:
+        return [await self._producer.send_batch(*batch) for batch in chunk]
 
     def send_all(
         self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]

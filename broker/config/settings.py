@@ -467,6 +467,43 @@ class BrokerSettings:
         "The longest transaction timeout a producer may ask for.",
         section=PRODUCERS,
     )
+    transaction_state_log_num_partitions: int = setting(
+        "transaction.state.log.num.partitions",
+        whole_int(1),
+        8,
+        "Partitions of `__transaction_state`. It cannot be changed once the topic is there.",
+        section=PRODUCERS,
+    )
+    transaction_state_log_replication_factor: int = setting(
+        "transaction.state.log.replication.factor",
+        whole_int(1, 32767),
+        3,
+        "Replicas of `__transaction_state`, or one on each broker while there are fewer: the topic "
+        "is made when a transactional producer first comes, and gets more once more brokers are "
+        "there.",
+        section=PRODUCERS,
+    )
+    transaction_state_log_segment_bytes: int = setting(
+        "transaction.state.log.segment.bytes",
+        whole_int(1024),
+        100 * 1024 * 1024,
+        "The segment size of `__transaction_state`.",
+        section=PRODUCERS,
+    )
+    transactional_id_expiration_ms: int = setting(
+        "transactional.id.expiration.ms",
+        whole_int(1),
+        7 * 24 * 3_600_000,
+        "How long a transactional id is remembered that nobody uses.",
+        section=PRODUCERS,
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        Whole(1),
+        3_600_000,
+        "How often transactional ids are looked through for expired ones.",
+        section=PRODUCERS,
+    )
 
     http_listen: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen
         "http.listen",

@@ -95,12 +95,7 @@ class GroupCoordinator:
     async def ensure_topic(self) -> None:
         """Make the topic that groups are kept in, if it is not there. Raises `RequestError`."""
         if self._topic() is None:
-            try:
-                await self._topics.ensure_consumer_offsets()
-            except RequestError as error:
-                if error.code is not ErrorCode.LEADER_NOT_AVAILABLE:
-                    raise
-                raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
+            await self._topics.ensure_own(CONSUMER_OFFSETS)
 
     async def wait_loaded(self) -> None:
         """Until no partition is being read back any more."""

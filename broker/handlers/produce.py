@@ -23,7 +23,7 @@ from tidemark.broker.network.requests import (
 from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -130,7 +130,7 @@ class ProduceHandler(FrameHandler):
         batches = session.one_batches
         if batches is None or batches.codec is not codec:
             batches = session.one_batches = OneBatches(codec)
-        if all(topic.name != CONSUMER_OFFSETS for topic in request.topic_data):
+        if all(topic.name not in INTERNAL_TOPICS for topic in request.topic_data):
             batches.remember(frame, request)
 
 

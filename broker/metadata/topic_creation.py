@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.topic import NewTopic
+from tidemark.partitions.state_machines import topic_names
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import CreatePartitions, CreateTopic
 from tidemark.partitions.state_machines.cluster_values import (
@@ -15,7 +16,6 @@ from tidemark.partitions.state_machines.cluster_values import (
 )
 from tidemark.partitions.state_machines.placement import Candidate, Draw, Load, place
 from tidemark.partitions.state_machines.topic_names import (
-    CONSUMER_OFFSETS,
     resolve_partitions,
     resolve_replication_factor,
 )
@@ -40,8 +40,7 @@ def creation(
     now_ms: int,
 ) -> CreateTopic:
     """Raises `RequestError` for numbers of partitions or replicas that cannot be had (trap M9)."""
-    if wanted.name == CONSUMER_OFFSETS:
-        wanted = _consumer_offsets(wanted, settings, brokers=len(state.brokers))
+    wanted = _as_the_brokers_own(wanted, settings, brokers=len(state.brokers))
     return CreateTopic(
         at_version=state.version,
         name=wanted.name,
@@ -123,18 +122,26 @@ def _candidates(brokers: Mapping[NodeId, BrokerMetadata], placing: Placing) -> l
     ]
 
 
-def _consumer_offsets(wanted: NewTopic, settings: BrokerSettings, *, brokers: int) -> NewTopic:
-    """The broker's own topic is as the broker's settings say, whoever asks for it first.
+def _as_the_brokers_own(wanted: NewTopic, settings: BrokerSettings, *, brokers: int) -> NewTopic:
+    """The broker's own topics are as the broker's settings say, whoever asks for one first.
 
-    A cluster that has fewer brokers than it is to have replicas must be usable all the same.
+    A cluster that has fewer brokers than they are to have replicas must be usable all the same.
     """
+    match wanted.name:
+        case topic_names.CONSUMER_OFFSETS:
+            partitions = settings.offsets_topic_num_partitions
+            replicas = settings.offsets_topic_replication_factor
+            segment_bytes = settings.offsets_topic_segment_bytes
+        case topic_names.TRANSACTION_STATE:
+            partitions = settings.transaction_state_log_num_partitions
+            replicas = settings.transaction_state_log_replication_factor
+            segment_bytes = settings.transaction_state_log_segment_bytes
+        case _:
+            return wanted
     return replace(
         wanted,
-        partitions=settings.offsets_topic_num_partitions,
-        replication_factor=min(settings.offsets_topic_replication_factor, brokers),
+        partitions=partitions,
+        replication_factor=min(replicas, brokers),
         assignments=None,
-        configs={
-            "cleanup.policy": "compact",
-            "segment.bytes": str(settings.offsets_topic_segment_bytes),
-        },
+        configs={"cleanup.policy": "compact", "segment.bytes": str(segment_bytes)},
     )

@@ -35,10 +35,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.topic_configs import ConfigChange, altered
-from tidemark.partitions.state_machines.topic_names import (
-    CONSUMER_OFFSETS,
-    check_topic_name,
-)
+from tidemark.partitions.state_machines.topic_names import check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 
@@ -208,9 +205,17 @@ class Topics:
         here = self._hosting.by_partition(topic.id).get(partition)
         return here is None or here.is_serving or not here.is_available
 
-    async def ensure_consumer_offsets(self) -> Topic:
-        """The topic that committed offsets are kept in."""
-        return await self.ensure(NewTopic(name=CONSUMER_OFFSETS))
+    async def ensure_own(self, name: str) -> Topic:
+        """The topic that a coordinator of this cluster keeps its state in.
+
+        Raises `RequestError` COORDINATOR_NOT_AVAILABLE, on which clients ask again.
+        """
+        try:
+            return await self.ensure(NewTopic(name=name))
+        except RequestError as error:
+            if error.code is not ErrorCode.LEADER_NOT_AVAILABLE:
+                raise
+            raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
 
     async def delete(self, topic: Topic) -> None:
         """Delete a topic; its files are removed in the background."""
@@ -409,5 +414,6 @@ def _current(state: ClusterState, topic: Topic) -> TopicMetadata:
 def _refuse_internal(topic: Topic) -> None:
     if topic.is_internal:
         raise RequestError(
-            ErrorCode.POLICY_VIOLATION, f"{topic.name} is the broker's own: groups depend on it"
+            ErrorCode.POLICY_VIOLATION,
+            f"{topic.name} is the broker's own: its coordinators depend on it",
         )

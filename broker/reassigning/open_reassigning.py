@@ -15,11 +15,12 @@ from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.open_metadata import Metadata
 from tidemark.broker.reassigning.door import Asked, Door
 from tidemark.broker.reassigning.executor import ReassignmentExecutor
-from tidemark.broker.reassigning.raising import keep_raised, offsets_to_raise
+from tidemark.broker.reassigning.raising import keep_raised, to_raise
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.reassigning import Reassignments
 from tidemark.partitions.state_machines.cluster_commands import FinishReassignments
 from tidemark.partitions.state_machines.cluster_values import Reassignment
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tidemark.protocol.types import NodeId
 
 
@@ -52,9 +53,19 @@ async def open_reassigning(
     cluster, is_alive = metadata.cluster, metadata.brokers.is_alive
     door = Door(cluster, is_alive)
 
+    wanted = {
+        CONSUMER_OFFSETS: settings.offsets_topic_replication_factor,
+        TRANSACTION_STATE: settings.transaction_state_log_replication_factor,
+    }
+
     def find() -> list[Asked]:
-        replicas = settings.offsets_topic_replication_factor
-        return offsets_to_raise(cluster.state, is_alive, replicas=replicas, draw=random.random)
+        return [
+            asked
+            for name, replicas in wanted.items()
+            for asked in to_raise(
+                cluster.state, name, is_alive, replicas=replicas, draw=random.random
+            )
+        ]
 
     def alive() -> frozenset[NodeId]:
         return frozenset(filter(is_alive, cluster.state.brokers))

@@ -1,7 +1,8 @@
-"""The topic of committed offsets gets the replicas that it should have, once brokers are there.
+"""The broker's own topics get the replicas that they should have, once brokers are there.
 
-A cluster's first consumer may come when there is one broker. The topic is made with as many
-replicas as there are brokers then; the broker that leads the metadata adds the others later.
+A cluster's first consumer may come when there is one broker. The topic of committed offsets is made
+with as many replicas as there are brokers then; the broker that leads the metadata adds the others
+later. The same goes for the topic of transactions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from tidemark.broker.reassigning.door import Asked, Door, IsAlive
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerState
 from tidemark.partitions.state_machines.placement import Candidate, Draw, Load, extended
-from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
 
@@ -27,11 +27,11 @@ SETTLE_SECONDS: Final = 10.0
 logger = logging.getLogger(__name__)
 
 
-def offsets_to_raise(
-    state: ClusterState, is_alive: IsAlive, *, replicas: int, draw: Draw
+def to_raise(
+    state: ClusterState, name: str, is_alive: IsAlive, *, replicas: int, draw: Draw
 ) -> list[Asked]:
-    """The partitions of committed offsets that are to have more replicas, and where."""
-    topic = state.topic(CONSUMER_OFFSETS)
+    """The partitions of an own topic that are to have more replicas, and where."""
+    topic = state.topic(name)
     if topic is None:
         return []
     candidates = [
@@ -78,4 +78,5 @@ async def _raise(door: Door, asked: Sequence[Asked]) -> None:
         return  # another broker leads the metadata, and looks for itself
     added = len(asked) - len(refused)
     if added:
-        logger.info("%d partitions of %s get more replicas", added, CONSUMER_OFFSETS)
+        topics = " and ".join(dict.fromkeys(each.topic for each in asked))
+        logger.info("%d partitions of %s get more replicas", added, topics)

@@ -7,7 +7,7 @@ Rules with a letter and a number are traps that broke real clients or brokers.
 from typing import Final
 
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
-from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, UnsupportedMagic
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
@@ -41,10 +41,10 @@ class InvalidRecords(RequestError):
 def check_not_the_brokers_own(topic: str) -> None:
     """Raises `RequestError` for a topic whose records are no client's to write or delete.
 
-    The coordinator reads its topic back at the next start, and could not serve its groups if it
-    found there what it has not written.
+    A coordinator reads its topic back at the next start, and could not serve if it found there
+    what it has not written.
     """
-    if topic == CONSUMER_OFFSETS:
+    if topic in INTERNAL_TOPICS:
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker itself changes {topic}"
         )

@@ -20,7 +20,7 @@ from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.opening import GroupSpec, OpenedGroup, open_groups
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
-from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
+from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.types import NO_OFFSET
@@ -32,7 +32,10 @@ _BEYOND_REPAIR: Final = (
     "records that had been acknowledged are lost, and there is no other replica to take them from. "
     "Restore the data directory from a copy, or delete the topic"
 )
-_PRIORITIES: Final = {CLUSTER_TOPIC: Priority.CLUSTER, CONSUMER_OFFSETS: Priority.OFFSETS}
+_PRIORITIES: Final = {
+    CLUSTER_TOPIC: Priority.CLUSTER,
+    **dict.fromkeys(INTERNAL_TOPICS, Priority.OFFSETS),
+}
 
 
 async def open_replicas(

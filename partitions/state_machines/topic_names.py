@@ -6,7 +6,8 @@ from typing import Final
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS})
+TRANSACTION_STATE: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 """The broker's own topics: clients see them, and may not produce to or delete them."""
 
 NAME_LENGTH_MAX: Final = 249

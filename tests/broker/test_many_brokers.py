@@ -225,7 +225,7 @@ async def test_the_topic_of_commits_is_replicated_and_made_once(tmp_path: Path) 
     async with open_brokers(tmp_path, 3, offsets_topic_num_partitions=2) as brokers:
         async with trio.open_nursery() as nursery:
             for node in brokers.nodes:
-                nursery.start_soon(node.topics.ensure_consumer_offsets)
+                nursery.start_soon(node.topics.ensure_own, "__consumer_offsets")
         made = [node.topics.get("__consumer_offsets") for node in brokers.nodes]
         assert len({topic.id for topic in made if topic is not None}) == 1
         assert all(topic is not None and topic.replication_factor == 3 for topic in made)

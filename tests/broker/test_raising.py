@@ -15,7 +15,7 @@ from tidemark.broker.reassigning.raising import (
     LOOK_SECONDS,
     SETTLE_SECONDS,
     keep_raised,
-    offsets_to_raise,
+    to_raise,
 )
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
@@ -35,8 +35,12 @@ def offsets_on_broker_1(brokers: int, partitions: int) -> ClusterState:
 
 
 def raised(state: ClusterState, replicas: int = 3, dead: Sequence[int] = ()) -> list[Asked]:
-    return offsets_to_raise(
-        state, lambda node: node not in dead, replicas=replicas, draw=Random(1).random
+    return to_raise(
+        state,
+        CONSUMER_OFFSETS,
+        lambda node: node not in dead,
+        replicas=replicas,
+        draw=Random(1).random,
     )
 
 

@@ -33,6 +33,7 @@ from tidemark.partitions.storage.names import (
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
+from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, check_crc
 from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
 
@@ -212,6 +213,10 @@ class Recovery:
                 segment.use_index(index)
                 self._cut(segments, number, torn.position, torn.end_offset, torn.what)
                 break
+            except _LongGap as long:
+                self._home.end_in_gap(segment, long.position, long.gap, long.end_offset)
+                self._cut(segments, number, segment.size_bytes, long.end_offset, str(long))
+                break
             segment.end_offset = expected
             segment.use_index(index)
         else:
@@ -226,6 +231,7 @@ class Recovery:
         try:
             for position, header in iter_batches(file, 0, segment.size_bytes):
                 self._check_place(position, header, expected)
+                self._check_reach(position, header)
                 if header.next_offset > self._recovery_point:
                     data = file.pread(header.size_bytes, position)
                     check_crc(data, header)
@@ -256,6 +262,13 @@ class Recovery:
             raise CorruptBatch(position, f"leader epoch {epoch}, the last was {self._epoch_max}")
         if self._epochs is not None and not self._epochs.allow(epoch, header.base_offset):
             raise CorruptBatch(position, f"leader epoch {epoch} did not reach to this offset")
+
+    def _check_reach(self, position: int, header: BatchHeader) -> None:
+        """A gap may reach to where the log has been cut since, as nothing else can."""
+        if self._epochs is not None and is_gap(header):
+            end_offset = self._epochs.end_of(header.partition_leader_epoch)
+            if end_offset is not None and end_offset < header.next_offset:
+                raise _LongGap(position, header, end_offset)
 
     def _refuse_if_synced(self, path: str, end_offset: Offset) -> None:
         if end_offset < self._recovery_point:
@@ -353,6 +366,18 @@ def tell_batches(segments: Iterable[Segment], start: Offset, observer: Observer)
 
 def _misplaced(header: BatchHeader, expected: Offset) -> str:
     return f"offset {header.base_offset} where {expected} is next"
+
+
+class _LongGap(Exception):
+    """A gap that reaches into another epoch: the log was cut within it, and then went on."""
+
+    def __init__(self, position: int, gap: BatchHeader, end_offset: Offset) -> None:
+        super().__init__(
+            f"a gap up to {gap.next_offset}, where another epoch begins at {end_offset}"
+        )
+        self.position = position
+        self.gap = gap
+        self.end_offset = end_offset
 
 
 class _Torn(Exception):

@@ -9,6 +9,8 @@ from operator import attrgetter
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
 from tidemark.partitions.replication.recent import RecentRuns, find
 from tidemark.partitions.storage.log import Log
+from tidemark.protocol.records.gaps import gap_batch, is_gap
+from tidemark.protocol.records.header import HEADER_BYTES, read_header
 from tidemark.protocol.types import Offset, Position
 
 _epoch = attrgetter("epoch")
@@ -26,7 +28,8 @@ def read_entries(
     """The entries between two positions of the log, of about `bytes_max` bytes.
 
     At least one, if there is one. Batches come from memory where they are kept, else as a slice
-    of the log. Raises what `Log.read` raises.
+    of the log; a gap that reaches further back than `after` comes without its first part. Raises
+    what `Log.read` raises.
     """
     entries: list[Entry] = []
     epoch, offset = after
@@ -59,4 +62,9 @@ def _from_log(
     found = log.read(at.offset, bytes_max=bytes_max, end_offset=end, at_least_one=at_least_one)
     if not len(found):
         return None
+    first = read_header(found.peek(HEADER_BYTES))
+    if first.base_offset < at.offset and is_gap(first):
+        # Compaction has joined what the other has and what it is yet to get.
+        gap_end = min(first.next_offset, end)
+        return Run(at.epoch, at.offset, gap_end, gap_batch(at.offset, gap_end, at.epoch))
     return Run(at.epoch, at.offset, found.end_offset, found)

@@ -25,6 +25,11 @@ class EpochsByOffset:
         at = bisect_right(self._starts, offset) - 1
         return offset < self._log_start if at < 0 else self._epochs[at] == epoch
 
+    def end_of(self, epoch: Epoch) -> Offset | None:
+        """Where the next epoch begins; `None` if it is the last."""
+        at = bisect_right(self._epochs, epoch)
+        return self._starts[at] if at < len(self._starts) else None
+
 
 def rows_within(rows: Iterable[EpochStart], end_offset: Offset) -> tuple[EpochStart, ...]:
     """The rows of a log that ends at `end_offset`.

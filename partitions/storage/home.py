@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 from tidemark.partitions.storage.file_cache import FileCache
-from tidemark.partitions.storage.files import Files, remove_if_there
+from tidemark.partitions.storage.files import Files, remove_if_there, replace_file
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import Snapshots
+from tidemark.protocol.records.gaps import gap_batch, is_gap
+from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
 
 
@@ -66,6 +68,9 @@ class LogHome:
         position, end_offset = segment.position_of(offset), offset
         if position < segment.size_bytes:
             _, header = next(segment.batches_from(position))
+            if is_gap(header) and header.base_offset < offset:
+                self.end_in_gap(segment, position, header, offset)
+                return
             end_offset = header.base_offset
         index = segment.growing_index()
         self.remove_index(segment)
@@ -78,6 +83,26 @@ class LogHome:
         segment.size_bytes, segment.end_offset = position, end_offset
         segment.extend_index(index, index.rewind(end_offset))
         segment.use_index(index)
+
+    def end_in_gap(
+        self, segment: Segment, position: int, gap: BatchHeader, end_offset: Offset
+    ) -> None:
+        """End a segment within a gap, of which the first part stays. Blocking, durable on return.
+
+        The file is replaced as a whole: the gap that is there reaches further than its log does,
+        and the one that is to be there must not be torn.
+        """
+        kept = gap_batch(gap.base_offset, end_offset, gap.partition_leader_epoch)
+        content = segment.file.pread(position, 0) + kept
+        self.remove_index(segment)
+        self.snapshots.remove_above(end_offset)
+        self.sync()
+        replace_file(self.files, segment.path, content)
+        self.sync()
+        self.readers.forget(segment.path)
+        segment.writer = self.files.open(segment.path)
+        segment.size_bytes, segment.end_offset = len(content), end_offset
+        segment.use_index(segment.rebuild_index())
 
     def sync(self) -> None:
         self.files.sync_directory(self.directory)

@@ -48,8 +48,8 @@ _PLACE: Final = Struct(">qi11xi")
 """Base offset, batch length and last offset delta: what looking for an offset needs."""
 
 
-def find_batch(file: File, position: int, end: int, offset: Offset) -> int:
-    """The position of the first batch that ends at or after `offset`; `end` if there is none.
+def find_batch(file: File, position: int, end: int, offset: Offset) -> tuple[int, Offset] | None:
+    """Position and base offset of the first batch that ends at or after `offset`, if there is one.
 
     Does what `iter_batches` can do, in a quarter of the time: every fetch looks for an offset, and
     walks on average over half an index interval of small batches. It stops where a length is none;
@@ -66,7 +66,7 @@ def find_batch(file: File, position: int, end: int, offset: Offset) -> int:
             if batch_length < HEADER_BYTES - LOG_OVERHEAD:
                 raise CorruptBatch(position + at, f"its length is {batch_length}")
             if base_offset + last_offset_delta >= offset:
-                return position + at
+                return position + at, base_offset
             at += batch_length + LOG_OVERHEAD
         position += at
-    return end
+    return None

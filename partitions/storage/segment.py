@@ -226,18 +226,22 @@ class Segment:
 
     def position_of(self, offset: Offset) -> int:
         """Where the batch that holds `offset` starts; the segment's size for its end offset."""
+        return self._start_of(offset).position
+
+    def _start_of(self, offset: Offset) -> Boundary:
+        """Before the batch that holds `offset`."""
         if offset >= self.end_offset:
-            return self.size_bytes
+            return Boundary(self.size_bytes, self.end_offset)
         if offset <= self.base_offset:
-            return 0
+            return Boundary(0, self.base_offset)
         start = self._start(lambda i: i.floor(offset))
         try:
-            position = find_batch(self.file, start, self.size_bytes, offset)
+            found = find_batch(self.file, start, self.size_bytes, offset)
         except CorruptBatch as error:
             raise corrupt(self.path, error.at, error.what) from error
-        if position >= self.size_bytes:
+        if found is None:
             raise corrupt(self.path, self.size_bytes, f"it ends before offset {offset}")
-        return position
+        return Boundary(*found)
 
     def boundary_at(self, position: int, *, not_before: int) -> Boundary:
         """The last start or end of a batch at or before `position`.
@@ -257,7 +261,7 @@ class Segment:
         """Whole batches from the one that holds `offset` on; see `Log.read`."""
         start, end = self.position_of(offset), Boundary(self.size_bytes, self.end_offset)
         if end_offset < self.end_offset:
-            end = Boundary(self.position_of(end_offset), end_offset)
+            end = self._start_of(end_offset)
         if end.position - start > bytes_max:
             end = self._last_fitting(start, end, bytes_max, at_least_one)
         if end.position <= start:

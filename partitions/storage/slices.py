@@ -18,7 +18,7 @@ class LogSlice:
         self.position = position
         self._length = length
         self.end_offset = end_offset
-        """The offset after its last record; the reader's own end, where that lay in a batch."""
+        """The offset after its last record."""
 
     def __len__(self) -> int:
         return self._length
@@ -34,6 +34,11 @@ class LogSlice:
             return b""
         assert self._file is not None
         return self._file.pread(self._length, self.position)
+
+    def peek(self, length: int) -> bytes:
+        """What it begins with."""
+        assert self._file is not None
+        return self._file.pread(min(length, self._length), self.position)
 
     def share(self) -> "LogSlice":
         """The same bytes for somebody else, who releases them by himself."""

@@ -160,10 +160,10 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
         self.log.settings = LogSettings(
             segment_bytes=600, retention_bytes=retention_bytes, retention_ms=-1
         )
-        size_bytes = self.log.size_bytes
+        size_bytes, start_offset = self.log.size_bytes, self.log.start_offset
         removal = self.log.delete_before(self.log.apply_retention(0, end_offset=end_offset))
         assert self.log.start_offset <= max(end_offset, self.start_offset)
-        if removal:
+        if self.log.start_offset > start_offset:
             assert self.log.size_bytes >= retention_bytes
             assert self.log.size_bytes < size_bytes
         self.start_offset = self.log.start_offset

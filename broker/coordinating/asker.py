@@ -1,0 +1,26 @@
+"""Who has asked a coordinator something, and waits for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from tidemark.broker.network.requests import Pending
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Asker(Generic[A, R]):
+    """Turns the machine's answer into the response, and completes the request."""
+
+    __slots__ = ("_kind", "_respond", "pending")
+
+    def __init__(self, kind: type[A], respond: Callable[[A], R]) -> None:
+        self.pending: Pending[R] = Pending()
+        self._kind = kind
+        self._respond = respond
+
+    def take(self, answer: object) -> None:
+        assert isinstance(answer, self._kind)
+        self.pending.complete(self._respond(answer))

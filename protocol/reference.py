@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from typing import Any, Final
 
-from tidemark.protocol.messages import consumer_offsets, transaction_state
+from tidemark.protocol.messages import consumer_group_records, consumer_offsets, transaction_state
 from tidemark.protocol.registry import APIS, Api
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import Array, Nested, WireType
@@ -37,7 +37,8 @@ STORED: Final = """\
 ## Records of `__consumer_offsets` and `__transaction_state`
 
 Keys and values begin with an int16 version. In `__consumer_offsets` versions 0 and 1 of a key are
-commits, version 2 is a group.
+commits, version 2 is a group of the classic protocol, and from version 3 on they are the parts of a
+group of the consumer protocol.
 """
 
 READING: Final = """\
@@ -69,6 +70,16 @@ def _page() -> Iterator[str]:
         consumer_offsets.OffsetCommitValue,
         consumer_offsets.GroupMetadataKey,
         consumer_offsets.GroupMetadataValue,
+        consumer_group_records.ConsumerGroupMetadataKey,
+        consumer_group_records.ConsumerGroupMetadataValue,
+        consumer_group_records.ConsumerGroupMemberMetadataKey,
+        consumer_group_records.ConsumerGroupMemberMetadataValue,
+        consumer_group_records.ConsumerGroupTargetAssignmentMetadataKey,
+        consumer_group_records.ConsumerGroupTargetAssignmentMetadataValue,
+        consumer_group_records.ConsumerGroupTargetAssignmentMemberKey,
+        consumer_group_records.ConsumerGroupTargetAssignmentMemberValue,
+        consumer_group_records.ConsumerGroupCurrentMemberAssignmentKey,
+        consumer_group_records.ConsumerGroupCurrentMemberAssignmentValue,
         transaction_state.TransactionLogKey,
         transaction_state.TransactionLogValue,
     ):

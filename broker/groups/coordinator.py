@@ -26,7 +26,7 @@ from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.groups.describe import GroupDescription
+from tidemark.partitions.state_machines.groups.describe import GroupDescription, GroupListing
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
@@ -110,7 +110,7 @@ class GroupCoordinator:
     def describe(self, group_id: str) -> GroupDescription | None:
         return self._topic.serving(group_id).shard.describe(group_id)
 
-    def list_groups(self) -> list[GroupDescription]:
+    def list_groups(self) -> list[GroupListing]:
         """All groups. Raises `RequestError` while some of them are still being read."""
         if self._topic.is_loading:
             raise RequestError(NotServed.LOADING.value)

@@ -8,23 +8,20 @@ from tidemark.protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 
-_CLASSIC = "classic"
-
 
 def handle(node: Node, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
     """Names in the filters count whatever their case."""
     states = {name.lower() for name in request.states_filter}
     types = {name.lower() for name in request.types_filter}
-    groups = node.coordinator.list_groups() if not types or _CLASSIC in types else []
     return ListGroupsResponse(
         groups=[
             ListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type,
-                group_state=group.state.value,
-                group_type=_CLASSIC,
+                group_state=group.state,
+                group_type=group.kind,
             )
-            for group in groups
-            if not states or group.state.value.lower() in states
+            for group in node.coordinator.list_groups()
+            if (not states or group.state.lower() in states) and (not types or group.kind in types)
         ]
     )

@@ -1,7 +1,8 @@
 """The records of `__consumer_offsets`: what coordinators write for themselves.
 
 Keys and values begin with an int16 version. A key's version also says what it is the key of: 0 and
-1 a commit, 2 the metadata of a group. A value's version only says how it is encoded.
+1 a commit, 2 the metadata of a group; from 3 on the parts of a group of the consumer protocol
+(`consumer_group_records`). A value's version only says how it is encoded.
 
 ```
 key     00 01 | 00 01 'g' | 00 01 't' | 00 00 00 05
@@ -12,9 +13,18 @@ value   00 03 | 00 00 00 00 00 00 00 2a | ff ff ff ff | 00 00    | 00 00 01 8b c
 ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias, get_args
 
 from tidemark.protocol import codec
+from tidemark.protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
 from tidemark.protocol.messages.stored import split_version
 from tidemark.protocol.schema import (
     BYTES,
@@ -115,11 +125,28 @@ class GroupMetadataValue(Message):
     members: Sequence[MemberMetadata] = wire(array(MemberMetadata), "The members.")
 
 
-def decode_key(data: bytes | memoryview) -> OffsetCommitKey | GroupMetadataKey | None:
+CoordinatorKey: TypeAlias = (
+    OffsetCommitKey
+    | GroupMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+)
+"""All keys; each has a `group`."""
+
+_KEYS: Final[Mapping[int, type[CoordinatorKey]]] = MappingProxyType(
+    {
+        version: key
+        for key in get_args(CoordinatorKey)
+        for version in range(key.first_version, key.last_version + 1)
+    }
+)
+
+
+def decode_key(data: bytes | memoryview) -> CoordinatorKey | None:
     """What a key names; None for the kinds of key that are not known here, which are skipped."""
     version, encoded = split_version(data)
-    if version <= OffsetCommitKey.last_version:
-        return codec.decode(OffsetCommitKey, version, encoded)
-    if version == GroupMetadataKey.first_version:
-        return codec.decode(GroupMetadataKey, version, encoded)
-    return None
+    key = _KEYS.get(version)
+    return None if key is None else codec.decode(key, version, encoded)

@@ -68,7 +68,7 @@ def test_the_version_of_a_key_says_what_it_is_the_key_of() -> None:
 
 
 def test_keys_of_kinds_to_come_are_none() -> None:
-    assert decode_key(b"\x00\x03whatever") is None
+    assert decode_key(b"\x00\x0bwhatever") is None
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"\xff\xff", b"\x00\x01", b"\x00\x02\x00\x05g"])

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.messages import consumer_offsets, transaction_state
+from tidemark.protocol.messages import consumer_group_records, consumer_offsets, transaction_state
 from tidemark.protocol.peer_registry import PEER_APIS
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
@@ -48,6 +48,16 @@ STORED_MESSAGES: Final[list[type[Message]]] = [
     consumer_offsets.OffsetCommitValue,
     consumer_offsets.GroupMetadataKey,
     consumer_offsets.GroupMetadataValue,
+    consumer_group_records.ConsumerGroupMetadataKey,
+    consumer_group_records.ConsumerGroupMetadataValue,
+    consumer_group_records.ConsumerGroupMemberMetadataKey,
+    consumer_group_records.ConsumerGroupMemberMetadataValue,
+    consumer_group_records.ConsumerGroupTargetAssignmentMetadataKey,
+    consumer_group_records.ConsumerGroupTargetAssignmentMetadataValue,
+    consumer_group_records.ConsumerGroupTargetAssignmentMemberKey,
+    consumer_group_records.ConsumerGroupTargetAssignmentMemberValue,
+    consumer_group_records.ConsumerGroupCurrentMemberAssignmentKey,
+    consumer_group_records.ConsumerGroupCurrentMemberAssignmentValue,
     transaction_state.TransactionLogKey,
     transaction_state.TransactionLogValue,
 ]

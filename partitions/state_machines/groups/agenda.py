@@ -6,7 +6,8 @@ the group is looked at and entered anew. So a heartbeat costs nothing here.
 
 from heapq import heappop, heappush
 
-from tidemark.partitions.state_machines.groups.group import NEVER, Group
+from tidemark.partitions.state_machines.groups.group import NEVER
+from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 
 
 class Agenda:
@@ -20,7 +21,7 @@ class Agenda:
         """The first deadline, or a left-over entry before it."""
         return self._heap[0][0] if self._heap else None
 
-    def note(self, group: Group) -> None:
+    def note(self, group: AnyGroup) -> None:
         """Make sure that the group comes up by its `wake_ms`."""
         if group.wake_ms < self._entered.get(group.id, NEVER):
             self._entered[group.id] = group.wake_ms

@@ -2,6 +2,7 @@
 
 from tidemark.partitions.state_machines.groups.effects import ReplyWhenStored, Turn
 from tidemark.partitions.state_machines.groups.group import Group
+from tidemark.partitions.state_machines.groups.kinds import AnyGroup, is_dead, is_empty
 from tidemark.partitions.state_machines.groups.records import offset_record
 from tidemark.partitions.state_machines.groups.requests import (
     Commit,
@@ -13,13 +14,13 @@ from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 
 
-def commit(group: Group, request: Commit, token: Token, turn: Turn) -> None:
+def commit(group: AnyGroup, request: Commit, token: Token, turn: Turn) -> None:
     """Write the offsets; the answer waits until they are durable."""
-    error = _check(group, request)
+    error = check(group, request)
     if error is not ErrorCode.NONE:
         turn.reply(token, CommitAnswer(error=error))
         return
-    if request.generation >= 0 and request.producer is None:
+    if request.generation >= 0 and request.producer is None and isinstance(group, Group):
         group.expect_heartbeat(group.members[request.member_id], turn.at.ticks_ms)
     bytes_max = turn.settings.offset_metadata_bytes_max
     too_large = {
@@ -39,10 +40,11 @@ def commit(group: Group, request: Commit, token: Token, turn: Turn) -> None:
         turn.reply(token, answer)
 
 
-def _check(group: Group, request: Commit) -> ErrorCode:
-    if group.state is GroupState.DEAD:
+def check(group: AnyGroup, request: Commit) -> ErrorCode:
+    """Whether this client may commit now: NONE, or why not."""
+    if is_dead(group):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if request.generation < 0 and group.state is GroupState.EMPTY:
+    if request.generation < 0 and is_empty(group):
         # An administrator, or a consumer that assigns itself: nobody else is there to disturb.
         return ErrorCode.NONE
     if request.producer is not None and _names_no_member(request):
@@ -51,6 +53,16 @@ def _check(group: Group, request: Commit) -> ErrorCode:
     error = group.check_member(request.member_id, request.instance_id)
     if error is not ErrorCode.NONE:
         return error
+    if isinstance(group, Group):
+        return _check_generation(group, request)
+    if not request.knows_member_epochs:
+        return ErrorCode.UNSUPPORTED_VERSION
+    # One whose epoch has been raised learns so from its next heartbeat, and commits again.
+    is_current = request.generation == group.members[request.member_id].epoch
+    return ErrorCode.NONE if is_current else ErrorCode.STALE_MEMBER_EPOCH
+
+
+def _check_generation(group: Group, request: Commit) -> ErrorCode:
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is GroupState.COMPLETING_REBALANCE and request.producer is None:

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.group import Group, Member
+from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.requests import GroupState
+from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,27 @@ class GroupDescription:
     protocol_type: str
     protocol: str = ""
     members: tuple[MemberDescription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    """A group in few words. `kind` is the protocol that its members speak."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    kind: str
+
+
+def listing(group: AnyGroup) -> GroupListing:
+    match group:
+        case ConsumerGroup():
+            protocol_type, kind = CONSUMER, "consumer"
+        case Group():
+            protocol_type, kind = group.protocol_type or "", "classic"
+    return GroupListing(
+        group_id=group.id, state=group.state.value, protocol_type=protocol_type, kind=kind
+    )
 
 
 def describe(group: Group) -> GroupDescription:

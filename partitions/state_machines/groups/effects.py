@@ -6,31 +6,49 @@ promises durability is kept back until the caller reports that the write it hang
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.requests import Answer, CommittingProducer
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.token import Token
+from tidemark.protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
 from tidemark.protocol.messages.consumer_offsets import (
-    GroupMetadataKey,
+    CoordinatorKey,
     GroupMetadataValue,
-    OffsetCommitKey,
     OffsetCommitValue,
 )
 from tidemark.protocol.types import ProducerId
 
+if TYPE_CHECKING:
+    from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
+
+RecordValue: TypeAlias = (
+    OffsetCommitValue
+    | GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | ConsumerGroupTargetAssignmentMetadataValue
+    | ConsumerGroupTargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+)
+
 
 class LogRecord(NamedTuple):
-    """A record of `__consumer_offsets`; no value is a tombstone."""
+    """A record of `__consumer_offsets`; no value is a tombstone. Every key has a `group`."""
 
-    key: OffsetCommitKey | GroupMetadataKey
-    value: OffsetCommitValue | GroupMetadataValue | None
+    key: CoordinatorKey
+    value: RecordValue | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     token: Token
     answer: Answer
 
@@ -86,9 +104,16 @@ class StaticMemberStored:
 class GroupDeleted:
     """A group's tombstones are durable. Nobody waits if it expired by itself."""
 
-    group: Group
+    group: "Group | ConsumerGroup"
     token: Token | None
     answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecorded:
+    """What has changed in a group of the consumer protocol is durable."""
+
+    group: "ConsumerGroup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +121,14 @@ class NothingMore:
     """A write that nobody waits for."""
 
 
-Then = ReplyWhenStored | AssignmentStored | StaticMemberStored | GroupDeleted | NothingMore
+Then: TypeAlias = (
+    ReplyWhenStored
+    | AssignmentStored
+    | StaticMemberStored
+    | GroupDeleted
+    | GroupRecorded
+    | NothingMore
+)
 """What a write makes possible once it is durable."""
 
 

@@ -7,6 +7,7 @@ named after the requests, and by `rebalance`.
 from collections.abc import Iterator
 from typing import Final
 
+from tidemark.partitions.state_machines.groups.history import History
 from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
     Join,
@@ -106,6 +107,7 @@ class Group:
         # The earliest of all deadlines, or earlier: a heartbeat only moves its own.
         self.wake_ms = NEVER
         self._protocol_counts: dict[str, int] = {}
+        self.history = History()
 
     @property
     def is_initial_rebalance(self) -> bool:

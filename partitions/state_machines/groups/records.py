@@ -3,11 +3,24 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tidemark.partitions.state_machines.groups.effects import LogRecord
+from tidemark.partitions.state_machines.groups.effects import LogRecord, RecordValue
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.requests import Commit, OffsetToCommit
 from tidemark.protocol.messages import consumer_offsets, stored
+from tidemark.protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
 from tidemark.protocol.messages.consumer_offsets import (
+    CoordinatorKey,
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
@@ -17,7 +30,6 @@ from tidemark.protocol.messages.consumer_offsets import (
 from tidemark.protocol.types import TopicPartition
 
 _OFFSET_KEY_VERSION: Final = 1
-_GROUP_KEY_VERSION: Final = 2
 # What Kafka 2.1 to 4 write and read. Of the versions of a commit only 1 says when it expires.
 _OFFSET_VALUE_VERSION: Final = 3
 _EXPIRING_OFFSET_VALUE_VERSION: Final = 1
@@ -85,7 +97,8 @@ def _offset_key(group_id: str, partition: TopicPartition) -> OffsetCommitKey:
 def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
     """Key and value as Kafka writes them; the value of a tombstone is None."""
     key, value = record
-    key_version = _OFFSET_KEY_VERSION if isinstance(key, OffsetCommitKey) else _GROUP_KEY_VERSION
+    is_commit = isinstance(key, OffsetCommitKey)
+    key_version = _OFFSET_KEY_VERSION if is_commit else key.first_version
     encoded_key = stored.encode_record(key, key_version)
     match value:
         case None:
@@ -96,21 +109,37 @@ def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
             version = _OFFSET_VALUE_VERSION
         case GroupMetadataValue():
             version = _GROUP_VALUE_VERSION
+        case _:
+            version = value.last_version
     return encoded_key, stored.encode_record(value, version)
 
 
 def decode_record(key: bytes, value: bytes | None) -> LogRecord | None:
-    """The record, or None for a kind that is not known here, such as Kafka's newer groups.
+    """The record, or None for a kind that is not known here, such as Kafka's share groups.
 
     Raises `MalformedMessage` for bytes that do not parse.
     """
     decoded_key = consumer_offsets.decode_key(key)
-    match decoded_key:
-        case None:
-            return None
-        case _ if value is None:
-            return LogRecord(decoded_key, None)
+    if decoded_key is None:
+        return None
+    if value is None:
+        return LogRecord(decoded_key, None)
+    return LogRecord(decoded_key, _decode_value(decoded_key, value))
+
+
+def _decode_value(key: CoordinatorKey, value: bytes) -> RecordValue:
+    match key:
         case OffsetCommitKey():
-            return LogRecord(decoded_key, stored.decode_value(OffsetCommitValue, value))
+            return stored.decode_value(OffsetCommitValue, value)
         case GroupMetadataKey():
-            return LogRecord(decoded_key, stored.decode_value(GroupMetadataValue, value))
+            return stored.decode_value(GroupMetadataValue, value)
+        case ConsumerGroupMetadataKey():
+            return stored.decode_value(ConsumerGroupMetadataValue, value)
+        case ConsumerGroupMemberMetadataKey():
+            return stored.decode_value(ConsumerGroupMemberMetadataValue, value)
+        case ConsumerGroupTargetAssignmentMetadataKey():
+            return stored.decode_value(ConsumerGroupTargetAssignmentMetadataValue, value)
+        case ConsumerGroupTargetAssignmentMemberKey():
+            return stored.decode_value(ConsumerGroupTargetAssignmentMemberValue, value)
+        case ConsumerGroupCurrentMemberAssignmentKey():
+            return stored.decode_value(ConsumerGroupCurrentMemberAssignmentValue, value)

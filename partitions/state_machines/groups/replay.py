@@ -1,16 +1,20 @@
 """The coordinator's state from its log: what a new leader, or a restarted broker, starts with."""
 
+from tidemark.partitions.state_machines.groups.consumer import restoring
 from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.group import Group, Member
 from tidemark.partitions.state_machines.groups.offsets import OffsetTable
 from tidemark.partitions.state_machines.groups.requests import GroupState, Join
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.groups.topic_view import NO_TOPICS, TopicView
 from tidemark.partitions.state_machines.instant import Instant
+from tidemark.protocol.messages.consumer_group_records import ConsumerGroupMetadataKey
 from tidemark.protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
+    OffsetCommitKey,
 )
 from tidemark.protocol.types import ProducerId
 
@@ -20,31 +24,54 @@ class Replay:
 
     def __init__(self) -> None:
         self._groups: dict[str, GroupMetadataValue] = {}
+        self._consumers: dict[str, restoring.Records] = {}
         self._offsets = OffsetTable()
 
     def apply(self, record: LogRecord) -> None:
         key, value = record
-        if not isinstance(key, GroupMetadataKey):
-            self._offsets.apply([record])
-        elif value is None:
-            self._groups.pop(key.group, None)
-        else:
-            assert isinstance(value, GroupMetadataValue)
-            self._groups[key.group] = value
+        match key:
+            case OffsetCommitKey():
+                self._offsets.apply([record])
+            case GroupMetadataKey():
+                self._groups.pop(key.group, None)
+                if value is not None:
+                    assert isinstance(value, GroupMetadataValue)
+                    self._groups[key.group] = value
+                    # A group is of one kind at a time, and the log's last word says of which.
+                    self._consumers.pop(key.group, None)
+            case _ if value is None:
+                self._consumers.get(key.group, {}).pop(key, None)
+            case _:
+                self._consumers.setdefault(key.group, {})[key] = value
+                if isinstance(key, ConsumerGroupMetadataKey):
+                    self._groups.pop(key.group, None)
 
     def apply_undecided(self, record: LogRecord, producer_id: ProducerId) -> None:
         """A commit in a transaction that has no marker. Those come last, in their order."""
         self._offsets.apply([record], producer_id)
 
-    def finish(self, settings: GroupSettings, at: Instant) -> GroupShard:
+    def finish(
+        self, settings: GroupSettings, at: Instant, topics: TopicView = NO_TOPICS
+    ) -> GroupShard:
         """The shard. Its members have a session timeout from now to be heard."""
         groups = [_restore(group_id, value, at) for group_id, value in self._groups.items()]
+        consumers = [
+            restoring.restore(group_id, records, settings, at)
+            for group_id, records in self._consumers.items()
+            if group_id not in self._groups and records
+        ]
+        known = {group.id for group in groups} | {group.id for group in consumers}
         simple = [
             Group(group_id, wall_ms=at.wall_ms)
             for group_id in self._offsets.groups()
-            if group_id not in self._groups
+            if group_id not in known
         ]
-        return GroupShard(settings, offsets=self._offsets, groups=[*groups, *simple])
+        return GroupShard(
+            settings,
+            offsets=self._offsets,
+            groups=[*groups, *consumers, *simple],
+            topics=topics,
+        )
 
 
 def _restore(group_id: str, value: GroupMetadataValue, at: Instant) -> Group:

@@ -10,6 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
+from tidemark.partitions.state_machines.groups.topic_view import Partitions
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import ProducerId, TopicPartition
 
@@ -44,6 +45,8 @@ class Join:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     new_member_id: str
+    reason: str = ""
+    """Why, as the client says it."""
     requires_member_id: bool = True
     may_skip_assignment: bool = True
 
@@ -79,6 +82,7 @@ class Leaver:
 
     member_id: str
     instance_id: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,8 @@ class Commit:
     retention_ms: int = -1
     producer: CommittingProducer | None = None
     """With one, they count if and when its transaction is committed (KIP-447)."""
+    knows_member_epochs: bool = True
+    """Whether the client can be in a group of the consumer protocol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +132,35 @@ class DeleteOffsets:
     partitions: tuple[TopicPartition, ...]
 
 
-Request = Join | Sync | Leave | Commit | DeleteGroup | DeleteOffsets
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerHeartbeat:
+    """What a member of the consumer protocol says. What is None has not changed."""
+
+    group_id: str
+    member_id: str
+    epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int | None = None
+    topics: frozenset[str] | None = None
+    pattern: str | None = None
+    """A regular expression; empty for none any more."""
+    assignor: str | None = None
+    owned: Partitions | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the member says everything, as one that is not sure what is known of it."""
+        return (
+            self.rebalance_timeout_ms is not None
+            and (self.topics is not None or self.pattern is not None)
+            and self.owned is not None
+        )
+
+
+Request = Join | Sync | Leave | Commit | DeleteGroup | DeleteOffsets | ConsumerHeartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +199,17 @@ class SyncAnswer(Answer):
     protocol_type: str | None = None
     protocol: str | None = None
     assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerHeartbeatAnswer(Answer):
+    """`assignment` is all that the member may read, None if that has not changed."""
+
+    message: str | None = None
+    member_id: str | None = None
+    epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Partitions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,17 @@ class GroupSettings:
     offset_metadata_bytes_max: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 60 * _MINUTE_MS
 
+    consumer_session_timeout_ms: int = 45_000
+    """How long a member of the consumer protocol may be silent. Members do not choose."""
+
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_reconciling_interval_ms: int = 500
+    """How soon a member comes back that has to give up partitions, or waits for some."""
+
+    consumer_group_members_max: int = 2**31 - 1
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """The first is that of groups whose members do not ask for one."""
+
     new_member_timeout_ms: int = 5 * _MINUTE_MS
     """How long a member that was never in a generation may wait for one. It does not know its id
     yet, so it cannot send heartbeats, and nothing else tells whether it is still there."""

@@ -9,11 +9,12 @@ Pure: a request and the time go in, replies and writes come out. What the caller
    complete must not be answered as ours (KAFKA-20634).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from tidemark.partitions.state_machines.groups import (
     commits,
+    conversion,
     deletion,
     expiry,
     heartbeat,
@@ -24,11 +25,17 @@ from tidemark.partitions.state_machines.groups import (
     sync,
 )
 from tidemark.partitions.state_machines.groups.agenda import Agenda
-from tidemark.partitions.state_machines.groups.describe import GroupDescription, describe
+from tidemark.partitions.state_machines.groups.consumer import heartbeat as consumer_heartbeat
+from tidemark.partitions.state_machines.groups.consumer import leaving, writing
+from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
+from tidemark.partitions.state_machines.groups.consumer.member import JOINING_EPOCH
+from tidemark.partitions.state_machines.groups.consumer.targets import Topics
 from tidemark.partitions.state_machines.groups.effects import (
     AssignmentStored,
     Effects,
     GroupDeleted,
+    GroupRecorded,
+    LogRecord,
     NothingMore,
     ReplyWhenStored,
     StaticMemberStored,
@@ -37,14 +44,27 @@ from tidemark.partitions.state_machines.groups.effects import (
     Unstored,
 )
 from tidemark.partitions.state_machines.groups.group import Group
-from tidemark.partitions.state_machines.groups.offsets import Offsets, OffsetTable
+from tidemark.partitions.state_machines.groups.kinds import (
+    AnyGroup,
+    is_dead,
+    is_left,
+    is_unused,
+    revive,
+)
+from tidemark.partitions.state_machines.groups.known_groups import KnownGroups
+from tidemark.partitions.state_machines.groups.offsets import OffsetTable
 from tidemark.partitions.state_machines.groups.records import offset_tombstone
+from tidemark.partitions.state_machines.groups.refusals import (
+    refuse_waiting,
+    unknown_group,
+    unknown_member,
+)
 from tidemark.partitions.state_machines.groups.requests import (
     UNKNOWN_MEMBER,
-    Answer,
     Commit,
     CommitAnswer,
-    DeleteAnswer,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
     DeleteGroup,
     DeleteOffsets,
     GroupState,
@@ -52,20 +72,20 @@ from tidemark.partitions.state_machines.groups.requests import (
     Join,
     JoinAnswer,
     Leave,
-    LeaveAnswer,
     Request,
     Sync,
     SyncAnswer,
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
+from tidemark.partitions.state_machines.groups.topic_view import NO_TOPICS, TopicView
 from tidemark.partitions.state_machines.groups.waiting import refuse
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.token import Token
-from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.types import ProducerId, TopicPartition
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import ProducerId
 
 
-class GroupShard:
+class GroupShard(KnownGroups):
     """Groups by id, their committed offsets, and what is on its way to the log."""
 
     def __init__(
@@ -73,12 +93,13 @@ class GroupShard:
         settings: GroupSettings,
         *,
         offsets: OffsetTable | None = None,
-        groups: Iterable[Group] = (),
+        groups: Iterable[AnyGroup] = (),
+        topics: TopicView = NO_TOPICS,
     ) -> None:
         """An empty shard, or one with what `Replay` found in the log."""
+        super().__init__(offsets or OffsetTable(), groups)
         self._settings = settings
-        self._offsets = offsets or OffsetTable()
-        self._groups = {group.id: group for group in groups}
+        self._topics = Topics(topics, 0)
         self._agenda = Agenda()
         self._unstored: dict[int, Unstored] = {}
         self._next_write = 0
@@ -98,10 +119,12 @@ class GroupShard:
         match request:
             case Join():
                 self._join(group, request, token, turn)
+            case ConsumerHeartbeat():
+                self._beat(group, request, token, turn)
             case Commit():
                 self._commit(group, request, token, turn)
             case _ if group is None:
-                turn.reply(token, _unknown_group(request))
+                turn.reply(token, unknown_group(request))
             case _:
                 self._ask(group, request, token, turn)
         return self._finish(turn, request.group_id)
@@ -109,8 +132,8 @@ class GroupShard:
     def heartbeat(self, request: Heartbeat, at: Instant) -> ErrorCode:
         """A member is alive; NONE, or what it must do. Answered at once, so without a token."""
         group = self._groups.get(request.group_id)
-        if group is None:
-            return _unknown_member(request.group_id)
+        if not isinstance(group, Group):
+            return unknown_member(request.group_id)
         return heartbeat.heartbeat(group, request, at.ticks_ms)
 
     def tick(self, at: Instant) -> Effects:
@@ -118,9 +141,12 @@ class GroupShard:
         turn = self._begin(at)
         due = self._agenda.take_due(at.ticks_ms)
         for group_id in due:
-            group = self._groups.get(group_id)
-            if group is not None:
-                expiry.expire(group, turn)
+            match self._groups.get(group_id):
+                case ConsumerGroup() as group:
+                    leaving.expire(group, self._topics, turn)
+                    writing.write(group, turn)
+                case Group() as group:
+                    expiry.expire(group, turn)
         return self._finish(turn, *due)
 
     def stored(self, number: int, at: Instant) -> Effects:
@@ -145,11 +171,14 @@ class GroupShard:
         """This is not the groups' coordinator any more: everybody is sent to look for it."""
         turn = self._begin(at)
         for group in self._groups.values():
+            if isinstance(group, ConsumerGroup):
+                turn.effects.replies += group.recording.end_all(ErrorCode.NOT_COORDINATOR)
+                continue
             for member in group.members.values():
                 refuse(group, member, turn, ErrorCode.NOT_COORDINATOR, member.id)
             group.enter(GroupState.DEAD, at.wall_ms)
         for unstored in self._unstored.values():
-            _refuse_waiting(unstored.then, turn)
+            refuse_waiting(unstored.then, turn)
         self._groups.clear()
         self._unstored.clear()
         self._agenda = Agenda()
@@ -160,7 +189,7 @@ class GroupShard:
         """Give up the commits of groups that nobody uses any more, and then the groups."""
         turn = self._begin(at)
         for group in self._groups.values():
-            if group.state is not GroupState.DEAD:
+            if not is_dead(group):
                 self._expire_offsets_of(group, turn)
         return self._finish(turn)
 
@@ -173,46 +202,29 @@ class GroupShard:
                 turn.persist([offset_tombstone(group_id, p) for p in gone], NothingMore())
         return self._finish(turn)
 
-    def committed(self, group_id: str) -> Offsets:
-        """The group's durable commits; none for a group that is not known (trap G8)."""
-        return self._offsets.of(group_id)
-
-    def is_unstable(self, group_id: str, partition: TopicPartition) -> bool:
-        """Whether a transaction that is not decided may yet commit another offset (trap G8)."""
-        return self._offsets.is_unstable(group_id, partition)
-
-    def describe(self, group_id: str) -> GroupDescription | None:
-        group = self._groups.get(group_id)
-        return None if group is None else describe(group)
-
-    def list_groups(self) -> list[GroupDescription]:
-        """All groups, without their members."""
-        return [
-            GroupDescription(
-                group_id=group.id, state=group.state, protocol_type=group.protocol_type or ""
-            )
-            for group in self._groups.values()
-        ]
-
-    def figures(self) -> list[tuple[str, int, Offsets]]:
-        """Every group's id, number of members and commits. May be called from any thread."""
-        return [
-            (group.id, len(group.members), dict(self._offsets.of(group.id)))
-            for group in list(self._groups.values())
-        ]
+    def topics_changed(self) -> None:
+        """Topics are there, gone, or have more partitions: members hear of it as they come."""
+        self._topics = Topics(self._topics.view, self._topics.version + 1)
 
     def _ask(
         self,
-        group: Group,
+        group: AnyGroup,
         request: Sync | Leave | DeleteGroup | DeleteOffsets,
         token: Token,
         turn: Turn,
     ) -> None:
         match request:
             case Sync():
-                sync.sync(group, request, token, turn)
+                if isinstance(group, Group):
+                    sync.sync(group, request, token, turn)
+                else:
+                    turn.reply(token, SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID))
             case Leave():
-                leave.leave(group, request, token, turn)
+                if isinstance(group, Group):
+                    leave.leave(group, request, token, turn)
+                else:
+                    left = leaving.remove_all(group, request, self._topics, turn)
+                    writing.answer(group, token, left, turn)
             case DeleteGroup():
                 deletion.delete_group(group, self._offsets, token, turn)
             case DeleteOffsets():
@@ -220,18 +232,39 @@ class GroupShard:
             case _:
                 assert_never(request)
 
-    def _join(self, group: Group | None, request: Join, token: Token, turn: Turn) -> None:
+    def _beat(
+        self, group: AnyGroup | None, request: ConsumerHeartbeat, token: Token, turn: Turn
+    ) -> None:
+        try:
+            consumer_heartbeat.check(request, self._settings)
+            consumers = conversion.as_consumer_group(group, request, turn)
+            if request.epoch < JOINING_EPOCH:
+                said = leaving.leave(consumers, request, self._topics, turn)
+            else:
+                said = consumer_heartbeat.heartbeat(consumers, request, self._topics, turn)
+        except RequestError as error:
+            turn.reply(token, ConsumerHeartbeatAnswer(error=error.code, message=error.message))
+            return
+        self._groups[request.group_id] = consumers
+        writing.answer(consumers, token, said, turn)
+
+    def _join(self, group: AnyGroup | None, request: Join, token: Token, turn: Turn) -> None:
         error = join.check(request, self._settings)
         if error is ErrorCode.NONE and group is None and request.member_id != UNKNOWN_MEMBER:
             error = ErrorCode.UNKNOWN_MEMBER_ID
-        if group is not None and group.state is GroupState.DEAD:
+        if group is not None and is_dead(group):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        elif isinstance(group, ConsumerGroup) and group.members:
+            # Its members would have to leave first.
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if error is not ErrorCode.NONE:
             turn.reply(token, JoinAnswer(error=error, member_id=request.member_id))
             return
+        if isinstance(group, ConsumerGroup):
+            group = self._groups[group.id] = conversion.as_classic_group(group, turn)
         join.join(group or self._add(request.group_id, turn), request, token, turn)
 
-    def _commit(self, group: Group | None, request: Commit, token: Token, turn: Turn) -> None:
+    def _commit(self, group: AnyGroup | None, request: Commit, token: Token, turn: Turn) -> None:
         if not request.group_id and request.generation >= 0:
             turn.reply(token, CommitAnswer(error=ErrorCode.INVALID_GROUP_ID))
         elif group is None and request.generation >= 0:
@@ -244,15 +277,14 @@ class GroupShard:
         group = self._groups[group_id] = Group(group_id, wall_ms=turn.at.wall_ms)
         return group
 
-    def _expire_offsets_of(self, group: Group, turn: Turn) -> None:
+    def _expire_offsets_of(self, group: AnyGroup, turn: Turn) -> None:
         expired = retention.expired_partitions(
             group,
             self._offsets,
             wall_ms=turn.at.wall_ms,
             retention_ms=self._settings.offsets_retention_ms,
         )
-        is_left = group.state is GroupState.EMPTY and not group.pending
-        if is_left and set(expired) == set(self._offsets.partitions(group.id)):
+        if is_left(group) and set(expired) == set(self._offsets.partitions(group.id)):
             deletion.bury(group, expired, None, turn)
         elif expired:
             turn.persist([offset_tombstone(group.id, p) for p in expired], NothingMore())
@@ -267,10 +299,12 @@ class GroupShard:
         if error is ErrorCode.NONE:
             self._offsets.apply(records, write.producer_id)
         turn = self._begin(at)
-        self._go_on(then, turn, error)
+        self._go_on(then, records, turn, error)
         return self._finish(turn, *(key.group for key, _ in records))
 
-    def _go_on(self, then: Then, turn: Turn, error: ErrorCode) -> None:
+    def _go_on(
+        self, then: Then, records: Sequence[LogRecord], turn: Turn, error: ErrorCode
+    ) -> None:
         match then:
             case ReplyWhenStored(token, answer):
                 turn.reply(token, answer if error is ErrorCode.NONE else answer.refused(error))
@@ -280,6 +314,8 @@ class GroupShard:
                 static_members.stored(then, turn, error)
             case GroupDeleted():
                 self._group_deleted(then, turn, error)
+            case GroupRecorded(group):
+                writing.written(group, records, error, turn)
             case NothingMore():
                 pass
             case _:
@@ -289,7 +325,7 @@ class GroupShard:
         if error is ErrorCode.NONE:
             del self._groups[then.group.id]
         else:
-            then.group.enter(GroupState.EMPTY, turn.at.wall_ms)
+            revive(then.group, turn.at.wall_ms)
         if then.token is not None:
             is_done = error is ErrorCode.NONE
             turn.reply(then.token, then.answer if is_done else then.answer.refused(error))
@@ -306,33 +342,8 @@ class GroupShard:
             group = self._groups.get(group_id)
             if group is None:
                 continue
-            if group.is_unused and not self._offsets.has_any(group_id):
+            if is_unused(group) and not self._offsets.has_any(group_id):
                 del self._groups[group_id]
             else:
                 self._agenda.note(group)
         return turn.effects
-
-
-def _unknown_group(request: Sync | Leave | DeleteGroup | DeleteOffsets) -> Answer:
-    match request:
-        case Sync():
-            return SyncAnswer(error=_unknown_member(request.group_id))
-        case Leave():
-            unknown = _unknown_member(request.group_id)
-            return LeaveAnswer(members=tuple((leaver, unknown) for leaver in request.leavers))
-        case DeleteGroup() | DeleteOffsets():
-            return DeleteAnswer(error=ErrorCode.GROUP_ID_NOT_FOUND)
-        case _:
-            assert_never(request)
-
-
-def _unknown_member(group_id: str) -> ErrorCode:
-    return ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID
-
-
-def _refuse_waiting(then: Then, turn: Turn) -> None:
-    match then:
-        case ReplyWhenStored(token, answer) | GroupDeleted(_, token, answer) if token is not None:
-            turn.reply(token, answer.refused(ErrorCode.NOT_COORDINATOR))
-        case _:
-            pass  # Members wait by themselves, and have their answer already.

@@ -31,6 +31,7 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.shard import GroupShard
+from tidemark.partitions.state_machines.groups.topic_view import FixedTopics
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import TopicPartition
@@ -54,9 +55,16 @@ class Waiter:
 class Coordinator:
     """Writes are stored at once, unless `holds_writes`: then by `store_all` and its kin."""
 
-    def __init__(self, settings: GroupSettings = NO_DELAY, *, holds_writes: bool = False) -> None:
+    def __init__(
+        self,
+        settings: GroupSettings = NO_DELAY,
+        *,
+        holds_writes: bool = False,
+        topics: FixedTopics | None = None,
+    ) -> None:
         self.settings = settings
-        self.shard = GroupShard(settings)
+        self.topics = topics or FixedTopics({})
+        self.shard = GroupShard(settings, topics=self.topics)
         self.holds_writes = holds_writes
         self.ticks_ms = 0
         self.answers: dict[Waiter, Answer] = {}
@@ -109,7 +117,12 @@ class Coordinator:
         for record in self.log:
             replay.apply(record)
         self.held.clear()
-        self.shard = replay.finish(self.settings, self.now)
+        self.shard = replay.finish(self.settings, self.now, self.topics)
+
+    def set_topics(self, topics: FixedTopics) -> None:
+        """The topics are others from now on."""
+        self.topics.topics = topics.topics
+        self.shard.topics_changed()
 
     def waits(self, waiter: Waiter) -> bool:
         return waiter not in self.answers

@@ -240,7 +240,7 @@ def test_every_record_comes_back_from_its_bytes() -> None:
 
 
 def test_records_of_kinds_that_are_not_known_are_skipped() -> None:
-    assert decode_record(b"\0\3" + b"\0\5group", b"\0\0anything") is None
+    assert decode_record(b"\0\13" + b"\0\5group", b"\0\0anything") is None
 
 
 def test_deleting_a_topic_deletes_its_commits_in_every_group() -> None:

@@ -212,7 +212,9 @@ class GroupsUnderFire(RuleBasedStateMachine):
 
     def group(self) -> Group | None:
         # The shard shows its groups to nobody; an invariant may look behind that.
-        return self.groups.shard._groups.get(GROUP)
+        group = self.groups.shard._groups.get(GROUP)
+        assert group is None or isinstance(group, Group)
+        return group
 
     def teardown(self) -> None:
         """All clients fall silent: every rebalance ends, and everybody who asked is answered."""

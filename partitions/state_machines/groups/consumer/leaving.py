@@ -1,0 +1,103 @@
+"""How members go: they leave, are taken out, or fall silent."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tidemark.partitions.state_machines.groups.consumer import targets
+from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
+from tidemark.partitions.state_machines.groups.consumer.member import (
+    AWAY_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from tidemark.partitions.state_machines.groups.consumer.naming import name_of
+from tidemark.partitions.state_machines.groups.consumer.targets import Topics
+from tidemark.partitions.state_machines.groups.effects import Turn
+from tidemark.partitions.state_machines.groups.requests import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
+    Leave,
+    LeaveAnswer,
+    Leaver,
+)
+from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+
+def leave(
+    group: ConsumerGroup, request: ConsumerHeartbeat, topics: Topics, turn: Turn
+) -> ConsumerHeartbeatAnswer:
+    """The member goes, for good or (a static one) for a while. Raises `RequestError`."""
+    error = group.check_member(request.member_id, request.instance_id)
+    if error is not ErrorCode.NONE:
+        raise RequestError(error, f"group {group.id} has no member {request.member_id}")
+    member = group.members[request.member_id]
+    if request.epoch == AWAY_EPOCH:
+        _go_away(group, member, turn)
+    else:
+        _remove(group, [(member, f"{name_of(member)} left")], topics, turn)
+    return ConsumerHeartbeatAnswer(member_id=request.member_id, epoch=request.epoch)
+
+
+def remove_all(group: ConsumerGroup, request: Leave, topics: Topics, turn: Turn) -> LeaveAnswer:
+    """Members go at an administrator's word: by member id, or by instance id."""
+    gone: list[tuple[ConsumerMember, str]] = []
+    outcomes: list[tuple[Leaver, ErrorCode]] = []
+    for leaver in request.leavers:
+        member_id = leaver.member_id
+        if not member_id and leaver.instance_id is not None:
+            member_id = group.static_ids.get(leaver.instance_id, "")
+        error = group.check_member(member_id, leaver.instance_id)
+        outcomes.append((leaver, error))
+        if error is ErrorCode.NONE and all(member.id != member_id for member, _ in gone):
+            member = group.members[member_id]
+            said = f": {leaver.reason}" if leaver.reason else ""
+            gone.append((member, f"{name_of(member)} was removed{said}"))
+    _remove(group, gone, topics, turn)
+    return LeaveAnswer(members=tuple(outcomes))
+
+
+def expire(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
+    """Take out who is overdue, and set the group's alarm anew."""
+    now = turn.at.ticks_ms
+    silent_seconds = turn.settings.consumer_session_timeout_ms / 1000
+    gone = [
+        (group.members[member_id], f"was not heard for {silent_seconds:g} s")
+        for member_id, deadline_ms in group.sessions.items()
+        if deadline_ms <= now
+    ]
+    gone += [
+        (member, f"did not give up its partitions within {member.rebalance_timeout_ms / 1000:g} s")
+        for member_id, deadline_ms in group.revocations.items()
+        if deadline_ms <= now and group.sessions.get(member_id, now) > now
+        for member in [group.members[member_id]]
+    ]
+    _remove(group, [(member, f"{name_of(member)} {why}") for member, why in gone], topics, turn)
+    group.wake_ms = group.first_deadline()
+
+
+def _go_away(group: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:
+    """It keeps its part until its session ends; what it had to give up, it has given up."""
+    group.put(replace(member, epoch=AWAY_EPOCH, state=MemberState.STABLE, revoking=NO_PARTITIONS))
+    group.expect(member.id, turn.at.ticks_ms + turn.settings.consumer_session_timeout_ms)
+
+
+def _remove(
+    group: ConsumerGroup,
+    gone: Iterable[tuple[ConsumerMember, str]],
+    topics: Topics,
+    turn: Turn,
+) -> None:
+    """One new target for all that have gone."""
+    reasons = []
+    for member, reason in gone:
+        group.remove(member)
+        reasons.append(reason)
+    if not reasons:
+        return
+    first, *others = reasons
+    targets.begin_epoch(group, first, turn)
+    for reason in others:
+        group.history.note(group.epoch, turn.at.wall_ms, reason)
+    targets.refresh(group, topics, turn)
+    targets.make_target(group, topics, turn)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from tidemark.broker.quotas.quotas import Quotas
 from tidemark.broker.replicas.fetch_sessions import FetchSessions
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tidemark.broker.config import BrokerSettings
     from tidemark.broker.groups.coordinator import GroupCoordinator
     from tidemark.broker.metadata.brokers import Brokers
+    from tidemark.broker.metadata.cluster_log import ClusterLog
     from tidemark.broker.metadata.controller import Controller
     from tidemark.broker.metadata.producer_ids import ProducerIds
     from tidemark.broker.metadata.topics import Topics
@@ -47,6 +49,7 @@ class Node:
     settings: BrokerSettings
     node_id: NodeId
     cluster_id: str
+    cluster: ClusterLog
     topics: Topics
     brokers: Brokers
     controller: Controller
@@ -61,6 +64,18 @@ class Node:
     timers: Timers
     clock: Clock
     fetch_sessions: FetchSessions = field(init=False)
+    quotas: Quotas = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fetch_sessions = FetchSessions(self.settings.max_incremental_fetch_session_cache_slots)
+        settings, sessions = self.settings, self.metrics.reads
+        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
+        sessions.fetch_sessions = self.fetch_sessions.__len__
+        sessions.evicted_sessions = lambda: self.fetch_sessions.evicted
+        window_seconds = settings.quota_window_size_seconds
+        self.quotas = Quotas(
+            self.cluster,
+            self.metrics.quotas,
+            # Of the windows that Kafka looks at, the last one has just begun.
+            burst_seconds=(settings.quota_window_num - 1) * window_seconds,
+            request_throttle_max_seconds=window_seconds,
+        )

@@ -196,6 +196,7 @@ async def _open_node(
             settings=settings,
             node_id=services.node_id,
             cluster_id=metadata.cluster_id,
+            cluster=metadata.cluster,
             topics=metadata.topics,
             brokers=metadata.brokers,
             controller=metadata.controller,
@@ -268,6 +269,7 @@ async def _serve_clients(
         ),
         metrics=parts.metrics,
         odd_events=parts.odd_events,
+        timers=parts.timers,
     )
     for bound in listeners:
         connections.listen(bound)

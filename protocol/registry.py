@@ -17,6 +17,8 @@ from typing import Final
 from tidemark.protocol.messages import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    alter_client_quotas,
+    alter_client_quotas_response,
     alter_configs,
     alter_partition_reassignments,
     api_versions,
@@ -28,6 +30,7 @@ from tidemark.protocol.messages import (
     delete_records,
     delete_topics,
     describe_brokers,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -36,6 +39,7 @@ from tidemark.protocol.messages import (
     describe_quorum,
     describe_quorum_response,
     describe_replicas,
+    describe_topic_partitions,
     describe_transactions,
     elect_leaders,
     end_txn,
@@ -232,6 +236,16 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             ),
             _api(47, offset_delete.OffsetDeleteRequest, offset_delete.OffsetDeleteResponse),
             _api(
+                48,
+                describe_client_quotas.DescribeClientQuotasRequest,
+                describe_client_quotas.DescribeClientQuotasResponse,
+            ),
+            _api(
+                49,
+                alter_client_quotas.AlterClientQuotasRequest,
+                alter_client_quotas_response.AlterClientQuotasResponse,
+            ),
+            _api(
                 55,
                 describe_quorum.DescribeQuorumRequest,
                 describe_quorum_response.DescribeQuorumResponse,
@@ -255,6 +269,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 66,
                 list_transactions.ListTransactionsRequest,
                 list_transactions.ListTransactionsResponse,
+            ),
+            _api(
+                75,
+                describe_topic_partitions.DescribeTopicPartitionsRequest,
+                describe_topic_partitions.DescribeTopicPartitionsResponse,
             ),
             # Our own.
             _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),

@@ -336,6 +336,23 @@ class BrokerSettings:
         section=CONNECTIONS,
     )
 
+    quota_window_num: int = setting(
+        "quota.window.num",
+        whole_int(2),
+        11,
+        "With `quota.window.size.seconds`: a client that was still may use up so many windows of "
+        "its quota at once, but for one, before it is held back.",
+        section=CONNECTIONS,
+    )
+    quota_window_size_seconds: int = setting(
+        "quota.window.size.seconds",
+        whole_int(1),
+        1,
+        "How long such a window is; nobody is held back for longer at a time because of the quota "
+        "on the broker's time.",
+        section=CONNECTIONS,
+    )
+
     num_partitions: int = setting(
         "num.partitions",
         whole_int(1),

@@ -52,11 +52,16 @@ def handle(
         node,
         request,
         everything(request.topics) if session is None else session.asked(),
+        bytes_max=node.quotas.fetch_bytes_max(connection, context.client_id, request.max_bytes),
         api_version=context.api_version,
         first=connection.fetches,
         spread=connection.connection_id,
     )
     fetch = _Fetch(node, request, context, plan, session)
+    if node.quotas.is_on and node.quotas.is_fetched_out(connection, context.client_id):
+        # KIP-219: who has fetched too much gets an empty answer, whatever it has asked for.
+        number = 0 if session is None else session.id
+        return FetchResponse(session_id=number, responses=())
     if not _is_consumer(request):
         # A client that says it is a replica could move the high watermark (CVE-2018-1288).
         return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from tidemark.broker.handlers import (
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
     balance_leaders,
@@ -31,6 +32,7 @@ from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import alter_configs as alter_configs_messages
 from tidemark.protocol.messages import incremental_alter_configs as incremental_messages
+from tidemark.protocol.messages.alter_client_quotas_response import AlterClientQuotasResponse
 from tidemark.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from tidemark.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
@@ -229,6 +231,12 @@ CHANGES: Final[Mapping[int, Change]] = MappingProxyType(
             handle=incremental_alter_configs.handle,
             refuse=_nothing_altered,
             response=IncrementalAlterConfigsResponse,
+        ),
+        49: Change(
+            handle=alter_client_quotas.handle,
+            refuse=alter_client_quotas.refuse,
+            response=AlterClientQuotasResponse,
+            may_repeat=True,
         ),
         20_000: Change(
             handle=move_leaders.handle,

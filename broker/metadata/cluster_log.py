@@ -88,6 +88,7 @@ class ClusterLog:
         self._waiters: dict[Offset, _Waiter] = {}
         self._applied_more = trio.Event()
         self._listeners: list[Callable[[Outcome], None]] = []
+        self._when_changed: list[Callable[[], None]] = []
         machine.on_applied = self._on_applied
 
     @property
@@ -106,6 +107,10 @@ class ClusterLog:
     def listen(self, listener: Callable[[Outcome], None]) -> None:
         """Have `listener` called with each outcome, at once and before whoever waits for it."""
         self._listeners.append(listener)
+
+    def when_changed(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called after each command, and when the state is another altogether."""
+        self._when_changed.append(callback)
 
     def leadership_changed(self) -> None:
         """For the shell: answer those who wait for what another broker has to carry out now.
@@ -169,7 +174,10 @@ class ClusterLog:
         self.applied_more()
 
     def applied_more(self) -> None:
-        """Wake those who wait for a version: commands were applied, or a snapshot restored."""
+        """Tell those who follow the state, and wake those who wait for a version: commands were
+        applied, or a snapshot restored."""
+        for callback in self._when_changed:
+            callback()
         self._applied_more.set()
         self._applied_more = trio.Event()
 

@@ -30,6 +30,8 @@ class CountsCollector(Collector):
         yield from self._requests()
         yield from self._topics()
         yield from self._reads()
+        yield from self._fetch_sessions()
+        yield from self._quotas()
         yield from self._connections()
         yield from self._peers()
         yield from self._disk()
@@ -117,6 +119,41 @@ class CountsCollector(Collector):
             "tidemark_unconfirmed_reads",
             "Partitions of which it could not be certain.",
             reads.unconfirmed,
+        )
+
+    def _fetch_sessions(self) -> Iterator[Metric]:
+        reads, evicted = self._metrics.reads, Count()
+        evicted.value = reads.evicted_sessions()
+        yield gauge(
+            "tidemark_fetch_sessions",
+            "Consumers of which it is remembered what they read.",
+            reads.fetch_sessions(),
+        )
+        yield counter(
+            "tidemark_fetch_sessions_evicted", "Those that had to make room for others.", evicted
+        )
+
+    def _quotas(self) -> Iterator[Metric]:
+        quotas, seconds = self._metrics.quotas, {}
+        for why, count in quotas.throttle_ms.items():
+            seconds[str(why)] = Count()
+            seconds[str(why)].value = count.value // 1000
+        yield counters(
+            "tidemark_throttled_requests",
+            "Requests whose clients were told to hold back, by the quota that they were over.",
+            "quota",
+            {str(why): count for why, count in quotas.throttled.items()},
+        )
+        yield counters(
+            "tidemark_throttle_seconds",
+            "For how long they were told to, in whole seconds.",
+            "quota",
+            seconds,
+        )
+        yield gauge(
+            "tidemark_throttled_connections",
+            "Connections that are not read now, because their clients are over a quota.",
+            quotas.held_back,
         )
 
     def _connections(self) -> Iterator[Metric]:

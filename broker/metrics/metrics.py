@@ -12,6 +12,7 @@ from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.broker.metrics.counts import Count, Latency
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.metrics.peer_counts import PeerMetrics
+from tidemark.broker.metrics.quota_counts import QuotaMetrics
 from tidemark.broker.metrics.read_counts import ReadMetrics
 from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
 from tidemark.protocol.registry import APIS
@@ -93,6 +94,7 @@ class Metrics:
         self.balance = BalanceMetrics()
         self.reassignments = ReassignmentMetrics()
         self.reads = ReadMetrics()
+        self.quotas = QuotaMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

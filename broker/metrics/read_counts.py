@@ -24,3 +24,7 @@ class ReadMetrics:
         """Questions whether this broker leads a partition, that it could and could not answer."""
         self.rounds: Callable[[], int] = lambda: 0
         """How often a majority was asked; many questions share a round."""
+        self.fetch_sessions: Callable[[], int] = lambda: 0
+        """Fetch sessions that are remembered now."""
+        self.evicted_sessions: Callable[[], int] = lambda: 0
+        """Those that had to make room for others."""

@@ -12,6 +12,7 @@ from tidemark.broker.network.error_responses import error_response
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.requests import FrameHandler, Handler, Pending, Unanswerable
 from tidemark.broker.network.send_queue import Part
+from tidemark.broker.quotas.charge import Charge
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import ApiCodec
 from tidemark.protocol.registry import Api
@@ -47,6 +48,7 @@ class Call:
         "_came_at",
         "_correlation_id",
         "_pending",
+        "charge",
         "is_failed",
         "parts",
         "route",
@@ -58,6 +60,8 @@ class Call:
         self._correlation_id = correlation_id
         self._came_at = came_at
         self._pending: Pending[Any] | None = None  # Any: of whichever API it is
+        self.charge: Charge | None = None
+        """What it costs a client that has quotas."""
         self.parts: list[Part] | None = None
         self.is_failed = False
         self.when_settled: Callable[[], None] | None = None
@@ -68,6 +72,8 @@ class Call:
 
     def answer(self, response: Message) -> None:
         try:
+            if self.charge is not None:
+                response = self.charge.settle(response)
             parts = self.route.codec.encode_response(response, self._correlation_id)
         except Exception:
             # Our bug, perhaps met in a callback of the disk's or of a timer: it ends here.

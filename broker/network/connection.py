@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from select import EPOLLERR, EPOLLHUP
+from select import EPOLLERR, EPOLLHUP, EPOLLRDHUP
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVe
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections
+    from tidemark.broker.network.timers import Timer
 
 # Slices of files take no memory, but each holds its segment on the disk until it is sent.
 _QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -49,6 +50,7 @@ class Connection:
         "_descriptor",
         "_flush_is_due",
         "_held_at",
+        "_held_back",
         "_interest",
         "_is_blocked",
         "_is_starved",
@@ -67,6 +69,7 @@ class Connection:
 
     def __init__(self, client: socket.socket, session: Session, shared: Connections) -> None:
         self.session = session
+        session.hold_back = self.hold_back
         self.is_closed = False
         self.active_at = shared.now
         """When bytes last went either way."""
@@ -88,6 +91,7 @@ class Connection:
         self._is_starved = False  # there is no memory for what would be received
         self._line: Line | None = None  # where the next request waits until it may be taken
         self._held_at = 0.0  # when that one came
+        self._held_back: Timer | None = None  # until when its client may ask for nothing
         self._interest = READABLE
         shared.reactor.add(self._descriptor, READABLE, self._on_ready)
 
@@ -120,6 +124,8 @@ class Connection:
         if events & _GONE:
             self.close(ConnectionEnd.BY_CLIENT)
             return
+        if events & EPOLLRDHUP and self._held_back is not None:
+            self._take_again()  # It has hung up: what it said is worked off, and that is the end.
         if events & WRITABLE:
             self._guarded(self._flush)
         if events & READABLE and not self.is_closed:
@@ -262,12 +268,45 @@ class Connection:
         interest = READABLE if self._has_room and not self._is_starved else 0
         if self._is_blocked:
             interest |= WRITABLE
+        if self._held_back is not None:
+            interest |= EPOLLRDHUP  # Else it would not be seen before its time is over.
         if interest != self._interest and not self.is_closed:
             self._interest = interest
             self._shared.reactor.change(self._descriptor, interest)
 
+    def hold_back(self, seconds: float) -> None:
+        """Take no more requests for so long; twice at once, for the longer of the two."""
+        timers = self._shared.timers
+        until = timers.now() + seconds
+        if self.is_closed or self._is_stopped:
+            return
+        if self._held_back is None:
+            self._shared.metrics.quotas.held_back += 1
+        elif self._held_back.deadline_seconds >= until:
+            return
+        else:
+            self._held_back.cancel()
+        self._requests_max = 0
+        self._held_back = timers.at(until, self._take_again)
+
+    def _take_again(self) -> None:
+        self._end_hold_back()
+        self._requests_max = self._shared.limits.requests_max
+        self._guarded(self._handle_frames)
+
+    def _end_hold_back(self) -> None:
+        if self._held_back is not None:
+            self._held_back.cancel()
+            self._held_back = None
+            self._shared.metrics.quotas.held_back -= 1
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._requests_max == 0 and self._held_back is None
+
     def stop_reading(self) -> None:
         """Take no more requests; answer those that came."""
+        self._end_hold_back()
         self._requests_max = 0
         self._update_interest()
 
@@ -281,6 +320,7 @@ class Connection:
         if self.is_closed:
             return
         self.is_closed = True
+        self._end_hold_back()
         self._requests_max = 0
         self._shared.reactor.remove(self._descriptor)
         self._socket.close()

@@ -20,6 +20,7 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import READABLE, Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
+from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 
 BACKLOG: Final = 1024
@@ -75,12 +76,14 @@ class Connections:
         dispatcher: Dispatcher,
         metrics: Metrics,
         odd_events: OddEvents,
+        timers: Timers,
     ) -> None:
         self.reactor = reactor
         self.turn = turn
         self.dispatcher = dispatcher
         self.metrics = metrics
         self.odd_events = odd_events
+        self.timers = timers
         self.limits = ConnectionLimits(
             frame_bytes_max=settings.socket_request_max_bytes,
             requests_max=settings.connection_requests_max,

@@ -30,6 +30,7 @@ from tidemark.broker.network.requests import (
 )
 from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
+from tidemark.broker.quotas.charge import Charge
 from tidemark.protocol.errors import ErrorCode, UnsupportedVersion
 from tidemark.protocol.frames import ApiCodec, decode_request_header
 from tidemark.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -63,6 +64,7 @@ class Dispatcher:
         # A request may name every partition, each in a topic of its own; more is an attack: a
         # frame of 100 MiB holds fifty million empty elements, and each becomes an object.
         self._elements_max = max(_ELEMENTS_MIN, 2 * node.settings.partitions_max)
+        self._quotas = node.quotas
         self._not_authenticated = node.metrics.bad_input[BadInput.NOT_AUTHENTICATED]
         self._odd_events = odd_events
         self._handlers = handlers
@@ -88,7 +90,7 @@ class Dispatcher:
         if session.requires_sasl and not session.is_admitted and route.api.key not in _BEFORE_SASL:
             self._not_authenticated.inc()
             raise Unanswerable(f"{route.api.name} came before authentication")
-        if route.knows_frames is not None:
+        if route.knows_frames is not None and not self._quotas.is_on:
             answer = self._answer_known(route, route.knows_frames, frame, session, came_at)
             if answer is not None:
                 return answer
@@ -124,6 +126,9 @@ class Dispatcher:
         codec = route.codec
         correlation_id, client_id, request = codec.decode_request(frame, self._elements_max)
         context = new_context((codec.version, client_id, session))
+        if self._quotas.is_on and (meter := self._quotas.meter(session, client_id)) is not None:
+            charge = Charge(self._quotas, meter, session, codec, len(frame))
+            return self._call(route, correlation_id, request, context, charge, came_at)
         if route.is_async:
             call = Call(route, correlation_id, came_at)
             self._spawn(partial(self._run, call, request, context))
@@ -153,6 +158,41 @@ class Dispatcher:
                 return call
         route.metrics.latency.observe(perf_counter() - came_at)
         return parts  # type: ignore[return-value]  # records not in memory are log slices
+
+    def _call(
+        self,
+        route: Route,
+        correlation_id: int,
+        request: Message,
+        context: RequestContext,
+        charge: Charge,
+        came_at: float,
+    ) -> Call | None:
+        """As `dispatch` does, of a request of a client that has quotas."""
+        call = Call(route, correlation_id, came_at)
+        call.charge = charge
+        if route.is_async:
+            self._spawn(partial(self._run, call, request, context))
+            return call
+        began_at = perf_counter()
+        try:
+            answer = route.handle(self._node, request, context)
+        except NotNow:
+            route.metrics.requests.value -= 1  # It will come again.
+            raise
+        except Exception as error:
+            charge.busy_seconds = perf_counter() - began_at
+            call.fail(error)
+            return call
+        charge.busy_seconds = perf_counter() - began_at
+        if answer is None:
+            charge.settle_unanswered()
+            return None
+        if isinstance(answer, Pending):
+            call.wait_for(answer)
+        else:
+            call.answer(answer)  # type: ignore[arg-type]  # handlers of the third kind are async
+        return call
 
     def _new_route(self, frame: memoryview) -> Route:
         """The route of a version that is asked for the first time."""

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+def _not_held_back(_seconds: float) -> None:
+    """Another broker's client is held back there."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Session:
     """What a connection is and remembers, from its first request to its last."""
@@ -44,6 +48,8 @@ class Session:
     """Who the client has proven to be; set by SaslAuthenticate."""
     one_batches: OneBatches | None = None
     """What its Produce requests are like; only their handler looks into it."""
+    hold_back: Callable[[float], None] = _not_held_back
+    """Has the connection not read for so many seconds: its client is over a quota."""
     exchange: Exchange | None = None
     """An authentication that has begun; only the SASL handlers look into it."""
 

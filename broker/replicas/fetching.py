@@ -82,11 +82,13 @@ class FetchPlan:
         request: FetchRequest,
         asked: Iterable[Asked],
         *,
+        bytes_max: int,
         api_version: int,
         first: int,
         spread: int = 0,
     ) -> None:
         """`asked`: the partitions, which in a session the request does not name.
+        `bytes_max`: what the request and the client's quota allow.
 
         `spread`: of the reader; readers with different ones are sent to different replicas.
         """
@@ -99,7 +101,7 @@ class FetchPlan:
         self.doubted: dict[Replica, bool] = {}
         """Partitions that are asked for beyond their end: a leader that is certain that it leads
         (true) says so, and one that is not may have been replaced by one that has more."""
-        self._bytes_max = min(request.max_bytes, node.settings.fetch_max_bytes)
+        self._bytes_max = min(bytes_max, node.settings.fetch_max_bytes)
         self._topics = node.topics
         look_up = self._by_name if api_version <= NAMES_UNTIL else self._by_id
         self._wanted = [look_up(each) for each in asked]

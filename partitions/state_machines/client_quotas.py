@@ -96,6 +96,8 @@ class ClientQuotas:
 
     def __init__(self) -> None:
         self._values: dict[QuotaEntity, dict[str, float]] = {}
+        self.revision = 0
+        """How often they have changed; two states that have come apart may share one."""
 
     @property
     def values(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
@@ -117,6 +119,7 @@ class ClientQuotas:
             )
 
         def carry_out() -> None:
+            self.revision += 1
             for change in checked:
                 self._alter_one(change)
 

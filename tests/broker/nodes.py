@@ -104,6 +104,7 @@ def _node(
         settings=settings,
         node_id=services.node_id,
         cluster_id=metadata.cluster_id,
+        cluster=metadata.cluster,
         topics=metadata.topics,
         brokers=metadata.brokers,
         controller=metadata.controller,

@@ -28,6 +28,7 @@ from tidemark.broker.network.requests import (
     RequestContext,
     Unanswerable,
 )
+from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.held import Line
@@ -38,6 +39,7 @@ from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroups
 from tidemark.protocol.registry import API_VERSIONS_KEY, APIS
 from tidemark.protocol.schema import Message
 
+HOLD_BACK_SECONDS = 0.2
 HEARTBEAT = 12
 LIST_GROUPS = 16
 
@@ -75,6 +77,8 @@ class Script:
                 pending.on_abandon(lambda: self.abandoned.append(number))
                 self.parked.append((number, pending))
                 return pending
+            case "hold back":
+                context.session.hold_back(HOLD_BACK_SECONDS)
             case "silence":
                 return None
             case "refuse":
@@ -188,7 +192,9 @@ async def open_serving(
     settings = settings or BrokerSettings()
     script, turn, metrics = Script(), Turn(), Metrics(topics_max=10)
     # The dispatch itself needs no more of a node than these.
-    node = cast(Node, SimpleNamespace(metrics=metrics, settings=settings))
+    quotas = SimpleNamespace(is_on=False)
+    node = cast(Node, SimpleNamespace(metrics=metrics, settings=settings, quotas=quotas))
+    timers = Timers(turn)
     reactor = Reactor(turn)
     handlers: dict[int, Handler] = {
         HEARTBEAT: script.heartbeat,
@@ -204,6 +210,7 @@ async def open_serving(
             dispatcher=Dispatcher(node, handlers, spawn=nursery.start_soon, odd_events=odd_events),
             metrics=metrics,
             odd_events=odd_events,
+            timers=timers,
         )
         if wrap is not None:
             wrap(connections)
@@ -212,6 +219,7 @@ async def open_serving(
         connections.listen(bound)
         serving.address = socket_address(bound.socket)
         nursery.start_soon(reactor.run)
+        nursery.start_soon(timers.run)
         nursery.start_soon(connections.sweep)
         try:
             yield serving

@@ -199,6 +199,22 @@ def test_still_partitions_are_not_answered_again() -> None:
     assert reader.fetch() == set()
 
 
+def test_that_an_error_is_over_is_said() -> None:
+    reader = opened(FetchSessions(1))
+    reader.world.errors[0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert reader.fetch() == reader.fetch() == {0}
+    del reader.world.errors[0]
+    assert reader.fetch() == {0}
+    assert reader.fetch() == set()
+
+
+def test_what_is_forgotten_is_not_answered_any_more() -> None:
+    reader = opened(FetchSessions(1), partitions=2)
+    del reader.wanted[1]
+    reader.world.ends |= {0: 5, 1: 5}
+    assert reader.fetch() == {0}
+
+
 def test_a_session_that_was_never_given_is_not_found() -> None:
     code = refusal(FetchSessions(1), asking({0: 0}, number=7, epoch=1))
     assert code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -32,7 +32,7 @@ MUTATIONS = (
         "that an error is over is news",
         old="            remembered.told = None  # that it is over will be news\n",
         new="",
-        killed_by=_AS_WITHOUT,
+        killed_by="test_that_an_error_is_over_is_said",
     ),
     _rule(
         "a new position replaces the one that is remembered",
@@ -44,7 +44,7 @@ MUTATIONS = (
         "what is forgotten is not read any more",
         old="                self._partitions.pop((self._key(topic), partition), None)",
         new="                pass",
-        killed_by=_AS_WITHOUT,
+        killed_by="test_what_is_forgotten_is_not_answered_any_more",
     ),
     _rule(
         "who is not silent makes room for no smaller reader",

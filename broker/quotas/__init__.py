@@ -1,0 +1,1 @@
+"""Client quotas on one broker: what clients have used up, and for how long they are held back."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from tidemark.client.spark.batch import BatchReader
+    from tidemark.client.spark.sink import BatchWriter, StreamWriter
     from tidemark.client.spark.stream import StreamReader
 
 __all__ = ["DefaultSource"]
@@ -33,11 +34,13 @@ class DefaultSource(DataSource):
         return full_schema(include_headers=read_options(self.options).include_headers)
 
     def reader(self, schema: "StructType") -> "BatchReader":
-        from tidemark.client.spark.batch import BatchReader
+        from tidemark.client.spark.batch import BatchReader, FilteringReader
         from tidemark.client.spark.options import read_options
         from tidemark.client.spark.rows import projection
 
-        return BatchReader(read_options(self.options, streaming=False), projection(schema))
+        options = read_options(self.options, streaming=False)
+        kind = FilteringReader if options.filter_pushdown else BatchReader
+        return kind(options, projection(schema))
 
     def streamReader(self, schema: "StructType") -> "StreamReader":
         from tidemark.client.spark.options import read_options
@@ -45,3 +48,23 @@ class DefaultSource(DataSource):
         from tidemark.client.spark.stream import StreamReader
 
         return StreamReader(read_options(self.options, streaming=True), projection(schema))
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "BatchWriter":
+        from tidemark.client.spark.sink import BatchWriter
+        from tidemark.client.spark.sink_options import check_rows, read_sink_options
+        from tidemark.protocol.errors import ConfigError
+
+        if overwrite:
+            raise ConfigError('a topic cannot be written over: use mode("append")')
+        options = read_sink_options(self.options)
+        check_rows(schema, options)
+        return BatchWriter(options)
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "StreamWriter":
+        from tidemark.client.spark.sink import StreamWriter
+        from tidemark.client.spark.sink_options import check_rows, read_sink_options
+
+        # `overwrite` is Spark's word for the output mode complete: each batch is appended whole.
+        options = read_sink_options(self.options)
+        check_rows(schema, options)
+        return StreamWriter(options)

@@ -1,15 +1,17 @@
 """Reading what is there now."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from tidemark.client.spark.driver import Driver, check_within
 from tidemark.client.spark.options import SourceOptions
+from tidemark.client.spark.pushdown import Pushed
 from tidemark.client.spark.ranges import OffsetRange, resolve, split
 from tidemark.client.spark.task import read_range
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.types import TopicPartition
 
 
 class BatchReader(DataSourceReader):
@@ -18,6 +20,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, names: tuple[str, ...]) -> None:
         self._options = options
         self._names = names
+        self._pushed = Pushed()
 
     def partitions(self) -> Sequence[OffsetRange]:
         """One range per partition that has records, or more, as the option minPartitions asks.
@@ -33,9 +36,16 @@ class BatchReader(DataSourceReader):
             ending = ends
             if options.ending != "latest":
                 ending = resolve(options.ending, partitions, driver, "ending")
+            wanted = [tp for tp in partitions if self._pushed.keeps(tp)]
+            since: Mapping[TopicPartition, int | None] = {}
+            if self._pushed.since_ms is not None:
+                since = driver.at_times(dict.fromkeys(wanted, self._pushed.since_ms))
         ranges = [
-            self._checked(OffsetRange(tp, starting[tp], ending[tp]), beginnings[tp], ends[tp])
-            for tp in partitions
+            self._pushed.clip(
+                self._checked(OffsetRange(tp, starting[tp], ending[tp]), beginnings[tp], ends[tp]),
+                since,
+            )
+            for tp in wanted
         ]
         return split(ranges, options.min_partitions, records_max=options.max_records_per_partition)
 
@@ -53,3 +63,14 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._options, self._names, partition)
+
+
+class FilteringReader(BatchReader):
+    """The same, told of the query's filters.
+
+    Only with the option filterPushdown: a reader that could be told makes every read fail while
+    Spark's setting spark.sql.python.filterPushdown.enabled is off, which it is by default.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self._pushed.take(filters)

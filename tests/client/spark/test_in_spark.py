@@ -2,8 +2,6 @@
 
 import json
 import time
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.blocking import BlockingClient
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, TopicPartition
@@ -21,19 +19,6 @@ from tidemark.testing import BlockingCluster
 pytestmark = pytest.mark.timeout(400)
 
 NOW_MS = int(time.time() * 1000)
-
-
-@pytest.fixture
-def client(tidemark_session: BlockingCluster) -> Iterator[BlockingClient]:
-    with open_client(tidemark_session.bootstrap) as opened:
-        yield opened
-
-
-@pytest.fixture
-def topic(client: BlockingClient, request: pytest.FixtureRequest) -> str:
-    name = f"{request.node.name:.100}-{uuid.uuid4().hex[:8]}"
-    client.run(client.admin.create_topic, name, partitions=3)
-    return name
 
 
 def produce(
@@ -132,6 +117,23 @@ def test_a_schema_leaves_columns_unread_and_an_empty_topic_has_no_rows(
     assert frame().count() == 0
     produce(client, topic, 1, 2)
     assert sorted(map(tuple, frame().collect())) == [(1, b"1-0"), (1, b"1-1")]
+
+
+def test_filters_leave_out_what_need_not_be_fetched(
+    spark: SparkSession, tidemark_session: BlockingCluster, client: BlockingClient, topic: str
+) -> None:
+    for partition in range(3):
+        produce(client, topic, partition, 100)
+    session = spark.newSession()
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    frame = read(session, tidemark_session, topic, filterPushdown="true")
+    frame = read(session, tidemark_session, topic, filterPushdown="true").where(
+        f"partition < 2 AND offset < 90 AND timestamp >= timestamp_millis({NOW_MS + 70})"
+        " AND value LIKE '%5'"
+    )
+    assert frame.rdd.getNumPartitions() == 2
+    rows = frame.select("partition", "offset").collect()
+    assert sorted(map(tuple, rows)) == [(0, 75), (0, 85), (1, 75), (1, 85)]
 
 
 def test_a_wrong_option_is_an_error_at_load(

@@ -4,13 +4,21 @@ import pickle
 import socket
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    InputPartition,
+    LessThan,
+)
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tidemark.client.blocking import BlockingClient, open_client
-from tidemark.client.spark.batch import BatchReader
+from tidemark.client.spark.batch import BatchReader, FilteringReader
 from tidemark.client.spark.driver import CannotReach, DataLoss
 from tidemark.client.spark.options import read_options
 from tidemark.client.spark.ranges import OffsetRange
@@ -32,8 +40,8 @@ def client(tidemark: BlockingCluster) -> Iterator[BlockingClient]:
         yield opened
 
 
-def produce(client: BlockingClient, count: int, size: int = 1) -> None:
-    records = [Record(value=b"v" * size, timestamp_ms=NOW_MS)] * count
+def produce(client: BlockingClient, count: int, size: int = 1, *, time_ms: int = NOW_MS) -> None:
+    records = [Record(value=b"v" * size, timestamp_ms=time_ms)] * count
     with client.producer() as producer:
         batch = encode_batch(records, compression=Compression.ZSTD)
         producer.send_batch("t", 0, batch).wait()
@@ -114,6 +122,27 @@ def test_what_is_not_there_is_an_error_that_names_the_option(
     reader = BatchReader(read_options({**given, **options}, streaming=False), ("offset",))
     with pytest.raises(ConfigError, match=message):
         reader.partitions()
+
+
+def test_filters_bound_what_is_planned(tidemark: BlockingCluster, client: BlockingClient) -> None:
+    for time_ms in (NOW_MS, NOW_MS + 10, NOW_MS + 5, NOW_MS + 20):
+        produce(client, 5, time_ms=time_ms)
+    given = {"bootstrap": tidemark.bootstrap, "subscribe": "t"}
+
+    def planned(*filters: Filter) -> list[OffsetRange]:
+        reader = FilteringReader(read_options(given, streaming=False), ("offset",))
+        reader.pushFilters(list(filters))
+        return list(reader.partitions())
+
+    def since(milliseconds: int) -> Filter:
+        moment = datetime.fromtimestamp((NOW_MS + milliseconds) / 1000, UTC)
+        return GreaterThanOrEqual(("timestamp",), moment)
+
+    assert planned(GreaterThan(("offset",), 6)) == [OffsetRange(TP, 7, 20)]
+    assert planned(EqualTo(("partition",), 1)) == []
+    assert planned(since(7)) == [OffsetRange(TP, 5, 20)], "the first of that time, not all before"
+    assert planned(since(7), LessThan(("offset",), 8)) == [OffsetRange(TP, 5, 8)]
+    assert planned(since(1000)) == []
 
 
 @pytest.mark.parametrize("side", ["starting", "ending"])

@@ -36,9 +36,10 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, TopicPartition
 
 LEADER_SECONDS_MAX: Final = 5.0
 """For how long a start waits until it is known who leads the replicas that it has opened."""
@@ -58,6 +59,8 @@ class Hosting:
         self._to_open: dict[UUID, Topic] = {}
         self._to_remove: dict[UUID, TopicMetadata] = {}
         self._to_give_up: dict[PartitionKey, TopicPartition] = {}
+        self._left_in: dict[PartitionKey, Epoch] = {}
+        """The epochs of those, which are remembered."""
         self._failures: dict[UUID, str] = {}
         self._is_asked = trio.Event()
         self._is_current = False
@@ -122,7 +125,7 @@ class Hosting:
 
     def _give_up(self, replica: Replica) -> None:
         """Its group has gone over to others, durably: nobody counts on what is here."""
-        replica.give_up()
+        self._left_in[replica.key] = replica.give_up()
         self._to_give_up[replica.key] = TopicPartition(replica.topic, replica.partition)
         self._is_asked.set()
 
@@ -195,20 +198,23 @@ class Hosting:
             self._failed(list({key.topic_id for key in given_up}), error)
         else:
             for key in given_up:
-                del self._to_give_up[key]
+                del self._to_give_up[key], self._left_in[key]
 
     async def _forget_given_up(self, given_up: Mapping[PartitionKey, TopicPartition]) -> None:
         if given_up:
             rename = self._services.directory.mark_deleted
             await trio.to_thread.run_sync(rename, list(given_up.values()), uuid4())
             await self._services.driver.wait_durable()
-            await trio.to_thread.run_sync(self._services.state.forget_partitions, list(given_up))
+            await self._services.checkpoints.wait_saved()
+            left = {key: self._left_in[key] for key in given_up}
+            await trio.to_thread.run_sync(leave, self._services.state, left)
             self.has_leftovers.set()
 
     async def _forget(self, metadata: TopicMetadata) -> None:
         await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
         # The journal first: it must not speak of partitions that nobody knows any more.
         await self._services.driver.wait_durable()
+        await self._services.checkpoints.wait_saved()
         keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
         await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
 
@@ -258,6 +264,9 @@ class Hosting:
             }
             self._speak_of_strangers(there, recorded.values(), state())
             await trio.to_thread.run_sync(self._forget_strays, strays, there)
+            left = await trio.to_thread.run_sync(left_epochs, self._services.state)
+            gone = [key for key in left if state().topic_by_id(key.topic_id) is None]
+            await trio.to_thread.run_sync(self._services.state.forget_partitions, gone)
         except (OSError, StorageError) as error:
             self._services.storage_failed(f"partitions of deleted topics: {error}")
         else:
@@ -272,12 +281,12 @@ class Hosting:
     def _forget_strays(
         self, strays: Mapping[PartitionKey, PartitionState], there: Sequence[TopicPartition]
     ) -> None:
-        """On a thread. Who is not in the metadata will never be again."""
+        """On a thread. As if they were given up: their groups may live on."""
         by_name = {str(partition): partition for partition in there}
         for stored in strays.values():
             if stored.name in by_name:
                 self._services.directory.mark_deleted([by_name[stored.name]], uuid4())
-        self._services.state.forget_partitions(strays)
+        leave(self._services.state, dict.fromkeys(strays, NO_EPOCH))
 
     def _speak_of_strangers(
         self,

@@ -84,8 +84,7 @@ class Topic:
     def specs(self, node_id: NodeId, *, without: Container[int] = ()) -> list[ReplicaSpec]:
         """What that broker has to open of its partitions, but for those that are open.
 
-        One that it was not assigned to when the group was made, it joins without a vote: who votes
-        is in the group's log.
+        Who votes in a group is in its log; the voters named here are its first.
         """
         return [
             ReplicaSpec(
@@ -94,7 +93,6 @@ class Topic:
                 partition=partition,
                 config=self.config,
                 voters=assignment,
-                joins=node_id not in assignment,
             )
             for partition, assignment in enumerate(self.metadata.assignments)
             if partition not in without and node_id in self.metadata.hosts(partition)

@@ -20,7 +20,7 @@ written with it.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
@@ -30,10 +30,12 @@ import trio
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.partitions.storage.syncing import NoRoom, SyncCapture
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Epoch
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +86,8 @@ class Checkpoints:
         """Of these, something is in the journal that was not saved since."""
         self._rolled: dict[Savable, None] = {}
         self._flushes: dict[Savable, bool] = {}
+        self._left: dict[PartitionKey, Epoch] = {}
+        """Given up since the last checkpoint, in these epochs: the journal has them too."""
         self._removals: list[tuple[int, Sequence[Removal]]] = []
         """Segments to be removed once a batch is durable."""
         self._wanted = trio.Event()
@@ -115,6 +119,13 @@ class Checkpoints:
         self._changed.pop(replica, None)
         self._rolled.pop(replica, None)
         self._flushes.pop(replica, None)
+
+    def leave(self, key: PartitionKey, epoch: Epoch) -> None:
+        """A replica is given up, and was in that epoch, as the journal may be the only one to say.
+
+        Other than that it is to be forgotten.
+        """
+        self._left[key] = epoch
 
     def look(self) -> None:
         """The journal has grown."""
@@ -171,12 +182,19 @@ class Checkpoints:
         """Save these, whether or not the journal needs it. Raises as `checkpoint` does."""
         await self._save(replicas, has_all=False)
 
+    async def wait_saved(self) -> None:
+        """Until what has been captured so far is recorded. What is removed from `state.db` after
+        that does not come back: who is given up is not captured any more."""
+        async with self._saving:
+            pass
+
     @asynccontextmanager
     async def end(self) -> AsyncIterator[Lsn]:
         """Save nothing any more. The block, which has the mark, saves all that is left itself."""
         self._has_ended = True
         self._wanted.set()
         async with self._saving:
+            await trio.to_thread.run_sync(remember, self._state, self._left)
             yield self._journal.begin_checkpoint()
 
     async def _save(
@@ -191,6 +209,7 @@ class Checkpoints:
                 while not self._is_settled() and self._disk.error is None:  # noqa: ASYNC110
                     await trio.sleep(SETTLE_SECONDS)
                 mark = self._journal.begin_checkpoint() if has_all else None
+                left = dict(self._left) if has_all else {}
                 captured = [replica.capture() for replica in replicas if replica.is_available]
                 if flush is not None:
                     captured = [_with_flush(each, flush) for each in captured]
@@ -200,7 +219,7 @@ class Checkpoints:
                         self._changed.pop(replica, None)
                 await self._disk.wait_durable(self._disk.newest)
                 if self._disk.error is None:
-                    await self._write(replicas, captured, mark)
+                    await self._write(replicas, captured, left, mark)
                 if flush is not None and self._disk.error is None:
                     for replica in replicas:
                         if self._flushes.get(replica) is flush:
@@ -208,10 +227,14 @@ class Checkpoints:
                             replica.set_flush(syncs=flush)
 
     async def _write(
-        self, replicas: Collection[Savable], captured: Sequence[Captured], mark: Lsn | None
+        self,
+        replicas: Collection[Savable],
+        captured: Sequence[Captured],
+        left: Mapping[PartitionKey, Epoch],
+        mark: Lsn | None,
     ) -> None:
         try:
-            await trio.to_thread.run_sync(self._sync_and_record, captured, mark)
+            await trio.to_thread.run_sync(self._sync_and_record, captured, left, mark)
         except NoRoom as error:
             self._changed.update(dict.fromkeys(replicas))
             raise StorageError(str(error)) from error
@@ -220,12 +243,14 @@ class Checkpoints:
         except StorageError:
             self._changed.update(dict.fromkeys(replicas))
             raise
-        # One that was deleted meanwhile must not come back.
-        gone = [replica.key for replica in replicas if not replica.is_available]
-        if gone:
-            await trio.to_thread.run_sync(self._state.forget_partitions, gone)
+        else:
+            for key, epoch in left.items():
+                if self._left.get(key) == epoch:
+                    del self._left[key]
 
-    def _sync_and_record(self, captured: Sequence[Captured], mark: Lsn | None) -> None:
+    def _sync_and_record(
+        self, captured: Sequence[Captured], left: Mapping[PartitionKey, Epoch], mark: Lsn | None
+    ) -> None:
         """On a thread."""
         states, no_room = [], None
         for each in captured:
@@ -236,7 +261,9 @@ class Checkpoints:
                 no_room = error
         if no_room is not None:
             raise no_room
-        self._state.save(states, journal_start=mark)
+        with self._state.transaction():
+            remember(self._state, left)
+            self._state.save(states, journal_start=mark)
         if mark is not None:
             self._journal.checkpointed(mark)
 

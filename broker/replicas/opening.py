@@ -121,7 +121,6 @@ def _group_spec(services: ReplicaServices, spec: ReplicaSpec) -> GroupSpec:
         syncs_before_ack=spec.config.syncs_before_ack,
         voters=spec.voters or (services.node_id,),
         applier=spec.applier,
-        joins=spec.joins,
     )
 
 

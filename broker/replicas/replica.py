@@ -26,7 +26,7 @@ from tidemark.partitions.state_machines.refused_batches import (
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.header import place_log_append_time, read_header
-from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Offset
+from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset
 
 __all__ = ["Appended", "Replica", "ReplicaSpec"]
 
@@ -199,12 +199,18 @@ class Replica(CommittingReplica, ReadingReplica):
         if member is not None:
             member.log.abandon()
 
-    def give_up(self) -> None:
-        """Other brokers hold the partition now: its files here may go away at once."""
+    def give_up(self) -> Epoch:
+        """Other brokers hold the partition now: its files here may go away at once.
+
+        Returns the epoch that is to be remembered: it has promised nothing in later ones.
+        """
         member = self._retire(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._services.driver.remove(self.key, is_deleted=True, lives_on=True)
-        if member is not None:
-            member.log.abandon()
+        if member is None:
+            return NO_EPOCH
+        member.log.abandon()
+        self._services.checkpoints.leave(self.key, member.epoch)
+        return member.epoch
 
     def close(self) -> GroupReplica | None:
         """Serve nothing any more: the broker is ending. The log is the caller's to close."""

@@ -35,8 +35,6 @@ class ReplicaSpec:
     """The brokers that hold it, the preferred leader first; none is this broker alone."""
     applier: Applier | None = None
     """The state machine that lives on what is committed, if there is one."""
-    joins: bool = False
-    """The partition was there before this broker was to hold it."""
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -33,6 +33,7 @@ from tidemark.partitions.raft.ports import Limits, Peers, ReadEntries
 from tidemark.partitions.raft.progress import NodeProgress
 from tidemark.partitions.raft.ready import Outgoing, Ready
 from tidemark.partitions.raft.replica import NOWHERE, Replica
+from tidemark.partitions.raft.returning import may_elect
 from tidemark.partitions.raft.voting import answer_vote_request
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -63,6 +64,7 @@ class Group(Replica):
         is_clean: bool = True,
         life: int = 0,
         in_doubt: bool = False,
+        left_in: Epoch | None = None,
     ) -> None:
         super().__init__(
             node_id=node_id,
@@ -75,6 +77,7 @@ class Group(Replica):
             is_clean=is_clean,
             life=life,
             in_doubt=in_doubt,
+            left_in=left_in,
         )
         self.role: Role = Follower()
 
@@ -117,6 +120,8 @@ class Group(Replica):
         if self.in_doubt and (is_migration or self.config.members == (self.node_id,)):
             # In the first case nobody is asked what epoch he knows, in the second there is nobody.
             mark("campaign_in_doubt")
+            return
+        if not may_elect(self, self.shape.last):
             return
         if isinstance(self.role, Leader | Observer):
             return

@@ -56,6 +56,7 @@ class Replica:
         "in_doubt",
         "is_clean",
         "leader",
+        "left_in",
         "life",
         "limits",
         "node_id",
@@ -78,12 +79,14 @@ class Replica:
         is_clean: bool = True,
         life: int = 0,
         in_doubt: bool = False,
+        left_in: Epoch | None = None,
     ) -> None:
         """`shape` and `hard_state` are what was found on disk, all of it durable.
 
         `committed` may be less than what was known once. `is_clean` is false for a replica that
         may have lost entries it acknowledged. One that may have forgotten epochs and votes too is
-        `in_doubt` (`doubt.py`). Its `life` is greater than any in which it has lost less.
+        `in_doubt` (`doubt.py`). Its `life` is greater than any in which it has lost less. One that
+        was here before, and has given up what it held, `left_in` that epoch (`returning.py`).
         """
         self.node_id = node_id
         self.shape = shape
@@ -99,6 +102,7 @@ class Replica:
         self.limits = limits
         self.is_clean = is_clean and not in_doubt
         self.in_doubt = in_doubt
+        self.left_in = left_in
         self.life = life
         self.leader: NodeId | None = None
         self.failure: Failure | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import Ballot, VoteRequest, VoteResponse
+from tidemark.partitions.raft.returning import may_elect
 from tidemark.protocol.types import NodeId
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ def answer_vote_request(group: Group, source: NodeId, request: VoteRequest) -> N
     """Raft §5.2, §5.4.1; dissertation §4.2.3 and §9.6 for the pre-vote and for stickiness.
 
     Membership is not looked at: a candidate's configuration may be newer than the voter's (§4.1).
+    Who has come back to the group asks for more: `returning.py`.
     """
     if request.ballot is Ballot.PRE:
         granted = (
             request.epoch > group.epoch
             and not _is_bound(group, source, request)
             and request.last >= group.shape.last
+            and may_elect(group, request.last)
         )
         epoch = request.epoch if granted else group.epoch
         # It binds nobody, so nothing has to be durable.
@@ -67,6 +70,7 @@ def _answer_binding(group: Group, source: NodeId, request: VoteRequest) -> None:
         and group.voted_for in (None, source)
         and group.leader in (None, source)
         and request.last >= group.shape.last
+        and may_elect(group, request.last)
     )
     if granted and group.voted_for is None:
         group.set_hard_state(group.epoch, source)

@@ -12,6 +12,7 @@ from typing import Final
 
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
+from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.group_log import GroupLog
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -20,11 +21,12 @@ from tidemark.partitions.replication.producer_state import ProducerState
 from tidemark.partitions.storage.epoch_rows import rows_within
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
+from tidemark.partitions.storage.left_groups import come_back, left_epochs
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState, StateDb
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import Epoch, NodeId
 
 JOURNALED_BYTES_MAX: Final = 128 * 1024
 """Syncing another file costs about as much as writing this twice."""
@@ -45,10 +47,6 @@ class GroupSpec:
     voters: tuple[NodeId, ...]
     """The group's first, in any order; what the log says of them since goes before it."""
     applier: Applier | None = None
-    joins: bool = False
-    """The group was there before. Where nothing is recorded of it here, this replica is empty, and
-    counts for nothing until it holds what the others hold: if it was here once, it has forgotten
-    what it promised."""
 
     @property
     def name(self) -> str:
@@ -78,25 +76,33 @@ def open_groups(
     `stored` is what `state` holds of them; those that are not there yet are recorded. Raises
     `StorageError` if that fails.
     """
-    opened, changed = [], []
+    opened, changed, returned = [], [], []
+    left = left_epochs(state)
     for spec in specs:
         found = stored.get(spec.key)
         before = found or PartitionState(
-            key=spec.key,
-            name=spec.name,
-            is_journaled=spec.syncs_before_ack,
-            condition=Condition.UNCLEAN if spec.joins else Condition.CLEAN,
+            key=spec.key, name=spec.name, is_journaled=spec.syncs_before_ack
         )
+        left_in = left.get(spec.key)
+        if left_in is not None:
+            # All rows that are durable count, also where the end of the log is lost.
+            if before.epochs and before.epochs[-1].epoch > left_in:
+                returned.append(spec.key)
+                left_in = None
+            elif before.hard_state.epoch < left_in:
+                before = replace(before, hard_state=HardState(left_in, None))
         try:
-            replica, after = _open(spec, before, host=host, files=files, readers=readers)
+            replica, after = _open(spec, before, left_in, host=host, files=files, readers=readers)
         except (OSError, StorageError) as error:
             opened.append(OpenedGroup(spec, None, str(error)))
             continue
         opened.append(OpenedGroup(spec, replica))
         if after != found:
             changed.append(after)
-    if changed:
-        state.save(changed)
+    if changed or returned:
+        with state.transaction():
+            state.save(changed)
+            come_back(state, returned)
     return opened
 
 
@@ -120,6 +126,7 @@ def open_group(
 def _open(
     spec: GroupSpec,
     stored: PartitionState,
+    left_in: Epoch | None,
     *,
     host: Host,
     files: Files,
@@ -165,6 +172,7 @@ def _open(
         shape=shape,
         hard_state=after.hard_state,
         condition=after.condition,
+        left_in=left_in,
         applier=spec.applier,
     )
     return replica, after

@@ -39,6 +39,7 @@ class ReplicaState:
         "_held",
         "_host",
         "_is_alone",
+        "_left_in",
         "_solo_epoch",
         "_start_move",
         "_store",
@@ -64,6 +65,7 @@ class ReplicaState:
         shape: LogShape,
         hard_state: HardState,
         condition: Condition,
+        left_in: Epoch | None,
         applier: Applier | None,
     ) -> None:
         """For `opening`. All that is in the log is durable, or counts as that."""
@@ -89,6 +91,7 @@ class ReplicaState:
         self._store = store
         self._host = host
         self._condition = condition
+        self._left_in = left_in
         self._applier = applier
         # What was appended since the core has heard of it.
         self._appended_end: Offset | None = None
@@ -99,7 +102,8 @@ class ReplicaState:
         self._deferred: tuple[tuple[NodeId, Message], ...] = ()
         self._group = self._new_group(
             shape,
-            is_clean=condition is Condition.CLEAN,
+            # A leader may know of it what was true before it left.
+            is_clean=condition is Condition.CLEAN and left_in is None,
             in_doubt=condition is Condition.DAMAGED,
         )
         self._committed_epoch = self._group.committed.epoch
@@ -120,6 +124,7 @@ class ReplicaState:
             is_clean=is_clean,
             life=self._host.incarnation,
             in_doubt=in_doubt,
+            left_in=self._left_in,
         )
 
     @property

@@ -12,6 +12,7 @@ partition, and it is written only once the journal that says so is durable.
 |             | journal start |
 | `partition` | per partition: its directory, log start, recovery point, vote, condition |
 | `epoch`     | per partition: each leader epoch, where it began, its leader and voters |
+| `left_group` | per partition that this broker held once: the epoch it left with |
 | `group_snapshot` | per partition that is a state machine's log: its state at one position |
 | `command`   | the cluster's metadata commands behind the snapshot, by version |
 | `snapshot`  | the cluster's metadata at one version |
@@ -86,6 +87,12 @@ class PartitionState:
     condition: Condition = Condition.CLEAN
     is_journaled: bool = True
     """Whether its batches are in the journal (`flush=commit`), and not in the page cache alone."""
+
+    @property
+    def newest_epoch(self) -> Epoch:
+        """The newest that it has heard of."""
+        row = self.epochs[-1].epoch if self.epochs else NO_EPOCH
+        return max(self.hard_state.epoch, row)
 
 
 class GroupSnapshot(NamedTuple):
@@ -292,10 +299,13 @@ class StateDb:
             )
 
     def forget_partitions(self, keys: Iterable[PartitionKey]) -> None:
-        """Remove all there is about partitions that were deleted."""
+        """Remove all there is about partitions that were deleted.
+
+        For those whose groups live on elsewhere see `left_groups`.
+        """
         with self.transaction() as connection:
             for key in keys:
-                for table in ("epoch", "partition", "group_snapshot"):
+                for table in ("epoch", "partition", "group_snapshot", "left_group"):
                     _delete(connection, table, key)
 
     def group_snapshot(self, key: PartitionKey) -> GroupSnapshot | None:

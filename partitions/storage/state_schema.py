@@ -5,10 +5,17 @@ from typing import Final
 
 from tidemark.protocol.errors import StorageError
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x74_69_64_65  # "tide"
 
-_SCHEMA: Final = """
+_LEFT_GROUP: Final = """
+CREATE TABLE left_group (
+    topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    PRIMARY KEY (topic_id, partition)
+) WITHOUT ROWID;
+"""
+
+_SCHEMA: Final = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE epoch (
     topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
@@ -31,6 +38,7 @@ CREATE TABLE group_snapshot (
 );
 CREATE TABLE command (version INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE snapshot (version INTEGER NOT NULL, data BLOB NOT NULL);
+{_LEFT_GROUP}
 """
 
 # One broker led all epochs and was the only voter.
@@ -82,7 +90,7 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
         in_one_line = " ".join(damage.split())
         raise StorageError(f"{path} is damaged: {in_one_line}. Restore it from a copy")
     if version < SCHEMA_VERSION:
-        _change(connection, _FROM_1)
+        _change(connection, (_FROM_1 if version == 1 else "") + _LEFT_GROUP)
 
 
 def _change(connection: sqlite3.Connection, script: str) -> None:

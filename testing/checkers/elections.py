@@ -69,10 +69,10 @@ class Elections:
         require(before >= epoch, "an epoch is durable before it is said", self._group, what)
 
     def forgets(self, node: NodeId) -> None:
-        """The node's disk may lose all of the group. What it has voted is remembered here."""
+        """The node's disk may lose all of the group but its epoch. What it has voted is remembered
+        here."""
         at = max(self.durable_epoch(node), self._forgotten.get(node, NO_EPOCH))
         self._forgotten[node] = at
-        self._durable.pop(node, None)
         self._current.pop(node, None)
 
     def restarts(self, node: NodeId, state: HardState) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.partitions.storage.syncing import SyncCapture
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Epoch, Offset
 
 
 class Checkpoint:
@@ -24,14 +25,13 @@ class Checkpoint:
         journal: Journal,
         state: StateDb,
         replicas: Mapping[PartitionKey, GroupReplica],
+        left: Mapping[PartitionKey, Epoch],
         batch: int,
     ) -> None:
-        """`replicas` are those that are open, now and later."""
         self.batch = batch
         self._journal = journal
         self._state = state
-        self._open = replicas
-        self._captured = dict(replicas)
+        self._left = dict(left)
         self._mark: Lsn = journal.begin_checkpoint()
         self._parts: list[tuple[SyncCapture, PartitionState]] = [
             (replica.log.begin_sync(), replica.state_row(Offset(0)))
@@ -41,9 +41,6 @@ class Checkpoint:
     def complete(self) -> None:
         """Sync the segments, record the rest, and free the journal. Raises `OSError`."""
         states = [replace(state, recovery_point=capture.sync()) for capture, state in self._parts]
+        remember(self._state, self._left)
         self._state.save(states, journal_start=self._mark)
         self._journal.checkpointed(self._mark)
-        # One that was given up meanwhile must not come back.
-        gone = [key for key, was in self._captured.items() if self._open.get(key) is not was]
-        if gone:
-            self._state.forget_partitions(gone)

@@ -69,6 +69,8 @@ class GroupJudge(Generic[R]):
         self._replicas: dict[NodeId, R] = {}
         self._gone: set[NodeId] = set()
         """They have given up what they held, and hold nothing since."""
+        self._returned: set[NodeId] = set()
+        """They have come back, and no leader that knows of it has had them hold its log."""
         self._first_config: Configuration | None = None
         self._has_changed_config = False
 
@@ -88,7 +90,9 @@ class GroupJudge(Generic[R]):
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
         """A process has opened its replica."""
         self._replicas[node] = replica
-        self._gone.discard(node)
+        if node in self._gone:
+            self._gone.discard(node)
+            self._returned.add(node)
         self.committed.restarts(node)
         self.elections.restarts(node, hard_state)
         if self.is_journaled:
@@ -162,6 +166,8 @@ class GroupJudge(Generic[R]):
         if self.has_failed(replica):
             return
         group = replica.group
+        if group.is_clean:
+            self._returned.discard(node)
         if not self.is_journaled:
             if group.is_clean:
                 self.unclean.discard(node)
@@ -174,7 +180,7 @@ class GroupJudge(Generic[R]):
             follower, match = progress.node, progress.match
             beliefs.is_ahead(self.name, node, follower, match, progress.next)
             # One that has gone on to a later epoch may have cut it.
-            if follower in self._gone:
+            if follower in self._gone or follower in self._returned:
                 continue
             if self.elections.durable_epoch(follower) <= group.epoch:
                 beliefs.is_matched(self.name, node, follower, match, logs.of(follower))

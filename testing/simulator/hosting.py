@@ -11,9 +11,11 @@ from uuid import UUID
 
 from tidemark.partitions.replication.reassigning import Reassignments
 from tidemark.partitions.replication.reassignment_values import ReassignmentTiming, Stage
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
+from tidemark.partitions.storage.left_groups import leave
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.opening import open_replicas
 from tidemark.testing.simulator.placement import Placement, topic_of, wishes_of
@@ -46,6 +48,8 @@ class Hosting:
         self._apply(broker.known_commands)
         self._going: set[PartitionKey] = set()
         """Given up, and not yet forgotten."""
+        self._is_swept = False
+        self.left_in: dict[PartitionKey, Epoch] = {}
         self._stages: dict[PartitionKey, Stage] = {}
         knobs = process.world.knobs
         self.reassignments = Reassignments(
@@ -86,8 +90,32 @@ class Hosting:
                 self._open(group, topic.assignments[group.key.partition])
             elif is_open and not is_host and self._is_current:
                 self._give_up(group)
+        if self._is_current and not self._is_swept:
+            self._sweep(topic)
         self.reassignments.set_all(wishes_of(self.state))
         process.turn()
+
+    def _sweep(self, topic: TopicMetadata) -> None:
+        """What was to be given up while this broker was away, and was not opened any more."""
+        process, node = self._process, self._process.broker.node_id
+        recorded = process.broker.state.partition_states()
+        strays = [
+            group
+            for group in process.world.groups
+            if group.key in recorded
+            and group.key not in self._going
+            and node not in topic.hosts(group.key.partition)
+        ]
+        unique = UUID(int=process.broker.starts * 1_000_000 + 999_999)
+        try:
+            process.directory.mark_deleted([group.partition for group in strays], unique)
+        except OSError:
+            return
+        for group in strays:
+            process.world.watch.groups[group.key].gives_up(node)
+            process.moment("replica swept")
+        leave(process.broker.state, {group.key: NO_EPOCH for group in strays})
+        self._is_swept = True
 
     def _may_open(self, group: SimulatedGroup) -> bool:
         recorded = self._process.broker.state.partition_states()
@@ -115,6 +143,7 @@ class Hosting:
     def _give_up(self, group: SimulatedGroup) -> None:
         process, key = self._process, group.key
         replica = process.replicas.pop(key)
+        self.left_in[key] = replica.epoch
         process.desk.give_up(key)
         process.node.remove(key, is_deleted=True, lives_on=True)
         replica.log.abandon()
@@ -140,7 +169,10 @@ class Hosting:
         if process.writer.synced_batch < batch:
             process.later(_LOOK_SECONDS, self._forget_once_durable, group, batch)
             return
-        process.broker.state.forget_partitions([group.key])
+        if process.is_checkpointing:
+            process.later(_LOOK_SECONDS, self._forget_once_durable, group, batch)
+            return
+        leave(process.broker.state, {group.key: self.left_in.pop(group.key)})
         self._going.discard(group.key)
         process.moment("replica forgotten")
         self._follow()

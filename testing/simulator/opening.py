@@ -150,7 +150,7 @@ def open_replicas(
     *,
     is_disk_bad: bool,
 ) -> dict[PartitionKey, GroupReplica]:
-    """Replicas of groups that were assigned to these voters: who is not among them joins.
+    """Replicas of groups that were assigned to these voters.
 
     `is_disk_bad`: opening has a right to fail.
     """
@@ -164,7 +164,6 @@ def open_replicas(
             syncs_before_ack=group.is_journaled,
             journaled_bytes_max=broker.world.knobs.journaled_bytes_max,
             voters=voters,
-            joins=broker.world.placement is not None and broker.node_id not in voters,
         )
         for group, voters in groups.items()
     ]

@@ -333,7 +333,8 @@ class Process:
         self.moment("checkpoint")
         # Those that have failed too: the journal has what they have promised.
         batch, state = self.newest_batch, self.broker.state
-        self._checkpoint = Checkpoint(self.journal, state, self.replicas, batch)
+        left = {} if self.hosting is None else self.hosting.left_in
+        self._checkpoint = Checkpoint(self.journal, state, self.replicas, left, batch)
         if batch <= self.writer.synced_batch:
             self.later(self.disk_seconds("sync"), self._complete_checkpoint)
 

@@ -16,12 +16,13 @@ from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN
 from tidemark.partitions.storage.journal.journal import Journal, JournalStart
 from tidemark.partitions.storage.journal.records import batches
+from tidemark.partitions.storage.left_groups import come_back, left_epochs
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 KEY = PartitionKey(UUID(int=7), 0)
@@ -122,7 +123,8 @@ async def test_a_log_that_is_about_to_be_cut_is_not_captured(bench: Bench) -> No
     assert bench.recovery_point() == 1
 
 
-async def test_a_replica_that_is_deleted_meanwhile_does_not_come_back(bench: Bench) -> None:
+async def test_who_removes_a_replica_meanwhile_can_wait_for_its_row(bench: Bench) -> None:
+    """It was captured before: what is removed from the database after that does not come back."""
     bench.append()
     bench.disk.newest += 1
     async with trio.open_nursery() as nursery:
@@ -131,7 +133,25 @@ async def test_a_replica_that_is_deleted_meanwhile_does_not_come_back(bench: Ben
         bench.replica.is_available = False
         bench.disk.newest -= 1
         bench.disk.write(bench.disk.newest + 2, [], lambda batch: None)
-    assert bench.recovery_point() is None
+        assert bench.recovery_point() is None
+        await bench.checkpoints.wait_saved()
+        assert bench.recovery_point() is not None
+
+
+async def test_the_journal_is_not_used_again_before_the_epochs_of_what_left_are_recorded(
+    bench: Bench,
+) -> None:
+    """A crash before it is forgotten finds a row of an earlier moment, and no journal."""
+    bench.checkpoints.leave(bench.replica.key, Epoch(7))
+    assert left_epochs(bench.state) == {}
+    await bench.checkpoints.checkpoint()
+    assert left_epochs(bench.state) == {bench.replica.key: 7}
+    come_back(bench.state, [bench.replica.key])
+    await bench.checkpoints.checkpoint()
+    assert left_epochs(bench.state) == {}, "it is said once"
+    bench.checkpoints.leave(bench.replica.key, Epoch(9))
+    async with bench.checkpoints.end():
+        assert left_epochs(bench.state) == {bench.replica.key: 9}
 
 
 async def test_where_there_is_no_room_nothing_is_recorded_until_there_is(bench: Bench) -> None:

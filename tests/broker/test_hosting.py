@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import MappingProxyType
 from typing import Final
 
+import pytest
 import trio
 
 from tests.broker.clusters import wait_until
@@ -15,8 +17,12 @@ from tests.broker.nodes import open_node
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.node import Node
+from tidemark.broker.replicas.checkpoints import Captured
 from tidemark.partitions.state_machines.cluster_values import Assignment
-from tidemark.protocol.types import NodeId
+from tidemark.partitions.storage.journal.blocks import Lsn
+from tidemark.partitions.storage.left_groups import left_epochs
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import Epoch, NodeId
 
 ONE, TWO = map(NodeId, (1, 2))
 NOWHERE: Final[Mapping[int, Assignment]] = MappingProxyType({})
@@ -43,7 +49,7 @@ def held_by(
     return replace(topic, metadata=metadata)
 
 
-async def test_who_holds_a_partition_by_a_wish_joins_it(tmp_path: Path) -> None:
+async def test_who_holds_a_partition_by_a_wish_opens_it_without_a_vote(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=1))
     waves = held_by(
@@ -58,12 +64,7 @@ async def test_who_holds_a_partition_by_a_wish_joins_it(tmp_path: Path) -> None:
         observers={3: (ONE,)},
     )
     specs = waves.specs(ONE)
-    assert [(spec.partition, spec.joins) for spec in specs] == [
-        (0, False),
-        (1, True),
-        (2, True),
-        (3, True),
-    ]
+    assert [spec.partition for spec in specs] == [0, 1, 2, 3]
     assert specs[1].voters == (TWO,), "who votes is as it was before"
     assert [spec.partition for spec in waves.specs(ONE, without={0, 1})] == [2, 3]
 
@@ -92,7 +93,7 @@ async def test_nothing_is_made_before_the_metadata_are_current(tmp_path: Path) -
         hosting.rehost(held_by(topic, (TWO,)))
         await hosting.wait_settled(topic.id)
         hosting._is_current = hosting._may_make = False
-        hosting.rehost(topic)
+        hosting.rehost(held_by(topic, (TWO,), wanted={0: (ONE, TWO)}))
         await hosting._passed.wait()
         assert not hosting.by_partition(topic.id)
         assert not (tmp_path / "waves-0").exists()
@@ -126,6 +127,7 @@ async def test_what_is_wanted_again_is_opened_anew_after_its_old_files_have_gone
         hosting = hosting_of(node)
         first = hosting.by_partition(topic.id)[0]
         (tmp_path / "waves-0" / "mark").touch()
+        epoch = first.member.epoch
         hosting.rehost(held_by(topic, (TWO,)))
         hosting.rehost(held_by(topic, (TWO,), wanted={0: (ONE, TWO)}))
         await hosting.wait_settled(topic.id)
@@ -133,4 +135,34 @@ async def test_what_is_wanted_again_is_opened_anew_after_its_old_files_have_gone
         assert second is not first
         assert not (tmp_path / "waves-0" / "mark").exists()
         assert not second.member.group.is_voter
-        assert not second.member.group.is_clean, "it may have forgotten what it promised"
+        assert second.member.group.left_in == second.member.epoch == epoch, "it binds it still"
+
+
+async def test_a_checkpoint_does_not_bring_back_what_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had captured the replica before, and writes while that one's row is removed."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        services = hosting._services
+        checkpoints, may_write = services.checkpoints, Event()
+        write = checkpoints._sync_and_record
+
+        def write_late(
+            captured: Sequence[Captured], left: Mapping[PartitionKey, Epoch], mark: Lsn | None
+        ) -> None:
+            may_write.wait(10)
+            write(captured, left, mark)
+
+        monkeypatch.setattr(checkpoints, "_sync_and_record", write_late)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(checkpoints.save, list(hosting))
+            await wait_until(lambda: checkpoints._saving.locked())
+            hosting.rehost(held_by(topic, (TWO,)))
+            await wait_until(lambda: bool(list(tmp_path.glob("*-delete"))))
+            await trio.sleep(0.1)
+            may_write.set()
+        await hosting.wait_settled(topic.id)
+        assert topic.id not in {key.topic_id for key in services.state.partition_states()}
+        assert topic.id in {key.topic_id for key in left_epochs(services.state)}

@@ -515,11 +515,79 @@ MUTATIONS = (
         killed_by="test_reassigning.py::test_the_log_is_copied_no_faster_than_the_limit",
     ),
     _rule(
-        "an empty replica of an old group does not count before it holds what the others hold",
+        "an empty replica elects nobody whose log ends where it left the group",
         "opening.py",
-        old="condition=Condition.UNCLEAN if spec.joins else Condition.CLEAN",
-        new="condition=Condition.CLEAN",
+        old="        left_in=left_in,\n",
+        new="        left_in=None,\n",
         killed_by="test_reassigning.py::test_a_replica_that_was_given_up_too_early_does_not_count",
+    ),
+    _rule(
+        "who comes back says that it has lost what a leader may know of it",
+        "replica_state.py",
+        old="is_clean=condition is Condition.CLEAN and left_in is None",
+        new="is_clean=condition is Condition.CLEAN",
+        killed_by="test_returning.py::test_who_comes_back_has_its_leader_begin_anew",
+    ),
+    _rule(
+        "who has gone beyond where it left asks for no more than others",
+        "opening.py",
+        old="                returned.append(spec.key)\n                left_in = None\n",
+        new="                pass\n",
+        killed_by="test_returning.py::test_once_it_has_gone_beyond_it_is_like_any_other_though_its_"
+        "log_is_lost",
+    ),
+    _rule(
+        "who comes back is in the epoch that it left in",
+        "opening.py",
+        old="before = replace(before, hard_state=HardState(left_in, None))",
+        new="pass",
+        killed_by="test_returning.py::test_who_comes_back_refuses_the_leaders_that_it_had_deposed",
+    ),
+    Mutation(
+        name="who comes back does not lead with the old part of the log",
+        file="partitions/raft/group.py",
+        old="        if not may_elect(self, self.shape.last):\n            return\n",
+        new="",
+        killed_by="tests/scenarios/test_returning.py::test_it_does_not_elect_itself_by_the_old_part",
+    ),
+    Mutation(
+        name="who comes back votes for nobody whose log ends where it left",
+        file="partitions/raft/voting.py",
+        old="        and may_elect(group, request.last)\n    )\n    if granted",
+        new="    )\n    if granted",
+        killed_by="tests/scenarios/test_returning.py::test_those_who_come_back_do_not_elect_each_other",
+    ),
+    Mutation(
+        name="a replica that is given up is remembered by its newest epoch",
+        file="broker/replicas/replica.py",
+        old="        return member.epoch\n",
+        new="        return NO_EPOCH\n",
+        killed_by="tests/broker/test_hosting.py::test_what_is_wanted_again_is_opened_anew_after_its_"
+        "old_files_have_gone",
+    ),
+    Mutation(
+        name="a crash while a replica is given up keeps its epoch",
+        file="partitions/storage/journal/replay.py",
+        old="left_in=known.newest_epoch",
+        new="left_in=NO_EPOCH",
+        killed_by="tests/partitions/storage/journal/test_redo.py::test_the_epoch_of_a_partition_that_"
+        "was_given_up_is_that_of_its_newest_record",
+    ),
+    Mutation(
+        name="the journal is used again once the epochs of what was given up are recorded",
+        file="broker/replicas/checkpoints.py",
+        old="            remember(self._state, left)\n",
+        new="",
+        killed_by="tests/broker/test_checkpoints.py::test_the_journal_is_not_used_again_before_the_"
+        "epochs_of_what_left_are_recorded",
+    ),
+    Mutation(
+        name="nothing is forgotten while an older row may still be written",
+        file="broker/metadata/hosting.py",
+        old="            await self._services.checkpoints.wait_saved()\n            left =",
+        new="            left =",
+        killed_by="tests/broker/test_hosting.py::test_a_checkpoint_does_not_bring_back_what_was_given_"
+        "up",
     ),
     # Giving replicas up
     Mutation(
@@ -537,13 +605,6 @@ MUTATIONS = (
         new="            if False:",
         killed_by="tests/broker/test_hosting.py::test_nothing_is_made_before_the_metadata_are_"
         "current",
-    ),
-    Mutation(
-        name="who holds a partition by a wish joins it without a vote",
-        file="broker/metadata/topic.py",
-        old="joins=node_id not in assignment",
-        new="joins=False",
-        killed_by="tests/broker/test_hosting.py::test_who_holds_a_partition_by_a_wish_joins_it",
     ),
     Mutation(
         name="a leader sends those who vote as much as there is",

@@ -10,7 +10,7 @@ from tests.scenarios.disk import Disk, Image
 from tests.scenarios.invariants import Invariants
 from tidemark.partitions.raft.entries import Configuration, Run
 from tidemark.partitions.raft.group import Group, Limits
-from tidemark.partitions.raft.messages import Message, VoteRequest, VoteResponse
+from tidemark.partitions.raft.messages import HardState, Message, VoteRequest, VoteResponse
 from tidemark.partitions.raft.ready import Failure, Leadership, Outgoing
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -59,6 +59,7 @@ class Node:
         is_clean: bool,
         life: int,
         in_doubt: bool,
+        left_in: Epoch | None = None,
     ) -> None:
         self.cluster, self.id, self.disk = cluster, node_id, disk
         self.life = next(cluster.lives)
@@ -78,6 +79,7 @@ class Node:
             is_clean=is_clean,
             life=life,
             in_doubt=in_doubt,
+            left_in=left_in,
         )
 
     def is_alive(self, node: NodeId) -> bool:
@@ -165,6 +167,8 @@ class Cluster:
         self.cut: set[tuple[int, int]] = set()
         self.nodes: dict[int, Node] = {}
         self.down: dict[int, Image] = {}
+        self.left: dict[int, Epoch] = {}
+        """In which epoch those who came back had left the group."""
         for node in ids:
             disk = Disk(Image(first_config=config))
             self.nodes[node] = Node(self, node, disk, is_clean=True, life=0, in_doubt=False)
@@ -240,12 +244,25 @@ class Cluster:
             image.rows = [row for row in image.rows if row.start_offset <= end]
         self.down[node] = image
 
+    def leave(self, node: int) -> None:
+        """Have it give up what it holds, all but its epoch. It comes back with `restart`."""
+        victim = self.nodes.pop(node)
+        epoch = self.left[node] = victim.group.epoch
+        first_config = victim.disk.durable.first_config
+        self.down[node] = Image(hard_state=HardState(epoch, None), first_config=first_config)
+
     def restart(self, node: int, *, is_clean: bool = True, in_doubt: bool = False) -> Node:
         """Open what the crash has left. The others notice, as they would by the connection."""
         image = self.down.pop(node)
         life = next(self.lives)
         self.nodes[node] = Node(
-            self, node, Disk(image), is_clean=is_clean, life=life, in_doubt=in_doubt
+            self,
+            node,
+            Disk(image),
+            is_clean=is_clean,
+            life=life,
+            in_doubt=in_doubt,
+            left_in=self.left.get(node),
         )
         for other in [*self.nodes.values()]:
             other.dead.discard(node)

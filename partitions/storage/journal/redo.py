@@ -28,6 +28,7 @@ from tidemark.partitions.storage.journal.reader import ReadJournal, StoredRecord
 from tidemark.partitions.storage.journal.records import RecordKind
 from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
 from tidemark.partitions.storage.journal.segments import redo_log
+from tidemark.partitions.storage.left_groups import leave
 from tidemark.partitions.storage.state_db import (
     Condition,
     GroupSnapshot,
@@ -36,6 +37,7 @@ from tidemark.partitions.storage.state_db import (
     StateDb,
 )
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import Epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
         damage.append(f"{directory.journal_path} has no journal, though there was one")
     if is_missing or journal.is_torn_apart:
         redoing.doubt_all()
+    redoing.forget_renamed()
     redoing.redo_logs()
     redoing.remove_forgotten()
     # Not at the next page, but behind whatever is there: a block of a torn tail that is whole
@@ -117,10 +120,11 @@ class _Redoing:
         stored = self._stored.get(record.key)
         if stored is None:
             return
-        if record.kind is RecordKind.FORGET and record.is_sound:
-            self.replays[record.key] = forgotten(stored)
-            return
         replay = self.replays.get(record.key)
+        if record.kind is RecordKind.FORGET and record.is_sound:
+            known = stored if replay is None else replay.state
+            self.replays[record.key] = forgotten(stored, known)
+            return
         if replay is None:
             replay = self.replays[record.key] = PartitionReplay(stored)
         replay.add(record)
@@ -129,6 +133,19 @@ class _Redoing:
         """Records are missing, and nobody knows whose."""
         for key, stored in self._stored.items():
             self.replays.setdefault(key, PartitionReplay(stored)).is_broken = True
+
+    def forget_renamed(self) -> None:
+        """Directories that were renamed by who gave them up, whose FORGET was not durable yet: a
+        row without its directory could not be opened, should the partition be here again."""
+        if not self._directory.deleted():
+            return
+        there = {str(partition) for partition in self._directory.partitions()}
+        for key, stored in self._stored.items():
+            if stored.name not in there and self._directory.is_marked_deleted(stored.name):
+                replay = self.replays.get(key)
+                if replay is None or replay.left_in is None:
+                    known = stored if replay is None else replay.state
+                    self.replays[key] = forgotten(stored, known)
 
     def redo_logs(self) -> None:
         for replay in self._kept():
@@ -142,10 +159,6 @@ class _Redoing:
         try:
             redone = redo_log(self._files, f"{self._directory.path}/{name}", replay)
         except (StorageError, FileNotFoundError) as error:
-            if self._directory.is_marked_deleted(name):
-                # Its FORGET was not durable yet. Whoever deletes partitions comes across its row.
-                replay.state = replay.stored
-                return
             self.damage.append(f"{name} cannot be brought up to the journal: {error}")
             replay.is_broken = True
             return
@@ -165,7 +178,7 @@ class _Redoing:
                 if replay.reset and replay.reset.snapshot:
                     snapshot = GroupSnapshot(replay.reset.start, replay.reset.snapshot)
                     self._state.save_group_snapshot(replay.state.key, snapshot)
-            self._state.forget_partitions(self._gone())
+            leave(self._state, self._gone())
             self._state.save(self._states(), journal_start=goes_on)
 
     def remove_forgotten(self) -> None:
@@ -180,14 +193,16 @@ class _Redoing:
             if partition is not None and name not in used:
                 self._directory.mark_deleted([partition], key.topic_id)
 
-    def _gone(self) -> list[PartitionKey]:
-        return [key for key, replay in self.replays.items() if replay.is_forgotten]
+    def _gone(self) -> dict[PartitionKey, Epoch]:
+        """Whether the groups live on is not known here: so their epochs are kept."""
+        replays = self.replays.items()
+        return {key: replay.left_in for key, replay in replays if replay.left_in is not None}
 
     def damaged(self) -> frozenset[PartitionKey]:
         return frozenset(s.key for s in self._states() if s.condition is Condition.DAMAGED)
 
     def _kept(self) -> Iterable[PartitionReplay]:
-        return (replay for replay in self.replays.values() if not replay.is_forgotten)
+        return (replay for replay in self.replays.values() if replay.left_in is None)
 
     def _states(self) -> Iterable[PartitionState]:
         return (replay.outcome() for replay in self._kept())

@@ -26,7 +26,7 @@ from tidemark.partitions.storage.journal.records import (
 from tidemark.partitions.storage.state_db import Condition, PartitionState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import iter_headers
-from tidemark.protocol.types import BytesLike, Offset, Position
+from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Piece:
 class PartitionReplay:
     """One partition, record after record."""
 
-    def __init__(self, stored: PartitionState, *, is_forgotten: bool = False) -> None:
+    def __init__(self, stored: PartitionState, *, left_in: Epoch | None = None) -> None:
         self.stored = stored
         self.state = stored
         self.pieces: list[Piece] = []
@@ -52,8 +52,8 @@ class PartitionReplay:
         """What the last move of the start has left of the batches that are gone."""
         self.is_in_segments = False
         """The journal has relied on the segments."""
-        self.is_forgotten = is_forgotten
-        """Nothing came after its deletion."""
+        self.left_in = left_in
+        """Nothing came after its deletion; before, it had been in this epoch."""
         self.is_broken = False
         """What is said of it here is not all."""
 
@@ -65,7 +65,7 @@ class PartitionReplay:
         return replace(self.stored, hard_state=vote, condition=Condition.DAMAGED)
 
     def add(self, record: StoredRecord) -> None:
-        self.is_forgotten = False
+        self.left_in = None
         if not record.is_sound:
             self.is_broken = True
             return
@@ -147,8 +147,9 @@ class PartitionReplay:
             self.state = replace(self.state, log_start=offset)
 
 
-def forgotten(stored: PartitionState) -> PartitionReplay:
-    """A partition that was deleted. What follows, if anything does, is of a new replica.
+def forgotten(stored: PartitionState, known: PartitionState) -> PartitionReplay:
+    """A partition that was deleted, of which this was `known`. What follows, if anything does, is
+    of a new replica.
 
     The row is that one's then, and so is its condition, of which the journal says nothing.
     """
@@ -158,7 +159,7 @@ def forgotten(stored: PartitionState) -> PartitionReplay:
         condition=stored.condition,
         is_journaled=stored.is_journaled,
     )
-    return PartitionReplay(fresh, is_forgotten=True)
+    return PartitionReplay(fresh, left_in=known.newest_epoch)
 
 
 def _extent_of(records: BytesLike) -> tuple[Offset, Offset]:

@@ -93,7 +93,6 @@ class Broker:
         applier: Applier | None = None,
         settings: LogSettings | None = None,
         journaled_bytes_max: int = 1 << 20,
-        joins: bool = False,
     ) -> GroupReplica:
         if partition not in self.directory.partitions():
             self.directory.create_partition(partition)
@@ -107,7 +106,6 @@ class Broker:
                 journaled_bytes_max=journaled_bytes_max,
                 voters=tuple(map(NodeId, voters)),
                 applier=applier,
-                joins=joins,
             ),
             self.state.partition_states().get(key),
             self.state,

@@ -16,6 +16,7 @@ from tidemark.partitions.replication.reassigning import (
     ReplicaWish,
     Stage,
 )
+from tidemark.partitions.storage.left_groups import leave
 from tidemark.protocol.types import NodeId
 
 LOOK = 0.02
@@ -39,7 +40,7 @@ class Moving(Cluster):
         self.versions = 0
         self.wished: tuple[int, ...] | None = None
         for broker in self.brokers.values():
-            broker.open(voters, preference=voters, joins=broker.node_id not in voters)
+            broker.open(voters, preference=voters)
         self.run(1.0)
         assert self.leader().node_id == voters[0]
 
@@ -73,7 +74,7 @@ class Moving(Cluster):
 
     def revive(self, node: int, files: object, state: object) -> None:
         broker = self.start(node, files, state)  # type: ignore[arg-type]  # what `kill` returned
-        broker.open(self.voters, preference=self.voters, joins=node not in self.voters)
+        broker.open(self.voters, preference=self.voters)
         self.parts[broker.node_id] = self.part_of(broker.node_id)
         if self.wished is not None:
             wish = ReplicaWish(tuple(map(NodeId, self.wished)), self.versions)
@@ -305,12 +306,12 @@ def test_a_replica_that_was_given_up_too_early_does_not_count() -> None:
     assert cluster[1].replica().high_watermark == 1, "1 and 3 hold it, 2 does not"
     cluster[3].node.remove(KEY, is_deleted=True)
     cluster[3].sync()
-    cluster[3].state.forget_partitions([KEY])
+    leave(cluster[3].state, {KEY: cluster[1].replica().epoch})
     for name in list(cluster[3].files.sizes("/data/orders-0")):
         cluster[3].files.remove(f"/data/orders-0/{name}")
     files, state = cluster.kill(1)
     cluster[2].is_disk_slow = False
-    cluster[3].open((1, 2, 3), preference=(1, 2, 3), joins=True)
+    cluster[3].open((1, 2, 3), preference=(1, 2, 3))
     cluster.go(3)
     assert not any(each.replica().is_leader for each in cluster.brokers.values())
     cluster.revive(1, files, state)

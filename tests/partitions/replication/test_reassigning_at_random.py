@@ -23,6 +23,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     ReassignPartitions,
 )
 from tidemark.partitions.state_machines.cluster_values import Reassignment, TopicMetadata
+from tidemark.partitions.storage.left_groups import leave
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId
@@ -56,7 +57,7 @@ class Host:
         is_host, is_open = self.broker.node_id in topic.hosts(0), node.get(KEY) is not None
         if is_host and not is_open and (is_current or self._is_recorded):
             voters = topic.assignments[0]
-            self.broker.open(voters, preference=voters, joins=self.broker.node_id not in voters)
+            self.broker.open(voters, preference=voters)
         elif is_open and not is_host and is_current:
             self._forget()
         wanted = topic.wanted.get(0)
@@ -70,10 +71,11 @@ class Host:
     def _forget(self) -> None:
         broker = self.broker
         broker.replica().log.abandon()
+        left = {KEY: broker.replica().epoch}
         broker.node.remove(KEY, is_deleted=True, lives_on=True)
         broker.take()
         broker.sync()
-        broker.state.forget_partitions([KEY])
+        leave(broker.state, left)
         for name in list(broker.files.sizes("/data/orders-0")):
             broker.files.remove(f"/data/orders-0/{name}")
 

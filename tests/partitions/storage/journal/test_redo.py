@@ -25,6 +25,7 @@ from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.journal import records
 from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.left_groups import left_epochs
 from tidemark.partitions.storage.state_db import (
     Condition,
     GroupSnapshot,
@@ -256,16 +257,30 @@ def test_a_later_partition_of_the_same_name_is_not_taken_for_the_deleted_one() -
     assert KEY not in node.state.partition_states()
 
 
-def test_a_partition_whose_directory_was_marked_deleted_is_not_damaged() -> None:
+def test_a_partition_whose_directory_was_marked_deleted_is_forgotten_but_for_its_epoch() -> None:
     """The directory was renamed, and the record was not durable yet."""
     node = new_node()
     node.append(KEY)
+    node.vote(KEY, 9, 2)
     node.sync()
     node.directory.mark_deleted([TopicPartition("t7", 0)], UUID(int=7))
     files = node.files.after_kill()
     report = redo(files, DataDirectory.open(files, DATA), node.state)
     assert (report.damage, report.damaged) == ((), frozenset())
-    assert node.state.partition_states()[KEY].condition is Condition.CLEAN
+    assert KEY not in node.state.partition_states()
+    assert left_epochs(node.state) == {KEY: 9}
+
+
+def test_the_epoch_of_a_partition_that_was_given_up_is_that_of_its_newest_record() -> None:
+    node = new_node()
+    node.vote(KEY, 9, 2)
+    node.begin_epoch(KEY, 11)
+    node.staged.append(records.forget(KEY))
+    node.sync()
+    node.directory.mark_deleted([TopicPartition("t7", 0)], UUID(int=7))
+    files = node.files.after_kill()
+    redo(files, DataDirectory.open(files, DATA), node.state)
+    assert left_epochs(node.state) == {KEY: 11}
 
 
 def test_a_partition_that_comes_back_has_nothing_of_the_one_before() -> None:

@@ -23,8 +23,9 @@ class NodeFigures:
         return self._node.node_id
 
     def partitions(self) -> Sequence[PartitionFigures]:
+        dirty_ratios = self._node.metrics.compaction.dirty_ratios
         return [
-            _figures(replica)
+            _figures(replica, dirty_ratios.get(replica.name))
             for topic in self._node.topics
             for replica in topic.replicas
             if replica.is_available
@@ -44,7 +45,7 @@ class NodeFigures:
         return stat.f_bavail * stat.f_frsize
 
 
-def _figures(replica: Replica) -> PartitionFigures:
+def _figures(replica: Replica, dirty_ratio: float | None) -> PartitionFigures:
     log = replica.log
     # One that leads is behind nobody.
     fresh = None if replica.is_leader else replica.freshness
@@ -59,4 +60,5 @@ def _figures(replica: Replica) -> PartitionFigures:
         epoch=replica.epoch,
         lag_records=None if fresh is None else fresh.lag_records,
         staleness_seconds=None if staleness_ms is None else staleness_ms / 1000,
+        dirty_ratio=dirty_ratio,
     )

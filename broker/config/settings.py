@@ -395,6 +395,35 @@ class BrokerSettings:
         "How often all logs are looked through for segments past their retention.",
         section=TOPICS,
     )
+    log_cleaner_enable: bool = setting(
+        "log.cleaner.enable",
+        YesNo(),
+        True,
+        "Whether compacted topics are compacted. Without it they grow, `__consumer_offsets` too.",
+        section=TOPICS,
+    )
+    log_cleaner_backoff_ms: int = setting(
+        "log.cleaner.backoff.ms",
+        Whole(1),
+        15_000,
+        "How often compacted topics are looked through for logs that are dirty enough.",
+        section=TOPICS,
+    )
+    log_cleaner_dedupe_buffer_size: int = setting(
+        "log.cleaner.dedupe.buffer.size",
+        Whole(1 << 20),
+        128 << 20,
+        "The memory for the keys of one compaction, which is at work on one log at a time: a key "
+        "takes 256 bytes. What has more keys than fit is compacted in several runs.",
+        section=TOPICS,
+    )
+    log_cleaner_io_max_bytes_per_second: int = setting(
+        "log.cleaner.io.max.bytes.per.second",
+        Whole(0),
+        0,
+        "What compaction reads and writes at most, together, in a second; 0 is no limit.",
+        section=TOPICS,
+    )
     topic_defaults: Mapping[str, str] = MappingProxyType({})
     """Topic configs by Kafka's topic-level name, for topics that do not set their own."""
 

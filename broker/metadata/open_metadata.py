@@ -24,6 +24,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.compaction.cleaner import Cleaner
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.metadata import upkeep
 from tidemark.broker.metadata.brokers import Brokers
@@ -245,6 +246,7 @@ class _Parts:
             self._keep_snapshots,
             partial(upkeep.remove_leftovers, self._hosting, services.directory),
             partial(upkeep.sweep, settings, services, self._hosting),
+            *self._compaction(),
             partial(
                 keep_voters,
                 driver.node,
@@ -269,6 +271,11 @@ class _Parts:
             ),
             partial(keep_placing, self.cluster, self.brokers.is_alive, wait_more=self._wait_more),
         ]
+
+    def _compaction(self) -> list[Callable[[], Awaitable[None]]]:
+        if not self._settings.log_cleaner_enable:
+            return []
+        return [Cleaner(self._settings, self._services, self._hosting).run]
 
     async def _wait_more(self) -> None:
         await self.cluster.wait_version(self.cluster.state.version + 1)

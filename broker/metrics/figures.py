@@ -22,6 +22,8 @@ class PartitionFigures:
     """Behind the leader's high watermark; `None` at the leader itself, or if it is not known."""
     staleness_seconds: float | None = None
     """For how long it may have lacked what the leader has committed; likewise."""
+    dirty_ratio: float | None = None
+    """How much of what may be compacted was not; `None` where nothing is to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

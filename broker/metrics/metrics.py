@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
+from tidemark.broker.metrics.compaction_counts import CompactionMetrics
 from tidemark.broker.metrics.counts import Count, Latency
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.metrics.peer_counts import PeerMetrics
@@ -95,6 +96,7 @@ class Metrics:
         self.reassignments = ReassignmentMetrics()
         self.reads = ReadMetrics()
         self.quotas = QuotaMetrics()
+        self.compaction = CompactionMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

@@ -54,6 +54,11 @@ OWN_GAUGES: Final = (
         "has committed.",
         lambda figures: figures.staleness_seconds,
     ),
+    PartitionGauge(
+        "tidemark_partition_dirty_ratio",
+        "How much of a compacted partition's closed segments is new since its last compaction.",
+        lambda figures: figures.dirty_ratio,
+    ),
 )
 
 

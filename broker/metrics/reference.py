@@ -10,6 +10,7 @@ from prometheus_client.core import Metric
 
 from tidemark.broker.metrics.balance_counts import BrokerFigures
 from tidemark.broker.metrics.collect_balance import BalanceCollector
+from tidemark.broker.metrics.collect_compaction import CompactionCollector
 from tidemark.broker.metrics.collect_counts import CountsCollector
 from tidemark.broker.metrics.collect_figures import FiguresCollector
 from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
@@ -70,6 +71,7 @@ class _Example:
                 epoch=Epoch(0),
                 lag_records=0,
                 staleness_seconds=0.0,
+                dirty_ratio=0.0,
             )
         ]
 
@@ -94,10 +96,12 @@ def families() -> list[Metric]:
     metrics.api(0).requests.inc()
     metrics.peers.up[NodeId(2)] = True
     metrics.balance.brokers[NodeId(1)] = BrokerFigures(0, 0, "active", True)
+    metrics.compaction.set_aside["topic-0"] = ""
     metrics.balance.unevenness, metrics.balance.misplaced = 0.0, 0
     limits = Limits(partitions_max=1, groups_max=1)
     return [
         *CountsCollector(metrics).collect(),
+        *CompactionCollector(metrics.compaction).collect(),
         *BalanceCollector(metrics.balance).collect(),
         *ReassignmentsCollector(metrics.reassignments).collect(),
         *FiguresCollector(_Example(), metrics, limits).collect(),

@@ -55,6 +55,7 @@ class Scrape:
         from prometheus_client import CollectorRegistry, ProcessCollector
 
         from tidemark.broker.metrics.collect_balance import BalanceCollector
+        from tidemark.broker.metrics.collect_compaction import CompactionCollector
         from tidemark.broker.metrics.collect_counts import CountsCollector
         from tidemark.broker.metrics.collect_figures import FiguresCollector
         from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
@@ -63,6 +64,7 @@ class Scrape:
         registry.register(CountsCollector(self._metrics))
         registry.register(BalanceCollector(self._metrics.balance))
         registry.register(ReassignmentsCollector(self._metrics.reassignments))
+        registry.register(CompactionCollector(self._metrics.compaction))
         if self._figures is not None:
             registry.register(FiguresCollector(self._figures, self._metrics, self._limits))
         ProcessCollector(registry=registry)

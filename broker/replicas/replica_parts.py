@@ -14,6 +14,7 @@ from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.held import HeldRequests
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
@@ -72,12 +73,27 @@ class ReplicaServices:
 
 
 def log_settings(config: TopicConfig) -> LogSettings:
-    """What a topic's config says to its logs. A topic that is only compacted keeps its segments."""
+    """What a topic's config says to its logs. A topic that is only compacted keeps its segments.
+
+    Only closed segments are compacted, so one must not be open for longer than what is in it may
+    stay uncompacted.
+    """
     keeps_all = not config.deletes_old_segments
+    open_ms_max = config.max_compaction_lag_ms if config.is_compacted else config.segment_ms
     return LogSettings(
         segment_bytes=config.segment_bytes,
-        segment_ms=config.segment_ms,
+        segment_ms=min(config.segment_ms, open_ms_max),
         retention_bytes=UNLIMITED if keeps_all else config.retention_bytes,
         retention_ms=UNLIMITED if keeps_all else config.retention_ms,
         index_interval_bytes=config.index_interval_bytes,
+    )
+
+
+def compaction_settings(config: TopicConfig) -> CompactionSettings:
+    """What a topic's config says to the compaction of its logs."""
+    return CompactionSettings(
+        delete_retention_ms=config.delete_retention_ms,
+        min_compaction_lag_ms=config.min_compaction_lag_ms,
+        max_compaction_lag_ms=config.max_compaction_lag_ms,
+        min_cleanable_dirty_ratio=config.min_cleanable_dirty_ratio,
     )

@@ -105,6 +105,11 @@ class LogState:
         return len(self._segments)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a sync has failed: nothing is known about the disk since."""
+        return self._state.failure is not None
+
+    @property
     def needs_sync(self) -> bool:
         """Whether a roll has left something to be written, or much was appended since the last
         sync: worth one in the background, even where nobody waits for it (`flush=os`), for it

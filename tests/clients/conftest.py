@@ -13,7 +13,11 @@ from tidemark.testing.process import BrokerProcess, open_broker_process
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 # Groups form at once: the default waits three seconds for more members to come.
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "log.cleaner.backoff.ms": "200",
+}
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from tidemark.partitions.storage.files import read_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
 from tidemark.partitions.storage.segment import Segment
-from tidemark.partitions.storage.syncing import SyncState
+from tidemark.partitions.storage.syncing import SyncState, final
 
 
 class LogSwap:
@@ -57,14 +57,18 @@ class LogSwap:
                 give_up_swap(self._home.files, self._home.directory, self._range)
                 return False
             commit_swap(self._home.files, self._home.directory, self._range)
+            with final(self._state):
+                self._home.sync()
             self.is_committed = True
             return True
 
-    def finish(self) -> None:
-        """Remove the old files. Blocking."""
+    def finish(self) -> bool:
+        """Remove the old files; whether the log is still what it was. Blocking."""
         with self._state.lock:
-            if self._state.generation == self._generation:
-                self.finish_locked()
+            if self._state.generation != self._generation:
+                return False
+            self.finish_locked()
+            return True
 
     def finish_locked(self) -> None:
         """As `finish`, by who holds the lock. Twice is allowed."""

@@ -28,9 +28,8 @@ from tidemark.partitions.storage.names import (
 
 
 def commit_swap(files: Files, directory: str, swap: SwapRange) -> None:
-    """Step 2. Blocking, and durable on return."""
+    """Step 2. It is durable once the directory is synced."""
     files.rename(new_log_path(directory, *swap), swap_path(directory, *swap))
-    files.sync_directory(directory)
 
 
 def finish_swap(files: Files, directory: str, swap: SwapRange) -> None:

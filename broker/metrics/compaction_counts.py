@@ -1,0 +1,36 @@
+"""What a scrape tells of compaction."""
+
+import time
+
+from tidemark.broker.metrics.counts import Count, Latency
+from tidemark.partitions.storage.compaction.job import Tally
+
+
+class CompactionMetrics:
+    """Of one broker. Partitions are known by their names, `<topic>-<partition>`."""
+
+    def __init__(self) -> None:
+        self.runs = Count()
+        self.failures = Count()
+        self.read_bytes = Count()
+        self.written_bytes = Count()
+        self.removed_records = Count()
+        self.duration = Latency()
+        self.last_run_s = 0.0
+        """When the last run ended that succeeded, since 1970; 0 before there was one."""
+        self.dirty_ratios: dict[str, float] = {}
+        self.set_aside: dict[str, str] = {}
+        """What cannot be compacted, and why."""
+
+    def succeeded(self, name: str, tally: Tally, seconds: float) -> None:
+        self.runs.inc()
+        self.read_bytes.inc(tally.bytes_read)
+        self.written_bytes.inc(tally.bytes_written)
+        self.removed_records.inc(tally.records_read - tally.records_kept)
+        self.duration.observe(seconds)
+        self.last_run_s = time.time()
+        self.set_aside.pop(name, None)
+
+    def failed(self, name: str, why: str) -> None:
+        self.failures.inc()
+        self.set_aside[name] = why

@@ -1,0 +1,180 @@
+"""Compaction on a running broker: what is done by itself, and what operators see of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from tidemark.broker.compaction import process
+from tidemark.broker.compaction.process import CompactionFailed, open_run
+from tidemark.broker.replicas.replica import Replica
+from tidemark.client import open_client
+from tidemark.partitions.storage.compaction.job import Job, SourceSegment
+from tidemark.partitions.storage.compaction.settings import CompactionLimits
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.inspect import verify
+from tidemark.protocol.types import Offset
+from tidemark.testing import open_cluster
+from tidemark.testing.cluster import Cluster
+
+SETTINGS = {"log.cleaner.backoff.ms": "50"}
+CONFIG = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "2048",
+    "min.cleanable.dirty.ratio": "0.01",
+}
+SMALL_BYTES = 6000
+"""A third of what `fill` writes: no more than the segment that is written to, and a little."""
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    with trio.fail_after(20):
+        while not holds():  # noqa: ASYNC110  # many things at once are waited for
+            await trio.sleep(0.02)
+
+
+async def fill(cluster: Cluster, topic: str, *, rounds: int = 40) -> None:
+    async with open_client(cluster.bootstrap) as client, client.producer() as producer:
+        for number in range(rounds):
+            for key in (b"a", b"b", b"c"):
+                await producer.send(topic, b"%d" % number + b"v" * 100, key=key, partition=0)
+            await producer.flush()
+
+
+async def create(cluster: Cluster, topic: str, *, replicas: int = 1, **config: str) -> None:
+    async with open_client(cluster.bootstrap) as client:
+        changed = {name.replace("_", "."): value for name, value in config.items()}
+        await client.admin.create_topic(
+            topic, partitions=1, replication_factor=replicas, configs=CONFIG | changed
+        )
+
+
+def replica_of(cluster: Cluster, topic: str, node: int = 1) -> Replica:
+    replica = cluster.brokers[node].node.topics.get(topic).replicas[0]  # type: ignore[union-attr]  # it is there
+    assert isinstance(replica, Replica)
+    return replica
+
+
+async def test_a_dirty_topic_is_compacted_by_itself(tmp_path: Path) -> None:
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        await fill(cluster, "waves")
+        replica = replica_of(cluster, "waves")
+        await until(lambda: replica.size_bytes < SMALL_BYTES)
+        compaction = cluster.broker.node.metrics.compaction
+        assert compaction.runs.value >= 1
+        await until(lambda: compaction.removed_records.value > 60)
+        assert compaction.read_bytes.value > compaction.written_bytes.value
+        assert "waves-0" in compaction.dirty_ratios
+        await fill(cluster, "waves", rounds=1)  # and it is written to as before
+        directory = replica.log.directory
+    assert verify(OsFiles(), directory).problems == []
+
+
+async def test_each_replica_is_compacted_and_a_new_one_gets_what_is_left(tmp_path: Path) -> None:
+    async with open_cluster(brokers=3, data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves", replicas=3)
+        await fill(cluster, "waves", rounds=10)
+        await cluster.kill(3)
+        await fill(cluster, "waves")
+        nodes = [replica_of(cluster, "waves", node) for node in (1, 2)]
+        await until(lambda: all(each.size_bytes < SMALL_BYTES for each in nodes))
+        # It ends where the others have a gap by now.
+        await cluster.start(3)
+        end = nodes[0].log_end
+        await until(lambda: replica_of(cluster, "waves", 3).high_watermark >= end)
+        await fill(cluster, "waves", rounds=5)  # what it was sent is in one segment, which closes
+        await until(lambda: replica_of(cluster, "waves", 3).size_bytes < SMALL_BYTES)
+        directories = [replica_of(cluster, "waves", node).log.directory for node in (1, 2, 3)]
+    for directory in directories:
+        assert verify(OsFiles(), directory).problems == []
+
+
+async def test_a_partition_that_is_damaged_is_set_aside_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        for topic in ("good", "bad"):
+            await create(cluster, topic, min_compaction_lag_ms=str(10**9))
+            await fill(cluster, topic)
+        bad = replica_of(cluster, "bad")
+        await until(lambda: bad.log.segment_count > 2)
+        with (Path(bad.log.directory) / f"{0:020d}.log").open("r+b") as file:
+            file.seek(70)
+            file.write(b"\xff\xff")
+        async with open_client(cluster.bootstrap) as client:
+            for topic in ("good", "bad"):
+                await client.admin.alter_configs(topic, {"min.compaction.lag.ms": "0"})
+        compaction = cluster.broker.node.metrics.compaction
+        await until(lambda: "bad-0" in compaction.set_aside and bool(compaction.runs.value))
+        assert "is corrupt at byte 0" in compaction.set_aside["bad-0"]
+        assert compaction.failures.value == 1
+        assert replica_of(cluster, "good").size_bytes < SMALL_BYTES
+        assert "bad-0 cannot be compacted, and grows until the broker is started" in caplog.text
+
+
+async def test_a_topic_may_be_deleted_while_it_is_compacted(tmp_path: Path) -> None:
+    slow = SETTINGS | {"log.cleaner.io.max.bytes.per.second": "5000"}
+    async with open_cluster(data_dir=tmp_path, settings=slow) as cluster:
+        await create(cluster, "waves")
+        await fill(cluster, "waves")
+        await trio.sleep(0.3)
+        async with open_client(cluster.bootstrap) as client:
+            await client.admin.delete_topic("waves")
+        await create(cluster, "waves")
+        await fill(cluster, "waves", rounds=2)
+        assert not cluster.broker.node.metrics.compaction.set_aside
+
+
+# The process
+
+
+def a_job(directory: str) -> Job:
+    return Job(
+        directory=directory,
+        segments=(SourceSegment(Offset(0), Offset(1), 70),),
+        dirty_from=Offset(0),
+        now_ms=0,
+        delete_retention_ms=0,
+        segment_bytes=100,
+        interval_bytes=100,
+        producers=frozenset(),
+        limits=CompactionLimits(),
+    )
+
+
+async def run_through(job: Job) -> None:
+    async with open_run(job) as run:
+        async for _ in run.segments():
+            raise AssertionError
+
+
+def test_a_job_goes_to_another_process_and_is_the_same() -> None:
+    job = a_job("/somewhere")
+    assert Job.from_json(job.to_json()) == job
+
+
+async def test_a_file_that_is_gone_is_said_by_the_process(tmp_path: Path) -> None:
+    with pytest.raises(CompactionFailed, match="No such file"):
+        await run_through(a_job(str(tmp_path)))
+
+
+async def test_a_process_that_dies_says_what_may_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_COMMAND", ("sh", "-c", "kill -9 $$"))
+    with pytest.raises(CompactionFailed, match=r"status -9\. .*dedupe\.buffer\.size smaller"):
+        await run_through(a_job(str(tmp_path)))
+
+
+async def test_without_a_process_a_run_fails_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_COMMAND", ("/no/such/python",))
+    with pytest.raises(CompactionFailed, match=r"cannot be started: .*No such file"):
+        await run_through(a_job(str(tmp_path)))

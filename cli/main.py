@@ -50,6 +50,7 @@ NOUNS: Final = {
     "topic": Noun("tidemark.cli.topic:topic", "Create, look at, change and delete topics."),
     "produce": Noun("tidemark.cli.produce:produce", "Write records to a topic."),
     "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
+    "export": Noun("tidemark.cli.export:export", "Write a topic's records to a Parquet file."),
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
     "broker": Noun(

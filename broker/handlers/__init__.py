@@ -37,6 +37,7 @@ from tidemark.broker.handlers import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    write_txn_markers,
 )
 from tidemark.broker.handlers.passing_on import CHANGES, describe_any_quorum
 from tidemark.broker.network.requests import Handler
@@ -61,6 +62,7 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         21: delete_records.handle,
         22: init_producer_id.handle,
         23: offset_for_leader_epoch.handle,
+        27: write_txn_markers.handle,
         32: describe_configs.handle,
         35: describe_log_dirs.handle,
         36: sasl_authenticate.handle,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from tidemark.broker.config.addresses import Address
+from tidemark.broker.handlers import write_txn_markers
 from tidemark.broker.network.requests import Answer, Handler, Pending, RequestContext, Session
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 NO_CONNECTION: Final = 0
 """The connection of who is another broker; connections of clients count from 1."""
 
-ANSWERED: Final[Mapping[int, Handler]] = MappingProxyType({})
+ANSWERED: Final[Mapping[int, Handler]] = MappingProxyType({27: write_txn_markers.handle})
 """By API key."""
 
 

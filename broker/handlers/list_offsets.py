@@ -35,7 +35,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _answer(node, topic.name, asked, context.api_version)
+                    _answer(node, topic.name, asked, request.isolation_level, context.api_version)
                     for asked in topic.partitions
                 ],
             )
@@ -45,7 +45,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
 
 
 def _answer(
-    node: Node, topic: str, asked: ListOffsetsPartition, api_version: int
+    node: Node, topic: str, asked: ListOffsetsPartition, isolation: int, api_version: int
 ) -> ListOffsetsPartitionResponse:
     try:
         replica = node.topics.replica_here(topic, asked.partition_index)
@@ -54,7 +54,7 @@ def _answer(
         if not replica.is_serving:
             # KIP-207: what was committed before is not known yet; `latest` must not go back.
             raise RequestError(_not_yet(api_version))
-        found = _look_up(replica, asked.timestamp, api_version)
+        found = _look_up(replica, asked.timestamp, isolation, api_version)
         # An empty end has no record; its epoch is the one that the next record will carry.
         epoch = replica.epoch_at(found.offset) if found is not None else -1
     except RequestError as error:
@@ -77,22 +77,26 @@ def _not_yet(api_version: int) -> ErrorCode:
     return ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _look_up(replica: Replica, timestamp: int, api_version: int) -> TimestampAndOffset | None:
-    """What was asked for; `None` if there is no such record. Raises `RequestError`."""
+def _look_up(
+    replica: Replica, timestamp: int, isolation: int, api_version: int
+) -> TimestampAndOffset | None:
+    """What was asked for; `None` if there is no such record. Raises `RequestError`.
+
+    To readers of committed transactions, what is not decided yet is not there.
+    """
     if timestamp >= 0:
-        return replica.find_timestamp(timestamp)
+        return replica.find_timestamp(timestamp, isolation=isolation)
     if api_version < _SINCE.get(timestamp, api_version + 1):
         raise RequestError(
             ErrorCode.UNSUPPORTED_VERSION, f"ListOffsets {api_version} knows no {timestamp}"
         )
     match timestamp:
         case -1:
-            # The last stable offset as well: there are no open transactions.
-            return _end(replica.high_watermark)
+            return _end(replica.end_for(isolation))
         case -2 | -4:
             return _end(replica.log_start)
         case -3:
-            return replica.max_timestamp()
+            return replica.max_timestamp(isolation=isolation)
         case _:
             return None  # Nothing is tiered.
 

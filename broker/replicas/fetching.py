@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,10 +11,12 @@ from uuid import UUID
 from tidemark.broker.replicas.fetch_sessions import Asked
 from tidemark.broker.replicas.leadership import NOBODY, NotLeader
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (
     NAMES_UNTIL,
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -29,7 +31,6 @@ from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-READ_COMMITTED: Final = 1
 ANY_RACK: Final = "*"
 """The rack of a reader to whom every replica is near enough."""
 _ZSTD_SINCE: Final = 10
@@ -176,7 +177,12 @@ class FetchPlan:
         if bytes_max == 0 and not is_first:
             return EMPTY_SLICE
         # KIP-74: the first batch is given whole, or its reader could never go on.
-        found = replica.read(offset, bytes_max=bytes_max, at_least_one=is_first)
+        found = replica.read(
+            offset,
+            bytes_max=bytes_max,
+            at_least_one=is_first,
+            isolation=self._request.isolation_level,
+        )
         if self._api_version < _ZSTD_SINCE and _has_zstd(found):
             found.release()
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)  # F15
@@ -244,11 +250,12 @@ class FetchPlan:
     ) -> PartitionData:
         """One partition's part. Its records are empty, never null: that breaks clients (F5)."""
         replica, leader = wanted.replica, _UNKNOWN_LEADER
-        high_watermark = log_start = NO_OFFSET
+        high_watermark = stable = log_start = NO_OFFSET
         if replica is not None and error is None:
             error = self._why_not_read(replica, wanted.asked)
         if replica is not None and (replica.is_serving or (self._rack and error is None)):
             high_watermark, log_start = replica.high_watermark, replica.log_start
+            stable = replica.last_stable_offset
         if isinstance(error, NotLeader) and self._api_version >= _LEADER_SINCE:
             leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
         if replica is not None and found:
@@ -257,13 +264,25 @@ class FetchPlan:
             partition_index=wanted.asked.partition,
             error_code=ErrorCode.NONE if error is None else error.code,
             high_watermark=high_watermark,
-            # No transactions: all that is committed is decided (F11).
-            last_stable_offset=high_watermark,
+            last_stable_offset=stable,
             log_start_offset=log_start,
             current_leader=leader,
-            aborted_transactions=() if self._request.isolation_level == READ_COMMITTED else None,
+            aborted_transactions=self._aborted(replica, found, wanted.asked),
             preferred_read_replica=preferred,
             records=found,
+        )
+
+    def _aborted(
+        self, replica: Replica | None, found: LogSlice, asked: FetchPartition
+    ) -> Sequence[AbortedTransaction] | None:
+        """What its reader has to leave out; null for who reads all that is there (A10)."""
+        if self._request.isolation_level != READ_COMMITTED:
+            return None
+        if replica is None or not found:
+            return ()
+        return tuple(
+            AbortedTransaction(producer_id=over.producer_id, first_offset=over.first_offset)
+            for over in replica.aborted(found, Offset(asked.fetch_offset))
         )
 
     def _why_not_read(self, replica: Replica, asked: FetchPartition) -> RequestError | None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import trio
+
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.network.timers import Timer, Timers
 
@@ -25,6 +27,25 @@ class Waiter(Protocol):
     def go_on(self, *, may_be_held: bool) -> None:
         """Take the request again; without `may_be_held` it has to be answered now."""
         ...
+
+
+class HeldTask:
+    """A task that waits in a line as a connection does."""
+
+    def __init__(self) -> None:
+        self._over = trio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was told to go on; then it is not in the line any more."""
+        return self._over.is_set()
+
+    def go_on(self, *, may_be_held: bool) -> None:
+        del may_be_held  # What it does next finds out by itself.
+        self._over.set()
+
+    async def wait(self) -> None:
+        await self._over.wait()
 
 
 class HeldRequests:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from tidemark.broker.replicas.admission import admit
+from tidemark.broker.replicas.held import HeldTask
 from tidemark.broker.replicas.replica_commits import CommittingReplica
 from tidemark.broker.replicas.replica_parts import log_settings
 from tidemark.broker.replicas.replica_reads import ReadingReplica
@@ -25,8 +26,9 @@ from tidemark.partitions.state_machines.refused_batches import (
 )
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
+from tidemark.protocol.records.control import Marker
 from tidemark.protocol.records.header import place_log_append_time, read_header
-from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset
+from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset, ProducerId
 
 __all__ = ["Appended", "Replica", "ReplicaSpec"]
 
@@ -111,6 +113,32 @@ class Replica(CommittingReplica, ReadingReplica):
             raise self._storage_error("append", error) from error
         self._services.driver.touch()
         return appended
+
+    def append_marker(
+        self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool
+    ) -> Offset:
+        """Write the end of a transaction, if it is not there; it is for good once all below the
+        offset that is returned is committed. Raises `RequestError`."""
+        member = self.member
+        if not member.is_accepting:
+            raise self.why_not_serving()
+        try:
+            ended = member.append_marker(producer_id, epoch, marker, raises_epoch=raises_epoch)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("append", error) from error
+        self._services.driver.touch()
+        return ended.offset
+
+    async def wait_flowing(self) -> None:
+        """As long as writes are held, as held requests wait."""
+        if self.is_holding:
+            waiter = HeldTask()
+            self.line.join(waiter, 0)
+            try:
+                await waiter.wait()
+            finally:
+                if not waiter.is_over:
+                    self.line.leave(waiter)
 
     def changed(self, change: GroupChange) -> None:
         member = self._member

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from tidemark.broker.replicas.replica_state import ReplicaState
 from tidemark.broker.replicas.waiters import FetchWaiter
 from tidemark.partitions.replication.confirming import Confirmed, Question
 from tidemark.partitions.replication.observers import Freshness
 from tidemark.partitions.replication.standings import RememberedStanding
+from tidemark.partitions.state_machines.open_transactions import Over
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.timestamps import TimestampAndOffset
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
 
 
 class ReadingReplica(ReplicaState):
@@ -21,13 +26,24 @@ class ReadingReplica(ReplicaState):
     bytes_out = 0
     """Bytes of records that clients got from here, for as long as it is open."""
 
-    def read(self, offset: Offset, *, bytes_max: int, at_least_one: bool) -> LogSlice:
+    def end_for(self, isolation: int) -> Offset:
+        """How far a reader may read: to where all is committed, or decided as well (F11)."""
+        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
+
+    def read(
+        self,
+        offset: Offset,
+        *,
+        bytes_max: int,
+        at_least_one: bool,
+        isolation: int = READ_UNCOMMITTED,
+    ) -> LogSlice:
         """Committed batches from the one that holds `offset` on. Raises `RequestError`."""
         try:
             return self.log.read(
                 offset,
                 bytes_max=bytes_max,
-                end_offset=self.high_watermark,
+                end_offset=self.end_for(isolation),
                 at_least_one=at_least_one,
             )
         except (OSError, StorageError, CorruptBatch) as error:
@@ -42,17 +58,23 @@ class ReadingReplica(ReplicaState):
         self._metrics.bytes_out.inc(len(found))
         self._metrics.records_out.inc(found.end_offset - offset)
 
-    def find_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
+    def aborted(self, found: LogSlice, offset: Offset) -> list[Over]:
+        """The aborted transactions that have records in what was found from `offset` on."""
+        return self.member.producers.transactions.aborted(offset, found.end_offset)
+
+    def find_timestamp(
+        self, timestamp_ms: int, *, isolation: int = READ_UNCOMMITTED
+    ) -> TimestampAndOffset | None:
         """The first committed record with this timestamp or a later one. Raises `RequestError`."""
         try:
-            return self.log.find_timestamp(timestamp_ms, end_offset=self.high_watermark)
+            return self.log.find_timestamp(timestamp_ms, end_offset=self.end_for(isolation))
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("search", error) from error
 
-    def max_timestamp(self) -> TimestampAndOffset | None:
+    def max_timestamp(self, *, isolation: int = READ_UNCOMMITTED) -> TimestampAndOffset | None:
         """The first committed record with the largest timestamp. Raises `RequestError`."""
         try:
-            return self.log.max_timestamp(end_offset=self.high_watermark)
+            return self.log.max_timestamp(end_offset=self.end_for(isolation))
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("search", error) from error
 

@@ -128,6 +128,16 @@ class ReplicaState:
         return self._member.high_watermark if self._member is not None else Offset(0)
 
     @property
+    def last_stable_offset(self) -> Offset:
+        """Below it every transaction is decided: so far readers of committed ones may read."""
+        member = self._member
+        if member is None:
+            return Offset(0)
+        stable = member.producers.transactions.last_stable_offset(member.high_watermark)
+        # A transaction that is open may have lost its first records to a move of the start.
+        return max(stable, member.log_start)
+
+    @property
     def log_start(self) -> Offset:
         if self._member is None:
             raise self._refusal

@@ -103,11 +103,12 @@ class OpenTransactions:
 
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
         """Below it every transaction is decided for good. `high_watermark` never goes back."""
+        if not self.opened and not self._unstable:
+            return high_watermark
         self.settle(high_watermark)
-        stable, oldest = high_watermark, self.oldest
-        if oldest is not None:
-            stable = min(stable, oldest.first_offset)
-        return min([stable, *(over.first_offset for over in self._unstable)])
+        oldest = self.oldest
+        begun = [] if oldest is None else [oldest.first_offset]
+        return min([high_watermark, *begun, *(over.first_offset for over in self._unstable)])
 
     def aborted(self, start: Offset, end: Offset) -> list[Over]:
         """The aborted transactions that have records from `start` up to `end`.

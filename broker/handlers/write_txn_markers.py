@@ -1,0 +1,85 @@
+"""WriteTxnMarkers: a coordinator of transactions says how some have ended, to partitions' leaders.
+
+Each partition has its own outcome. A marker is answered once it is committed: the coordinator takes
+the transaction to be over when all partitions have theirs, and does not ask again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from tidemark.broker.network.requests import RequestContext
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from tidemark.protocol.records.control import Marker
+from tidemark.protocol.types import ProducerId, TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+BUMPS_SINCE = 2
+"""The transactions' version from which on each end raises the producer's epoch."""
+
+_Outcomes = dict[TopicPartition, ErrorCode]
+
+
+async def handle(
+    node: Node, request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse:
+    del context
+    outcomes: list[_Outcomes] = [{} for _ in request.markers]
+    async with trio.open_nursery() as tasks:
+        for marker, of_marker in zip(request.markers, outcomes, strict=True):
+            for topic in marker.topics:
+                for partition in topic.partition_indexes:
+                    place = TopicPartition(topic.name, partition)
+                    tasks.start_soon(_write, node, marker, place, of_marker)
+    return WriteTxnMarkersResponse(
+        markers=[_result(*each) for each in zip(request.markers, outcomes, strict=True)]
+    )
+
+
+async def _write(
+    node: Node, asked: WritableTxnMarker, place: TopicPartition, outcomes: _Outcomes
+) -> None:
+    outcomes[place] = ErrorCode.NONE
+    try:
+        replica = node.topics.replica_here(place.topic, place.partition)
+        await replica.wait_flowing()
+        end_offset = replica.append_marker(
+            ProducerId(asked.producer_id),
+            asked.producer_epoch,
+            Marker(asked.transaction_result, asked.coordinator_epoch),
+            raises_epoch=asked.transaction_version >= BUMPS_SINCE,
+        )
+        await replica.wait_committed(end_offset)
+    except RequestError as error:
+        outcomes[place] = error.code
+
+
+def _result(asked: WritableTxnMarker, outcomes: _Outcomes) -> WritableTxnMarkerResult:
+    return WritableTxnMarkerResult(
+        producer_id=asked.producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WritableTxnMarkerPartitionResult(
+                        partition_index=partition,
+                        error_code=outcomes[TopicPartition(topic.name, partition)],
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in asked.topics
+        ],
+    )

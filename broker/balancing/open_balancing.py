@@ -107,7 +107,7 @@ async def open_balancing(
     )
     cluster.listen(balancer.applied)
     handlers[LoadReportRequest] = partial(_take_report, reports)
-    own = OwnLoads(services.node_id)
+    own = OwnLoads(services.node_id, partial(_activity, services))
     reporter = Reporter(
         partial(brokers.leader_of, CLUSTER_KEY),
         partial(own.look_at_all, metadata.topics, brokers),
@@ -123,6 +123,12 @@ async def open_balancing(
             states=BrokerStates(cluster, gathering, rules, SystemRandom()),
         )
         tasks.cancel_scope.cancel()
+
+
+def _activity(services: ReplicaServices) -> tuple[int, ...]:
+    """Another one once anything was written, read or replicated."""
+    outbox = services.driver.node.outbox
+    return outbox.staging, outbox.leaderships, services.metrics.record_bytes
 
 
 def _leading_epoch(cluster: ClusterLog, brokers: Brokers) -> Epoch | None:

@@ -1,14 +1,15 @@
 """What this broker leads: its traffic, its size, and how far the followers are.
 
 Looked at every few seconds, for all that is led here, so it has to be cheap. A partition to which
-nothing has happened since the last look, and whose followers had everything, is passed over.
+nothing has happened since the last look, and whose followers had everything, is passed over; and
+where nothing has happened to any, none is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import trio
 
@@ -26,6 +27,8 @@ from tidemark.protocol.types import NodeId, Offset
 UNKNOWN_LAG: Final = -1
 _AT_ONCE: Final = 200
 _QUIET_PER_S: Final = 1.0
+_IDLE_SECONDS: Final = 60.0
+"""So often all are looked at, whatever has happened: for what is not counted as activity."""
 _NEARLY_NOTHING: Final = 64
 """Records that are on their way at any moment while somebody produces."""
 
@@ -49,11 +52,26 @@ def _is_still(load: GroupLoad) -> bool:
     )
 
 
+class _Idle(NamedTuple):
+    """A look that found nothing going on."""
+
+    loads: list[GroupLoad]
+    activity: object
+    at: float
+
+    def holds(self, activity: object, now: float) -> bool:
+        return self.activity == activity and now < self.at + _IDLE_SECONDS
+
+
 class OwnLoads:
     """Used on the loop's thread."""
 
-    def __init__(self, node_id: NodeId) -> None:
+    def __init__(self, node_id: NodeId, activity: Callable[[], object]) -> None:
+        """`activity` answers something else after records were written, read or replicated here,
+        or a leader has changed."""
         self._node_id = node_id
+        self._activity = activity
+        self._idle: _Idle | None = None
         # By the replica itself: its key takes longer to look up than all else that is looked at.
         self._watched: dict[Replica, _Watched] = {}
 
@@ -90,7 +108,9 @@ class OwnLoads:
     async def look_at_all(self, topics: Iterable[Topic], brokers: Brokers) -> list[GroupLoad]:
         """What is led here, some hundreds at a time: others are served meanwhile."""
         alive = frozenset(node for node in brokers.registered if brokers.is_alive(node))
-        at = trio.current_time()
+        at, activity = trio.current_time(), (self._activity(), alive)
+        if self._idle is not None and self._idle.holds(activity, at):
+            return self._idle.loads
         loads, led = [], set()
         replicas = [replica for topic in topics for replica in topic.replicas]
         for number, replica in enumerate(replicas, start=1):
@@ -101,6 +121,8 @@ class OwnLoads:
             if number % _AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         self.keep_only(led)
+        is_still = all(watched.is_still for watched in self._watched.values())
+        self._idle = _Idle(loads, activity, at) if is_still else None
         return loads
 
     def keep_only(self, replicas: Collection[Replica]) -> None:

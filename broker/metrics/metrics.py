@@ -117,6 +117,11 @@ class Metrics:
             self.topics[name] = TopicMetrics()
         return self.topics[name]
 
+    @property
+    def record_bytes(self) -> int:
+        """Of all topics, in and out."""
+        return sum(each.bytes_in.value + each.bytes_out.value for each in self.topics.values())
+
     def forget_topic(self, name: str) -> None:
         """Stop showing a deleted topic, which makes room for another."""
         self.topics.pop(name, None)

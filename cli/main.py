@@ -62,6 +62,10 @@ NOUNS: Final = {
         "tidemark.cli.replica:replica",
         "See which brokers hold a partition, and have others hold it.",
     ),
+    "quota": Noun(
+        "tidemark.cli.quota:quota",
+        "Limit how much users and clients may send, fetch and have done.",
+    ),
     "bench": Noun(
         "tidemark.cli.bench:bench",
         "Measure throughput, or latency at a steady rate, on a topic of its own.",

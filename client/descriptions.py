@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
@@ -308,3 +308,19 @@ class ApiRange:
     name: str
     min_version: int
     max_version: int
+
+
+class Default(Enum):
+    """In place of a name: all that have no quota of their own."""
+
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientQuotas:
+    """The quotas of a user, of a client id, or of a client id of a user."""
+
+    user: str | Default | None
+    client_id: str | Default | None
+    values: Mapping[str, float]
+    """By what is limited, as in `producer_byte_rate`."""

@@ -18,7 +18,7 @@ MUTATIONS = (
         file=_BUCKET,
         old="min(self.burst, self._level + (now - self._at) * self.rate)",
         new="self._level + (now - self._at) * self.rate",
-        killed_by=_OF_BUCKETS + "test_who_waits_as_told_has_had_the_rate_and_one_burst",
+        killed_by=_OF_BUCKETS + "test_a_burst_costs_nothing_once",
     ),
     Mutation(
         name="what is not there is taken as a debt",

@@ -35,3 +35,4 @@ def test_a_burst_costs_nothing_once() -> None:
     assert bucket.take(10, 1.0) == 0
     assert bucket.take(5, 1.0) == 0.5
     assert bucket.is_full(100.0)
+    assert bucket.take(30, 100.0) == 1

@@ -1,0 +1,1 @@
+"""confluent-kafka-python takes brokers from its environment: there is nothing to adapt."""

@@ -1,0 +1,1 @@
+"""Stands for the package that starts Kafka, which is imported and not used."""

@@ -1,0 +1,85 @@
+"""The suites: what is run of each, what does not apply to Tidemark, and what is known to fail."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tests.clients.peers.librdkafka import LibrdkafkaSuite
+from tests.clients.peers.pytest_suite import PytestSuite
+
+_NO_TLS: Final = "there is no TLS here: it is what a proxy or a private network is for"
+_NO_ACLS: Final = "there are no ACLs"
+_OWN_BROKER: Final = "the test starts a broker of its own, with SASL"
+
+COMMON_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "num.partitions": "4",
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.num.partitions": "4",
+    }
+)
+"""What the suites expect of a broker."""
+
+SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
+    {
+        "kafka-python": PytestSuite(
+            arguments=(
+                "test/integration",
+                "--timeout=60",
+                "--timeout-method=signal",
+                "-o",
+                "addopts=",
+            ),
+            plugin="for_kafka_python",
+            environment={
+                "KAFKA_URI": "kafka://{host}:{port}",
+                "KAFKA_VERSION": "4.3.0",
+                "KAFKA_ROOT": ".",
+            },
+            not_applicable={
+                "test_ssl_integration*": _NO_TLS,
+            },
+        ),
+        "aiokafka": PytestSuite(
+            arguments=(
+                "tests/test_producer.py",
+                "tests/test_consumer.py",
+                "tests/test_coordinator.py",
+                "tests/test_fetcher.py",
+                "tests/test_admin.py",
+                "tests/test_client.py",
+                "tests/test_pep492.py",
+                "tests/test_transactional_producer.py",
+                "tests/test_transactional_consumer.py",
+                "--docker-image=byo:2.13_2.8.1",
+                "-p",
+                "no:asyncio",
+                "-o",
+                "addopts=",
+                "-W",
+                "ignore",
+                "--timeout=90",
+            ),
+            plugin="for_aiokafka",
+            environment={"AIOKAFKA_NO_EXTENSIONS": "1"},
+            not_applicable={
+                "*ssl*": _NO_TLS,
+            },
+        ),
+        "confluent-kafka-python": PytestSuite(
+            arguments=(
+                "tests/integration/admin",
+                "tests/integration/consumer",
+                "tests/integration/producer",
+                "--import-mode=importlib",
+                "-o",
+                "addopts=",
+                "--timeout=120",
+            ),
+            plugin="for_confluent",
+            environment={"BROKERS": "{host}:{port}"},
+            not_applicable={},
+        ),
+        "librdkafka": LibrdkafkaSuite(),
+    }
+)

@@ -59,6 +59,8 @@ def scan_section(data: bytes, count: int, last_offset_delta: int) -> list[Scanne
         byte = data[at]
         if byte < 0x80:
             length, at = (byte >> 1) ^ -(byte & 1), at + 1
+        elif data[at + 1] < 0x80 and not byte & 1:  # most records' length
+            length, at = (byte & 0x7F) >> 1 | data[at + 1] << 6, at + 2
         else:
             length, at = read_varint(data, at)
         end = at + length

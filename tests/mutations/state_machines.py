@@ -90,6 +90,14 @@ MUTATIONS = (
         "_it_is_missing",
     ),
     Mutation(
+        name="a producer that has gone quiet is forgotten",
+        file="broker/metadata/upkeep.py",
+        old="            replica.expire_producers(",
+        new="            False and replica.expire_producers(",
+        killed_by="tests/testing/test_producers.py"
+        "::test_who_has_gone_quiet_is_forgotten_and_who_sends_is_not",
+    ),
+    Mutation(
         name="a lower producer epoch is fenced",
         file=_PRODUCERS,
         old="    if epoch < producer.epoch:",

@@ -112,9 +112,16 @@ async def open_raw(address: str) -> AsyncIterator[RawClient]:
         yield RawClient(stream)
 
 
-def batch(*values: bytes, sequence: int | None = None, producer_id: int = 4711) -> bytes:
+def batch(
+    *values: bytes, sequence: int | None = None, producer_id: int = 4711, producer_epoch: int = 0
+) -> bytes:
     """A batch as a producer makes it: with a sequence, as an idempotent one."""
     records = [Record(timestamp_ms=1_700_000_000_000, key=None, value=value) for value in values]
     if sequence is None:
         return encode_batch(records)
-    return encode_batch(records, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+    return encode_batch(
+        records,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=sequence,
+    )

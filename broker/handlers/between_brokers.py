@@ -5,19 +5,20 @@ The same handlers are in the table for clients' listeners: tools send these requ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 
 from tidemark.broker.config.addresses import Address
-from tidemark.broker.handlers import write_txn_markers
+from tidemark.broker.handlers import add_partitions_to_txn, write_txn_markers
 from tidemark.broker.network.requests import Answer, Handler, Pending, RequestContext, Session
+from tidemark.broker.peers.asking import ask_broker
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.ask import AskRequest, AskResponse
-from tidemark.protocol.registry import APIS
+from tidemark.protocol.registry import APIS, api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
     from tidemark.broker.peers.calls import PeerHandler
 
+R = TypeVar("R", bound=Message)
+
 NO_CONNECTION: Final = 0
 """The connection of who is another broker; connections of clients count from 1."""
 
-ANSWERED: Final[Mapping[int, Handler]] = MappingProxyType({27: write_txn_markers.handle})
+ANSWERED: Final[Mapping[int, Handler]] = MappingProxyType(
+    {24: add_partitions_to_txn.handle, 27: write_txn_markers.handle}
+)
 """By API key."""
 
 
@@ -39,12 +44,9 @@ def asked_of(node: Node, answered: Mapping[int, Handler] = ANSWERED) -> PeerHand
         handler, api = answered.get(request.api_key), APIS.get(request.api_key)
         if handler is None or api is None or not api.speaks(request.api_version):
             return AskResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        session = Session(
-            connection_id=NO_CONNECTION, client_host="", listener=Address("", 0), user=None
-        )
-        context = RequestContext(request.api_version, f"broker-{asker}", session)
         try:
             message = decode(api.request, request.api_version, request.body)
+            context = _context(request.api_version, asker)
             response = await settled(handler(node, message, context))
         except RequestError as error:
             return AskResponse(error_code=error.code, error_message=error.message)
@@ -53,25 +55,50 @@ def asked_of(node: Node, answered: Mapping[int, Handler] = ANSWERED) -> PeerHand
     return answer
 
 
-async def settled(answer: Answer[Message]) -> Message:
+class Asking:
+    """Asks brokers, this one among them, from the moment on in which there is a node."""
+
+    def __init__(self) -> None:
+        self.node: Node | None = None
+
+    async def ask(self, broker: NodeId, request: Message, answer_type: type[R]) -> R:
+        """That broker's answer. Raises `RequestError`: see `ask_broker`."""
+        if self.node is None:
+            raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "this broker is starting")
+        if broker != self.node.node_id:
+            return await ask_broker(self.node.calls, broker, request, answer_type)
+        api = api_of(type(request))
+        answer = ANSWERED[api.key](self.node, request, _context(api.max_version, broker))
+        response = await settled(answer)
+        assert isinstance(response, answer_type)
+        return response
+
+
+async def settled(answer: Answer[R]) -> R:
     """A handler's answer, once it is there. Raises `RequestError` where it has failed."""
     assert answer is not None, "between brokers every request is answered"
-    if isinstance(answer, Message):
-        return answer
-    if not isinstance(answer, Pending):
-        return await answer
-    settled, outcome = trio.Event(), list[Any]()  # Any: a response or an error
+    if isinstance(answer, Pending):
+        return await _wait(answer)
+    return await answer if isinstance(answer, Awaitable) else answer
 
-    def take(response: Message | None, error: RequestError | None) -> None:
-        outcome.append(response if error is None else error)
+
+async def _wait(pending: Pending[R]) -> R:
+    settled, outcome = trio.Event(), list[R | RequestError]()
+
+    def take(response: R | None, error: RequestError | None) -> None:
+        outcome.extend(each for each in (error, response) if each is not None)
         settled.set()
 
-    answer.deliver_to(take)
+    pending.deliver_to(take)
     await settled.wait()
     if isinstance(outcome[0], RequestError):
         raise outcome[0]
-    response: Message = outcome[0]
-    return response
+    return outcome[0]
+
+
+def _context(api_version: int, asker: NodeId | None) -> RequestContext:
+    session = Session(connection_id=NO_CONNECTION, client_host="", listener=Address("", 0))
+    return RequestContext(api_version, f"broker-{asker}", session)
 
 
 async def not_yet(_: NodeId | None, request: AskRequest) -> AskResponse:

@@ -1,8 +1,11 @@
-"""FindCoordinator: which broker a group belongs to; one key, or several from version 4 (G9)."""
+"""FindCoordinator: which broker a group or a transactional id belongs to; one key, or several from
+version 4 (G9)."""
 
 from tidemark.broker.config import Address
+from tidemark.broker.groups.coordinator import GroupCoordinator
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.transactions.coordinator import TransactionCoordinator
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.find_coordinator import (
     Coordinator,
@@ -10,8 +13,6 @@ from tidemark.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from tidemark.protocol.types import NodeId
-
-_GROUP = 0
 
 
 async def handle(
@@ -36,12 +37,9 @@ async def handle(
 
 async def _find(node: Node, key: str, key_type: int, context: RequestContext) -> Coordinator:
     try:
-        if key_type != _GROUP:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, "this broker coordinates groups and no transactions"
-            )
-        await node.coordinator.ensure_topic()
-        leader = node.coordinator.find(key)
+        coordinator = _coordinator(node, key_type)
+        await coordinator.ensure_topic()
+        leader = coordinator.find(key)
         address = _address(node, leader, context)
     except RequestError as error:
         return Coordinator(
@@ -53,6 +51,18 @@ async def _find(node: Node, key: str, key_type: int, context: RequestContext) ->
             error_message=error.message,
         )
     return Coordinator(key=key, node_id=leader, host=address.host, port=address.port)
+
+
+def _coordinator(node: Node, key_type: int) -> GroupCoordinator | TransactionCoordinator:
+    match key_type:
+        case 0:
+            return node.coordinator
+        case 1:
+            return node.transactions
+    raise RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"groups (key type 0) and transactions (1) have coordinators; {key_type} is neither",
+    )
 
 
 def _address(node: Node, leader: NodeId, context: RequestContext) -> Address:

@@ -1,8 +1,12 @@
-"""InitProducerId: an id for an idempotent producer, from any broker, without a coordinator (P2).
+"""InitProducerId: the identity of an idempotent producer, or of a transactional one.
 
-A producer that already has an id and asks for the next epoch (KIP-360, trap P9) gets a new id at
-epoch 0, as from Kafka: without a transactional id nobody vouches that the old one is its own, and
-an epoch given away twice would let two producers fence each other.
+An idempotent one gets it from any broker, without a coordinator (P2). If it already has an id and
+asks for the next epoch (KIP-360, trap P9) it gets a new id at epoch 0, as from Kafka: without a
+transactional id nobody vouches that the old one is its own, and an epoch given away twice would let
+two producers fence each other.
+
+A transactional one gets it from the coordinator of its transactional id, which fences whoever had
+the id before and aborts what that left open.
 """
 
 from __future__ import annotations
@@ -11,7 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from tidemark.broker.handlers.between_brokers import settled
+from tidemark.broker.handlers.transaction_errors import in_version
 from tidemark.broker.network.requests import RequestContext
+from tidemark.partitions.state_machines.transactions.requests import Init, ProducerAnswer
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -24,17 +31,51 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS_MAX: Final = 3.0
 """An election takes no longer, where there is a majority to elect somebody."""
+_FENCED_SINCE: Final = 4
 
 
 async def handle(
     node: Node, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     try:
-        _check(request, node.settings.transaction_max_timeout_ms)
+        _check(request)
+        if request.transactional_id is not None:
+            return await _init(node, request, request.transactional_id, context.api_version)
         producer_id = await _take(node)
     except RequestError as error:
-        return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)
+        code = in_version(error.code, context.api_version, fenced_since=_FENCED_SINCE)
+        return InitProducerIdResponse(error_code=code, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+async def fresh_id_in_time(node: Node, transactional_id: str) -> ProducerId | None:
+    """A producer id that nobody has had, where a request about the transactional id needs one.
+
+    Raises `RequestError`.
+    """
+    if not node.transactions.needs_fresh_id(transactional_id):
+        return None
+    return await _take(node)
+
+
+async def _init(
+    node: Node, request: InitProducerIdRequest, transactional_id: str, version: int
+) -> InitProducerIdResponse:
+    def respond(answer: ProducerAnswer) -> InitProducerIdResponse:
+        return InitProducerIdResponse(
+            error_code=in_version(answer.error, version, fenced_since=_FENCED_SINCE),
+            producer_id=answer.producer_id,
+            producer_epoch=answer.epoch,
+        )
+
+    asked = Init(
+        transactional_id=transactional_id,
+        timeout_ms=request.transaction_timeout_ms,
+        producer_id=ProducerId(request.producer_id),
+        epoch=request.producer_epoch,
+        fresh_id=await fresh_id_in_time(node, transactional_id),
+    )
+    return await settled(node.transactions.ask(asked, ProducerAnswer, respond))
 
 
 async def _take(node: Node) -> ProducerId:
@@ -49,15 +90,10 @@ async def _take(node: Node) -> ProducerId:
     raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
-def _check(request: InitProducerIdRequest, timeout_ms_max: int) -> None:
+def _check(request: InitProducerIdRequest) -> None:
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         raise RequestError(
             ErrorCode.INVALID_REQUEST, "a producer id and its epoch come together or not at all"
         )
-    if request.transactional_id is None:
-        return
     if request.transactional_id == "":
         raise RequestError(ErrorCode.INVALID_REQUEST, "an empty transactional id")
-    if not 0 < request.transaction_timeout_ms <= timeout_ms_max:
-        raise RequestError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)  # P13
-    raise RequestError(ErrorCode.UNSUPPORTED_VERSION, "this broker does not offer transactions yet")

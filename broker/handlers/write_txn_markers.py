@@ -6,11 +6,13 @@ the transaction to be over when all partitions have theirs, and does not ask aga
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from tidemark.broker.network.requests import RequestContext
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -55,15 +57,29 @@ async def _write(
     try:
         replica = node.topics.replica_here(place.topic, place.partition)
         await replica.wait_flowing()
+        if place.topic == CONSUMER_OFFSETS:
+            node.coordinator.check_serves(place.partition)
         end_offset = replica.append_marker(
             ProducerId(asked.producer_id),
             asked.producer_epoch,
             Marker(asked.transaction_result, asked.coordinator_epoch),
             raises_epoch=asked.transaction_version >= BUMPS_SINCE,
         )
+        if place.topic == CONSUMER_OFFSETS:
+            replica.when_committed(end_offset, partial(_tell_groups, node, asked, place))
         await replica.wait_committed(end_offset)
     except RequestError as error:
         outcomes[place] = error.code
+
+
+def _tell_groups(
+    node: Node, asked: WritableTxnMarker, place: TopicPartition, error: RequestError | None
+) -> None:
+    """In the order of the log: the offsets that it ends are those before it, and no later ones."""
+    if error is None:
+        node.coordinator.transaction_over(
+            place.partition, ProducerId(asked.producer_id), is_commit=asked.transaction_result
+        )
 
 
 def _result(asked: WritableTxnMarker, outcomes: _Outcomes) -> WritableTxnMarkerResult:

@@ -16,6 +16,7 @@ from tidemark.broker.metrics.peer_counts import PeerMetrics
 from tidemark.broker.metrics.quota_counts import QuotaMetrics
 from tidemark.broker.metrics.read_counts import ReadMetrics
 from tidemark.broker.metrics.reassignment_counts import ReassignmentMetrics
+from tidemark.broker.metrics.transaction_counts import TransactionMetrics
 from tidemark.protocol.registry import APIS
 
 OTHER: Final = "(other)"
@@ -97,6 +98,7 @@ class Metrics:
         self.reads = ReadMetrics()
         self.quotas = QuotaMetrics()
         self.compaction = CompactionMetrics()
+        self.transactions = TransactionMetrics()
 
         self.storage_errors = Count()
         """Appends, reads and openings that the disk or broken files did not allow."""

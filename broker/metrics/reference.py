@@ -14,6 +14,7 @@ from tidemark.broker.metrics.collect_compaction import CompactionCollector
 from tidemark.broker.metrics.collect_counts import CountsCollector
 from tidemark.broker.metrics.collect_figures import FiguresCollector
 from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
+from tidemark.broker.metrics.collect_transactions import TransactionsCollector
 from tidemark.broker.metrics.figures import GroupFigures, Limits, PartitionFigures
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
@@ -97,11 +98,13 @@ def families() -> list[Metric]:
     metrics.peers.up[NodeId(2)] = True
     metrics.balance.brokers[NodeId(1)] = BrokerFigures(0, 0, "active", True)
     metrics.compaction.set_aside["topic-0"] = ""
+    metrics.transactions.ids_by_state = lambda: {"Ongoing": 0}
     metrics.balance.unevenness, metrics.balance.misplaced = 0.0, 0
     limits = Limits(partitions_max=1, groups_max=1)
     return [
         *CountsCollector(metrics).collect(),
         *CompactionCollector(metrics.compaction).collect(),
+        *TransactionsCollector(metrics.transactions).collect(),
         *BalanceCollector(metrics.balance).collect(),
         *ReassignmentsCollector(metrics.reassignments).collect(),
         *FiguresCollector(_Example(), metrics, limits).collect(),

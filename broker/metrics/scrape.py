@@ -59,12 +59,14 @@ class Scrape:
         from tidemark.broker.metrics.collect_counts import CountsCollector
         from tidemark.broker.metrics.collect_figures import FiguresCollector
         from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
+        from tidemark.broker.metrics.collect_transactions import TransactionsCollector
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(CountsCollector(self._metrics))
         registry.register(BalanceCollector(self._metrics.balance))
         registry.register(ReassignmentsCollector(self._metrics.reassignments))
         registry.register(CompactionCollector(self._metrics.compaction))
+        registry.register(TransactionsCollector(self._metrics.transactions))
         if self._figures is not None:
             registry.register(FiguresCollector(self._figures, self._metrics, self._limits))
         ProcessCollector(registry=registry)

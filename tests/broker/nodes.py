@@ -12,6 +12,7 @@ from tidemark.broker.background import open_background
 from tidemark.broker.balancing.open_balancing import Balancing, open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
+from tidemark.broker.handlers.between_brokers import Asking
 from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
@@ -26,6 +27,7 @@ from tidemark.broker.node import Node, SystemClock
 from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
+from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
 
@@ -46,6 +48,7 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
     turn = Turn()
     timers = Timers(turn)
     failures: list[OSError] = []
+    asking = Asking()
     async with _alone(), open_background() as tasks:
         tasks.start_soon(timers.run)
         async with (
@@ -62,13 +65,25 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as services,
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
             open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
+            open_transactions(
+                given, metadata.topics, services, asking.ask, timers=timers
+            ) as transactions,
             open_moves(given, services, metadata) as moves,
             open_reassigning(given, services, metadata) as reassigning,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
-            yield _node(
-                given, metadata, services, coordinator, moves, reassigning, balancing, timers
+            node = asking.node = _node(
+                given,
+                metadata,
+                services,
+                coordinator,
+                transactions,
+                moves,
+                reassigning,
+                balancing,
+                timers,
             )
+            yield node
         tasks.cancel_scope.cancel()
     assert not failures
 
@@ -95,6 +110,7 @@ def _node(
     metadata: Metadata,
     services: ReplicaServices,
     coordinator: GroupCoordinator,
+    transactions: TransactionCoordinator,
     moves: MoveDesk,
     reassigning: Reassigning,
     balancing: Balancing,
@@ -111,6 +127,7 @@ def _node(
         calls=NoNetwork(),
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
+        transactions=transactions,
         moves=moves,
         reassigning=reassigning,
         balancing=balancing,

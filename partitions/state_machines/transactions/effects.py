@@ -33,6 +33,8 @@ class Markers:
     producer_id: ProducerId
     epoch: int
     is_commit: bool
+    bumps_epoch: bool
+    """Whether the epoch is larger than that of any record in the transaction."""
     partitions: frozenset[TopicPartition]
 
 

@@ -40,6 +40,16 @@ class Verify:
     epoch: int
     partitions: frozenset[TopicPartition]
 
+    @classmethod
+    def of(cls, add: Add) -> Self:
+        """Whether what that would add is in."""
+        return cls(
+            transactional_id=add.transactional_id,
+            producer_id=add.producer_id,
+            epoch=add.epoch,
+            partitions=add.partitions,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:

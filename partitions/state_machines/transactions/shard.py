@@ -174,8 +174,18 @@ class TransactionShard:
         held = self._held.get(transactional_id)
         return None if held is None else held.value
 
+    def unmarked(self, transactional_id: str) -> frozenset[TopicPartition]:
+        """The partitions that are in the open transaction; once it is decided, those that have no
+        marker yet."""
+        held = self._held.get(transactional_id)
+        if held is None or held.value is None:
+            return frozenset()
+        return frozenset(held.unmarked) if held.value.state.is_prepared else held.value.partitions
+
     def list_ids(self) -> list[tuple[str, Transaction]]:
-        return [(name, held.value) for name, held in self._held.items() if held.value is not None]
+        """All that the log has. May be called from any thread."""
+        values = [(name, held.value) for name, held in list(self._held.items())]
+        return [(name, value) for name, value in values if value is not None]
 
     def _decide(self, held: Held, request: Request, at: Instant) -> Decision:
         match request:
@@ -323,6 +333,7 @@ def _markers(transactional_id: str, value: Transaction) -> Markers:
         producer_id=value.producer_id,
         epoch=value.epoch,
         is_commit=value.state.is_commit,
+        bumps_epoch=value.bumps_epoch,
         partitions=value.partitions,
     )
 

@@ -21,6 +21,11 @@ class TransactionState(IntEnum):
     COMPLETE_ABORT = 5
 
     @property
+    def title(self) -> str:
+        """The name that clients see."""
+        return "".join(word.title() for word in self.name.split("_"))
+
+    @property
     def is_prepared(self) -> bool:
         """It is decided, and markers are being written."""
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)

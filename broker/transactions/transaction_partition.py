@@ -1,0 +1,137 @@
+"""One partition of `__transaction_state` at work: its ids, its log, its clock, and its markers.
+
+It lasts as long as this broker leads the partition in one epoch, which its markers carry. The state
+machine says what to answer, what to write and what to tell the partitions of a transaction; this
+carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from tidemark.broker.coordinating.alarm import Alarm, instant
+from tidemark.broker.coordinating.asker import Asker
+from tidemark.broker.coordinating.own_log import OwnLog
+from tidemark.broker.metrics.transaction_counts import TransactionMetrics
+from tidemark.broker.network.requests import Pending
+from tidemark.broker.network.timers import Timers
+from tidemark.broker.node import Clock
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.instant import Instant
+from tidemark.partitions.state_machines.transactions.effects import Effects, Markers
+from tidemark.partitions.state_machines.transactions.records import encode_record
+from tidemark.partitions.state_machines.transactions.requests import Answer, Request
+from tidemark.partitions.state_machines.transactions.settings import TransactionSettings
+from tidemark.partitions.state_machines.transactions.shard import TransactionShard
+from tidemark.partitions.state_machines.transactions.transaction import Transaction
+from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Epoch, TopicPartition
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+R = TypeVar("R")
+
+
+class MarkersOwner(Protocol):
+    """Whose markers are sent."""
+
+    @property
+    def is_current(self) -> bool: ...
+
+    @property
+    def epoch(self) -> Epoch:
+        """Which the markers carry."""
+        ...
+
+    def marked(self, markers: Markers, partition: TopicPartition) -> None:
+        """That partition has its marker, or is no more."""
+        ...
+
+
+class Sender(Protocol):
+    def send(self, owner: MarkersOwner, markers: Markers) -> None:
+        """Until each partition has its own, or the owner is not current any more."""
+        ...
+
+
+class TransactionPartition:
+    """The transactional ids of one partition, served. All of it runs on the loop's thread."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        settings: TransactionSettings,
+        values: Mapping[str, Transaction],
+        sender: Sender,
+        *,
+        timers: Timers,
+        clock: Clock,
+        metrics: TransactionMetrics,
+    ) -> None:
+        self.shard = TransactionShard(settings)
+        self.epoch = replica.epoch
+        self._sender = sender
+        self._timers = timers
+        self._clock = clock
+        self._metrics = metrics
+        self._has_resigned = False
+        self._log = OwnLog(replica, self._reported)
+        self._alarm = Alarm(timers, self._tick)
+        # Markers of what was decided are sent again.
+        self._perform(self.shard.restore(values, self.now()))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the leadership still lasts in which these ids were read."""
+        return not self._has_resigned and self._log.is_current
+
+    def ask(
+        self, request: Request, kind: type[AnswerT], respond: Callable[[AnswerT], R]
+    ) -> Pending[R]:
+        """Have the id answer, now or later."""
+        asker = Asker(kind, respond)
+        self._perform(self.shard.step(request, asker, self.now()))
+        return asker.pending
+
+    def marked(self, markers: Markers, partition: TopicPartition) -> None:
+        if self.is_current:
+            self._perform(self.shard.marked(markers, frozenset({partition}), self.now()))
+
+    def expire_ids(self) -> None:
+        self._perform(self.shard.expire_ids(self.now()))
+
+    def resign(self) -> None:
+        """Send everybody away who waits; what is on its way to the log is nobody's any more."""
+        self._has_resigned = True
+        self._log.give_up()
+        self._perform(self.shard.resign())
+
+    def now(self) -> Instant:
+        return instant(self._timers, self._clock)
+
+    def _perform(self, effects: Effects) -> None:
+        for reply in effects.replies:
+            assert isinstance(reply.token, Asker)
+            reply.token.take(reply.answer)
+        for write in effects.writes:
+            key, value = encode_record(write.transactional_id, write.value)
+            record = Record(timestamp_ms=self._clock.now_ms(), key=key, value=value)
+            self._log.append(write.number, encode_batch([record]))
+            if write.value is not None and write.value.state.is_prepared:
+                (
+                    self._metrics.commits if write.value.state.is_commit else self._metrics.aborts
+                ).inc()
+        self._log.flush()
+        for markers in effects.markers:
+            self._sender.send(self, markers)
+        self._alarm.set(self.shard.next_deadline_ms)
+
+    def _reported(self, number: int, error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
+            self._perform(self.shard.stored(number, self.now()))
+        else:
+            self._perform(self.shard.not_stored(number, error, self.now()))
+
+    def _tick(self) -> None:
+        self._perform(self.shard.tick(self.now()))

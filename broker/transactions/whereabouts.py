@@ -1,0 +1,57 @@
+"""Where the partitions of transactions are, and whether they are any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tidemark.broker.metadata.topics import Topics
+from tidemark.broker.network.timers import Timers
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import Epoch, NodeId, TopicPartition
+
+UNKNOWN_SECONDS: Final = 10.0
+"""A topic that nobody here has seen being deleted is given up after that: a broker that coordinates
+hears of the metadata all the time, but may be a moment behind when it begins to."""
+_NAMES_MAX: Final = 10_000
+
+
+class Places:
+    """The cluster's topics, as this broker knows them."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        leader_of: Callable[[PartitionKey], tuple[NodeId | None, Epoch]],
+        timers: Timers,
+    ) -> None:
+        self._topics = topics
+        self._leader_of = leader_of
+        self._timers = timers
+        # Topics that are not there, and when they will be given up. Invariant: at most _NAMES_MAX.
+        self._missing: dict[str, float] = {}
+        topics.when_deleted(self._deleted)
+
+    def leader(self, partition: TopicPartition) -> NodeId | None:
+        topic = self._topics.get(partition.topic)
+        if topic is None or partition.partition >= topic.partition_count:
+            return None
+        return self._leader_of(PartitionKey(topic.id, partition.partition))[0]
+
+    def is_gone(self, partition: TopicPartition) -> bool:
+        name = partition.topic
+        if self._topics.get(name) is not None:
+            self._missing.pop(name, None)
+            return False
+        now = self._timers.now()
+        if name not in self._missing:
+            self._note(name, now + UNKNOWN_SECONDS)
+        return now >= self._missing[name]
+
+    def _deleted(self, topic: str) -> None:
+        self._note(topic, self._timers.now())
+
+    def _note(self, topic: str, gone_at: float) -> None:
+        while len(self._missing) >= _NAMES_MAX:
+            del self._missing[next(iter(self._missing))]
+        self._missing[topic] = gone_at

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemark.broker.peers.asking import Calls
     from tidemark.broker.reassigning.open_reassigning import Reassigning
     from tidemark.broker.replicas.disk import DiskWriter
-    from tidemark.broker.transactions.coordinator import TransactionCoordinator
+    from tidemark.broker.replicas.verifying import Verifier
     from tidemark.protocol.types import NodeId
 
 
@@ -57,7 +57,7 @@ class Node:
     calls: Calls
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
-    transactions: TransactionCoordinator
+    verifier: Verifier
     moves: MoveDesk
     reassigning: Reassigning
     balancing: Balancing

@@ -48,7 +48,7 @@ from tidemark.broker.peers.calls import PeerHandler
 from tidemark.broker.reassigning.open_reassigning import open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
-from tidemark.broker.transactions.coordinator import open_transactions
+from tidemark.broker.replicas.verifying import Verifier
 from tidemark.partitions.storage.files import Files, OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.ask import AskRequest
@@ -174,7 +174,6 @@ async def _open_node(
         ForwardRequest: not_yet,
         AskRequest: between_brokers.not_yet,
     }
-    asking = between_brokers.Asking()
     async with (
         open_services(
             settings,
@@ -190,9 +189,6 @@ async def _open_node(
         _open_network(parts, services, handlers, peers, listeners) as network,
         open_metadata(settings, services, network.own, network, handlers) as metadata,
         open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
-        open_transactions(
-            settings, metadata.topics, services, asking.ask, timers=parts.timers
-        ) as transactions,
         open_moves(settings, services, metadata) as moves,
         open_reassigning(settings, services, metadata) as reassigning,
         open_balancing(settings, metadata, services, network, handlers) as balancing,
@@ -208,7 +204,7 @@ async def _open_node(
             calls=network,
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
-            transactions=transactions,
+            verifier=Verifier(metadata.topics, parts.tasks, parts.turn),
             moves=moves,
             reassigning=reassigning,
             balancing=balancing,
@@ -219,7 +215,6 @@ async def _open_node(
         )
         handlers[ForwardRequest] = forwarded_to(node)
         handlers[AskRequest] = between_brokers.asked_of(node)
-        asking.node = node
         yield node, network
 
 
@@ -312,7 +307,6 @@ async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:
 def _release_waiting(node: Node) -> None:
     """Answer the requests that wait for something that may never come."""
     node.coordinator.resign()
-    node.transactions.resign()
     for topic in node.topics:
         for replica in topic.replicas:
             replica.release_fetches()

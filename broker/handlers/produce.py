@@ -70,6 +70,8 @@ class ProduceHandler(FrameHandler):
         self, node: Node, request: ProduceRequest, context: RequestContext
     ) -> ProduceResponse | Pending[ProduceResponse] | None:
         _check_not_held(node, request, context.session)
+        if request.transactional_id is not None:
+            node.verifier.check_known(request, context.api_version)
         work = _Work(node, request, context.api_version)
         response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
         if request.acks == ACKS_NONE:
@@ -234,11 +236,6 @@ def _refusal_of(request: ProduceRequest) -> RequestError | None:
     if request.acks not in _ACKS:
         return RequestError(
             ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, not -1, 0 or 1"
-        )
-    if request.transactional_id is not None:
-        return RequestError(
-            ErrorCode.INVALID_TXN_STATE,
-            f"{request.transactional_id} has no transaction: this broker has none yet",
         )
     return None
 

@@ -86,8 +86,8 @@ def admit(
 def _check_attributes(header: BatchHeader, api_version: int) -> None:
     if header.is_control:
         raise _invalid("a client may not write control records")
-    if header.is_transactional:
-        raise RequestError(ErrorCode.INVALID_TXN_STATE, "no transaction is open for this batch")
+    if header.is_transactional and header.producer_id < 0:
+        raise _invalid("a batch in a transaction of no producer")
     if header.compression is Compression.ZSTD and api_version < ZSTD_SINCE:
         raise RequestError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from tidemark.broker.replicas.admission import admit
-from tidemark.broker.replicas.held import HeldTask
 from tidemark.broker.replicas.replica_commits import CommittingReplica
 from tidemark.broker.replicas.replica_parts import log_settings
 from tidemark.broker.replicas.replica_reads import ReadingReplica
 from tidemark.broker.replicas.replica_state import ReplicaSpec
+from tidemark.broker.replicas.replica_transactions import TransactionalReplica
 from tidemark.partitions.replication.group_replica import Appended as OwnAppended
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import GroupChange
@@ -26,8 +26,7 @@ from tidemark.partitions.state_machines.refused_batches import (
 )
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
-from tidemark.protocol.records.control import Marker
-from tidemark.protocol.records.header import place_log_append_time, read_header
+from tidemark.protocol.records.header import TRANSACTIONAL_BIT, place_log_append_time, read_header
 from tidemark.protocol.types import NO_EPOCH, NO_TIMESTAMP_MS, BytesLike, Epoch, Offset, ProducerId
 
 __all__ = ["Appended", "Replica", "ReplicaSpec"]
@@ -46,7 +45,7 @@ class Appended(NamedTuple):
 _appended: Final = partial(tuple.__new__, Appended)
 
 
-class Replica(CommittingReplica, ReadingReplica):
+class Replica(CommittingReplica, ReadingReplica, TransactionalReplica):
     """One partition. Made by `opening.open_replicas`; used through `Topics`.
 
     Invariant: log_start <= high_watermark <= log_end, and the high watermark never goes back while
@@ -68,6 +67,9 @@ class Replica(CommittingReplica, ReadingReplica):
         assert isinstance(records, memoryview | bytearray)
         if self._refused is not None:
             self._refused.check(header, member.producers, now_ms)
+        is_transactional = header.attributes & TRANSACTIONAL_BIT
+        if is_transactional:
+            self.check_verified(header, api_version)
         stamp = NO_TIMESTAMP_MS
         if config.stamps_append_time:
             stamp = now_ms
@@ -80,6 +82,8 @@ class Replica(CommittingReplica, ReadingReplica):
         if isinstance(placed, Duplicate):
             stamp = placed.timestamp_ms if config.stamps_append_time else NO_TIMESTAMP_MS
             return Appended(placed.base_offset, placed.next_offset, stamp)
+        if is_transactional:
+            self.verifications.forget(ProducerId(header.producer_id))
         if not member.is_solo or self._commit_waiters or member.log.needs_sync:
             self._services.driver.touch()
         elif self._fetch_waiters:
@@ -114,32 +118,6 @@ class Replica(CommittingReplica, ReadingReplica):
         self._services.driver.touch()
         return appended
 
-    def append_marker(
-        self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool
-    ) -> Offset:
-        """Write the end of a transaction, if it is not there; it is for good once all below the
-        offset that is returned is committed. Raises `RequestError`."""
-        member = self.member
-        if not member.is_accepting:
-            raise self.why_not_serving()
-        try:
-            ended = member.append_marker(producer_id, epoch, marker, raises_epoch=raises_epoch)
-        except (OSError, StorageError, CorruptBatch) as error:
-            raise self._storage_error("append", error) from error
-        self._services.driver.touch()
-        return ended.offset
-
-    async def wait_flowing(self) -> None:
-        """As long as writes are held, as held requests wait."""
-        if self.is_holding:
-            waiter = HeldTask()
-            self.line.join(waiter, 0)
-            try:
-                await waiter.wait()
-            finally:
-                if not waiter.is_over:
-                    self.line.leave(waiter)
-
     def changed(self, change: GroupChange) -> None:
         member = self._member
         if member is None:
@@ -149,7 +127,7 @@ class Replica(CommittingReplica, ReadingReplica):
             if epoch != self._epoch:
                 # Who waited for the leader of an epoch is not told of what another one commits.
                 self._epoch = epoch
-                self._refused = None
+                self._refused = self._verifications = None
                 self._release_waiters(self.why_not_serving())
             self._wake_who_waits_for_a_leader()
             self._services.leadership.changed(self)

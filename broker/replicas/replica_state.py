@@ -17,6 +17,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.refused_batches import RefusedBatches
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.state_machines.verifications import Verifications
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -71,6 +72,7 @@ class ReplicaState:
         self._epoch = NO_EPOCH
         """The epoch that this broker leads, as its clients were told; -1 while it does not."""
         self._refused: RefusedBatches | None = None
+        self._verifications: Verifications | None = None
         """Since this broker leads; hardly ever any."""
         self._commit_waiters = CommitWaiters()
         self._held_waiters = CommitWaiters()

@@ -12,7 +12,6 @@ from tidemark.broker.background import open_background
 from tidemark.broker.balancing.open_balancing import Balancing, open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
-from tidemark.broker.handlers.between_brokers import Asking
 from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
@@ -27,7 +26,7 @@ from tidemark.broker.node import Node, SystemClock
 from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
-from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
+from tidemark.broker.replicas.verifying import Verifier
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
 
@@ -48,7 +47,6 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
     turn = Turn()
     timers = Timers(turn)
     failures: list[OSError] = []
-    asking = Asking()
     async with _alone(), open_background() as tasks:
         tasks.start_soon(timers.run)
         async with (
@@ -65,25 +63,22 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as services,
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
             open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
-            open_transactions(
-                given, metadata.topics, services, asking.ask, timers=timers
-            ) as transactions,
             open_moves(given, services, metadata) as moves,
             open_reassigning(given, services, metadata) as reassigning,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
-            node = asking.node = _node(
+            verifier = Verifier(metadata.topics, tasks, turn)
+            yield _node(
                 given,
                 metadata,
                 services,
                 coordinator,
-                transactions,
+                verifier,
                 moves,
                 reassigning,
                 balancing,
                 timers,
             )
-            yield node
         tasks.cancel_scope.cancel()
     assert not failures
 
@@ -110,7 +105,7 @@ def _node(
     metadata: Metadata,
     services: ReplicaServices,
     coordinator: GroupCoordinator,
-    transactions: TransactionCoordinator,
+    verifier: Verifier,
     moves: MoveDesk,
     reassigning: Reassigning,
     balancing: Balancing,
@@ -127,7 +122,7 @@ def _node(
         calls=NoNetwork(),
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
-        transactions=transactions,
+        verifier=verifier,
         moves=moves,
         reassigning=reassigning,
         balancing=balancing,

@@ -425,11 +425,12 @@ async def test_who_waits_for_a_topic_that_is_deleted_is_told(
         assert answer.is_complete
 
 
-async def test_transactions_are_refused_for_now(tmp_path: Path) -> None:
+async def test_a_transaction_is_a_producers(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node)
-        refused = await produce(node, request(batch(), transactional_id="tx"))
-        assert refused.error_code == ErrorCode.INVALID_TXN_STATE
+        nobodys = batch(is_transactional=True)
+        refused = await produce(node, request(nobodys, transactional_id="tx"))
+        assert refused.error_code == ErrorCode.INVALID_RECORD
 
 
 async def test_after_a_live_change_to_flush_os_nothing_waits_for_the_disk(

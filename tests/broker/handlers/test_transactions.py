@@ -11,13 +11,13 @@ from trio.testing import wait_all_tasks_blocked
 from tests.broker.handlers.asking import ask, wait
 from tests.broker.handlers.producing import batch, new_topic, produce, request
 from tests.broker.handlers.test_fetch import Want, asking, begin_fetch, fetch
+from tests.broker.handlers.test_fetch import read as bytes_of
 from tests.broker.handlers.test_lookups import offset
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import write_txn_markers
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import AbortedTransaction, PartitionData
 from tidemark.protocol.messages.write_txn_markers import (
@@ -71,11 +71,6 @@ async def end(
 async def read(node: Node, at: int = 0) -> PartitionData:
     (found,) = await fetch(node, Want(offset=at), isolation_level=COMMITTED)
     return found
-
-
-def bytes_of(found: PartitionData) -> bytes:
-    records = found.records
-    return records.read() if isinstance(records, LogSlice) else bytes(records or b"")
 
 
 def offsets_in(found: PartitionData) -> list[int]:

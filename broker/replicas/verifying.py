@@ -1,0 +1,263 @@
+"""Asking transactions' coordinators before the first batch of a transaction is appended.
+
+The produce request waits where it was received, as held ones do (`held.py`), so what its client
+sends next stays behind it. When the coordinator has answered, the request is taken as if it had
+just come, and finds the answer at its partitions (`state_machines/verifications.py`), unless a
+marker has come meanwhile: then it is asked about anew.
+
+Clients of Produce 12 and later put no partitions into their transactions: for them the leader has
+the coordinator do so, by the same question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import trio
+
+from tidemark.broker.network.requests import NotNow
+from tidemark.broker.replicas.held import HeldTask, Waiter
+from tidemark.partitions.state_machines.verifications import Question
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
+from tidemark.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from tidemark.protocol.records.header import TRANSACTIONAL_BIT, read_header
+from tidemark.protocol.types import ProducerId, TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.broker.metadata.topics import Topics
+    from tidemark.broker.network.turn import Turn
+    from tidemark.broker.replicas.replica import Replica
+    from tidemark.protocol.messages.produce import ProduceRequest
+
+ADDS_SINCE: Final = 12
+"""The Produce version from which on it is the leader that puts a partition into a transaction."""
+ANSWER_SECONDS_MAX: Final = 5.0
+"""How long a coordinator may be looked for, or busy with the end of the transaction before."""
+_RETRY_SECONDS: Final = 0.02
+_RETRIED: Final = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+
+Ask = Callable[[str, AddPartitionsToTxnRequest], Awaitable[AddPartitionsToTxnResponse]]
+"""Asks the coordinator of a transactional id. Raises `RequestError`."""
+
+
+class Transactional(NamedTuple):
+    """Who says to have a transaction open."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    epoch: int
+    adds: bool
+    """Whether its partitions are to be put into the transaction, and not only looked for."""
+
+
+class _Asking:
+    """What one coordinator is asked at once, and the line of those who wait for the answer."""
+
+    def __init__(self, who: Transactional, questions: Mapping[TopicPartition, Question]) -> None:
+        self.who = who
+        self.questions = questions
+        self._waiting: dict[Waiter, None] = {}
+
+    def join(self, waiter: Waiter, size_bytes: int) -> None:
+        del size_bytes  # It is in its connection's buffer, which has its own limit.
+        self._waiting[waiter] = None
+
+    def leave(self, waiter: Waiter) -> None:
+        self._waiting.pop(waiter, None)
+
+    def release(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for waiter in waiting:
+            waiter.go_on(may_be_held=True)
+
+
+class Verifier:
+    """The one of a broker. Everything is called on the loop's thread."""
+
+    def __init__(self, topics: Topics, tasks: trio.Nursery, turn: Turn) -> None:
+        self.ask: Ask = _ask_nobody
+        """Set once there are coordinators to be asked."""
+        self._topics = topics
+        self._tasks = tasks
+        self._turn = turn
+        self._asking: dict[Question, _Asking] = {}
+
+    def check_known(self, request: ProduceRequest, api_version: int) -> None:
+        """Raises `NotNow`, before anything is appended, while it is not known of each partition
+        whether its batch's transaction is open."""
+        assert request.transactional_id is not None
+        unknown: dict[TopicPartition, Replica] = {}
+        who = asking = None
+        for place, replica, producer_id, epoch in self._transactional_parts(request):
+            question = replica.verifications.find(producer_id, epoch)
+            if question is None:
+                adds = api_version >= ADDS_SINCE
+                who = who or Transactional(request.transactional_id, producer_id, epoch, adds)
+                if (who.producer_id, who.epoch) == (producer_id, epoch):
+                    unknown[place] = replica
+            elif not question.is_settled:
+                asking = self._asking.get(question)
+        if who is not None:
+            asking = self._begin(who, unknown)
+        if asking is not None:
+            raise NotNow(asking)
+
+    def _transactional_parts(
+        self, request: ProduceRequest
+    ) -> Sequence[tuple[TopicPartition, Replica, ProducerId, int]]:
+        """The partitions whose coordinator has something to say. What is wrong otherwise will be
+        found when it is appended."""
+        found = []
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                replica = self._topics.replica(topic.name, data.index)
+                if replica is None or not replica.is_serving or not data.records:
+                    continue
+                try:
+                    header = read_header(data.records)
+                except CorruptBatch:
+                    continue
+                producer_id, epoch = ProducerId(header.producer_id), header.producer_epoch
+                if header.attributes & TRANSACTIONAL_BIT and replica.wants_verification(
+                    producer_id, epoch
+                ):
+                    place = TopicPartition(topic.name, data.index)
+                    found.append((place, replica, producer_id, epoch))
+        return found
+
+    async def confirm(
+        self,
+        replica: Replica,
+        transactional_id: str,
+        producer_id: ProducerId,
+        epoch: int,
+        *,
+        adds: bool,
+    ) -> None:
+        """Until it is certain that the transaction is open at that partition, and holds for what
+        is appended before anything is awaited. Raises `RequestError`, with the coordinator's code.
+        """
+        while replica.wants_verification(producer_id, epoch):
+            verifications = replica.verifications
+            question = verifications.find(producer_id, epoch)
+            if question is not None and question.is_settled:
+                if question.error is None:
+                    return
+                verifications.forget(producer_id)
+                raise question.error
+            asking = None if question is None else self._asking.get(question)
+            if asking is None:
+                who = Transactional(transactional_id, producer_id, epoch, adds)
+                place = TopicPartition(replica.topic, replica.partition)
+                asking = self._begin(who, {place: replica})
+            waiter = HeldTask()
+            asking.join(waiter, 0)
+            try:
+                await waiter.wait()
+            finally:
+                asking.leave(waiter)
+
+    def _begin(self, who: Transactional, unknown: Mapping[TopicPartition, Replica]) -> _Asking:
+        questions = {
+            place: replica.verifications.begin(who.producer_id, who.epoch)
+            for place, replica in unknown.items()
+        }
+        asking = _Asking(who, questions)
+        self._asking |= dict.fromkeys(questions.values(), asking)
+        self._tasks.start_soon(self._run, asking)
+        return asking
+
+    async def _run(self, asking: _Asking) -> None:
+        error = RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "it did not answer in time")
+        errors: Mapping[TopicPartition, RequestError | None] = dict.fromkeys(
+            asking.questions, error
+        )
+        with trio.move_on_after(ANSWER_SECONDS_MAX):
+            errors = await self._ask_until_known(asking)
+        self._turn.run(partial(self._settle, asking, errors))
+
+    def _settle(
+        self, asking: _Asking, errors: Mapping[TopicPartition, RequestError | None]
+    ) -> None:
+        for place, question in asking.questions.items():
+            question.settle(errors[place])
+            del self._asking[question]
+        asking.release()
+
+    async def _ask_until_known(
+        self, asking: _Asking
+    ) -> Mapping[TopicPartition, RequestError | None]:
+        request = _request(asking.who, asking.questions)
+        while True:
+            try:
+                answer = await self.ask(asking.who.transactional_id, request)
+                errors = _errors_of(answer, asking.questions)
+            except RequestError as error:
+                errors = dict.fromkeys(asking.questions, error)
+            if not any(error is not None and error.code in _RETRIED for error in errors.values()):
+                return errors
+            await trio.sleep(_RETRY_SECONDS)
+
+
+async def _ask_nobody(
+    transactional_id: str, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
+    """The broker is starting."""
+    raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _request(
+    who: Transactional, questions: Mapping[TopicPartition, Question]
+) -> AddPartitionsToTxnRequest:
+    by_topic: dict[str, list[int]] = {}
+    for place in questions:
+        by_topic.setdefault(place.topic, []).append(place.partition)
+    return AddPartitionsToTxnRequest(
+        transactions=[
+            AddPartitionsToTxnTransaction(
+                transactional_id=who.transactional_id,
+                producer_id=who.producer_id,
+                producer_epoch=who.epoch,
+                verify_only=not who.adds,
+                topics=[
+                    AddPartitionsToTxnTopic(name=name, partitions=partitions)
+                    for name, partitions in by_topic.items()
+                ],
+            )
+        ]
+    )
+
+
+def _errors_of(
+    answer: AddPartitionsToTxnResponse, questions: Mapping[TopicPartition, Question]
+) -> dict[TopicPartition, RequestError | None]:
+    """By partition; what the answer leaves out is not in the transaction."""
+    errors: dict[TopicPartition, RequestError | None] = {
+        place: RequestError(ErrorCode(answer.error_code or ErrorCode.TRANSACTION_ABORTABLE))
+        for place in questions
+    }
+    for transaction in answer.results_by_transaction:
+        for topic in transaction.topic_results:
+            for result in topic.results_by_partition:
+                code = ErrorCode(result.partition_error_code)
+                place = TopicPartition(topic.name, result.partition_index)
+                message = (
+                    f"{place} is not in the open transaction of {transaction.transactional_id}"
+                )
+                errors[place] = None if code is ErrorCode.NONE else RequestError(code, message)
+    return errors

@@ -1,0 +1,63 @@
+"""Which producers a leader has asked about: is their transaction open, and this partition in it?
+
+A request may be on its way for minutes, and arrive when its transaction is over. So before the
+first batch of a transaction is appended, its coordinator is asked. What it says is true until the
+transaction ends, and an end tells every partition that is in it, by a marker. Hence the rule: a
+marker makes all that was asked before worth nothing, an answer that is still on its way included.
+Once a batch is in the log, the log says that the transaction is open, and this is forgotten.
+
+It holds for one leader, in one epoch: no other knows which markers came before.
+"""
+
+from typing import Final
+
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import ProducerId
+
+QUESTIONS_MAX: Final = 1_000
+"""The oldest gives way; whoever needs its answer asks again."""
+
+
+class Question:
+    """Whether a producer's transaction is open here."""
+
+    __slots__ = ("epoch", "error", "is_settled", "producer_id")
+
+    def __init__(self, producer_id: ProducerId, epoch: int) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.is_settled = False
+        self.error: RequestError | None = None
+        """Why not, once that is known."""
+
+    def settle(self, error: RequestError | None) -> None:
+        self.is_settled, self.error = True, error
+
+
+class Verifications:
+    """Of one partition."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self) -> None:
+        self._asked: dict[ProducerId, Question] = {}
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def find(self, producer_id: ProducerId, epoch: int) -> Question | None:
+        """What was asked, if no marker has come since."""
+        question = self._asked.get(producer_id)
+        return question if question is not None and question.epoch == epoch else None
+
+    def begin(self, producer_id: ProducerId, epoch: int) -> Question:
+        """To be called before the coordinator is asked."""
+        self._asked.pop(producer_id, None)
+        if len(self._asked) >= QUESTIONS_MAX:
+            del self._asked[next(iter(self._asked))]
+        question = self._asked[producer_id] = Question(producer_id, epoch)
+        return question
+
+    def forget(self, producer_id: ProducerId) -> None:
+        """A marker has come, a batch is in the log, or a refusal was passed on."""
+        self._asked.pop(producer_id, None)

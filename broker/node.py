@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidemark.broker.reassigning.open_reassigning import Reassigning
     from tidemark.broker.replicas.disk import DiskWriter
     from tidemark.broker.replicas.verifying import Verifier
+    from tidemark.broker.transactions.coordinator import TransactionCoordinator
     from tidemark.protocol.types import NodeId
 
 
@@ -58,6 +59,7 @@ class Node:
     producer_ids: ProducerIds
     coordinator: GroupCoordinator
     verifier: Verifier
+    transactions: TransactionCoordinator
     moves: MoveDesk
     reassigning: Reassigning
     balancing: Balancing

@@ -49,6 +49,7 @@ from tidemark.broker.reassigning.open_reassigning import open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier
+from tidemark.broker.transactions.coordinator import open_transactions
 from tidemark.partitions.storage.files import Files, OsFiles
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.ask import AskRequest
@@ -174,6 +175,7 @@ async def _open_node(
         ForwardRequest: not_yet,
         AskRequest: between_brokers.not_yet,
     }
+    asking = between_brokers.Asking()
     async with (
         open_services(
             settings,
@@ -189,6 +191,9 @@ async def _open_node(
         _open_network(parts, services, handlers, peers, listeners) as network,
         open_metadata(settings, services, network.own, network, handlers) as metadata,
         open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
+        open_transactions(
+            settings, metadata.topics, services, asking.ask, timers=parts.timers
+        ) as transactions,
         open_moves(settings, services, metadata) as moves,
         open_reassigning(settings, services, metadata) as reassigning,
         open_balancing(settings, metadata, services, network, handlers) as balancing,
@@ -205,6 +210,7 @@ async def _open_node(
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
             verifier=Verifier(metadata.topics, parts.tasks, parts.turn),
+            transactions=transactions,
             moves=moves,
             reassigning=reassigning,
             balancing=balancing,
@@ -215,6 +221,7 @@ async def _open_node(
         )
         handlers[ForwardRequest] = forwarded_to(node)
         handlers[AskRequest] = between_brokers.asked_of(node)
+        asking.node = node
         yield node, network
 
 
@@ -307,6 +314,7 @@ async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:
 def _release_waiting(node: Node) -> None:
     """Answer the requests that wait for something that may never come."""
     node.coordinator.resign()
+    node.transactions.resign()
     for topic in node.topics:
         for replica in topic.replicas:
             replica.release_fetches()

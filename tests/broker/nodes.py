@@ -12,6 +12,7 @@ from tidemark.broker.background import open_background
 from tidemark.broker.balancing.open_balancing import Balancing, open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
+from tidemark.broker.handlers.between_brokers import Asking
 from tidemark.broker.metadata.membership import describe_own
 from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
@@ -27,6 +28,7 @@ from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reass
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier
+from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
 
@@ -47,6 +49,7 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
     turn = Turn()
     timers = Timers(turn)
     failures: list[OSError] = []
+    asking = Asking()
     async with _alone(), open_background() as tasks:
         tasks.start_soon(timers.run)
         async with (
@@ -63,22 +66,27 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as services,
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
             open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
+            open_transactions(
+                given, metadata.topics, services, asking.ask, timers=timers
+            ) as transactions,
             open_moves(given, services, metadata) as moves,
             open_reassigning(given, services, metadata) as reassigning,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
             verifier = Verifier(metadata.topics, tasks, turn)
-            yield _node(
+            node = asking.node = _node(
                 given,
                 metadata,
                 services,
                 coordinator,
                 verifier,
+                transactions,
                 moves,
                 reassigning,
                 balancing,
                 timers,
             )
+            yield node
         tasks.cancel_scope.cancel()
     assert not failures
 
@@ -106,6 +114,7 @@ def _node(
     services: ReplicaServices,
     coordinator: GroupCoordinator,
     verifier: Verifier,
+    transactions: TransactionCoordinator,
     moves: MoveDesk,
     reassigning: Reassigning,
     balancing: Balancing,
@@ -123,6 +132,7 @@ def _node(
         producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
         coordinator=coordinator,
         verifier=verifier,
+        transactions=transactions,
         moves=moves,
         reassigning=reassigning,
         balancing=balancing,

@@ -1,10 +1,11 @@
-"""AlterConfigs: all of a topic's configs are replaced by those given.
+"""AlterConfigs: all configs of a topic, or of brokers, are replaced by those given.
 
 What is not given goes back to its default. `incremental_alter_configs` changes single ones.
 """
 
-from tidemark.broker.metadata.config_changes import alter_each
+from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.metadata.topic_defaults import replaced
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -19,12 +20,9 @@ from tidemark.protocol.messages.alter_configs import (
 async def handle(
     node: Node, request: AlterConfigsRequest, _context: RequestContext
 ) -> AlterConfigsResponse:
-    async def replace(topic: Topic, resource: AlterConfigsResource) -> None:
-        await node.topics.set_configs(
-            topic, _configs(resource), validate_only=request.validate_only
-        )
-
-    outcomes = await alter_each(node, request.resources, replace)
+    outcomes = await alter_each(
+        node, request.resources, _Replacing(), validate_only=request.validate_only
+    )
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -36,6 +34,19 @@ async def handle(
             for resource, outcome in outcomes
         ]
     )
+
+
+class _Replacing:
+    """All that was set before goes."""
+
+    def of_topic(self, resource: AlterConfigsResource, topic: Topic) -> Alter:
+        del topic
+        configs = _configs(resource)
+        return lambda _: configs
+
+    def of_brokers(self, resource: AlterConfigsResource) -> Alter:
+        configs = replaced(_configs(resource))
+        return lambda _: configs
 
 
 def _configs(resource: AlterConfigsResource) -> dict[str, str]:

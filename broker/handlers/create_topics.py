@@ -39,7 +39,7 @@ async def handle(
             created = await node.topics.create(
                 _new_topic(topic), validate_only=request.validate_only
             )
-            results.append(_success(created))
+            results.append(_success(node, created))
         except RequestError as error:
             results.append(
                 CreatableTopicResult(
@@ -83,13 +83,13 @@ def _in_order(assignments: Sequence[CreatableReplicaAssignment]) -> tuple[Assign
     return tuple(tuple(map(NodeId, by_index[index])) for index in range(len(assignments)))
 
 
-def _success(topic: Topic) -> CreatableTopicResult:
+def _success(node: Node, topic: Topic) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
         num_partitions=topic.partition_count,
         replication_factor=topic.replication_factor,
-        configs=[_config(entry) for entry in topic_entries(topic)],
+        configs=[_config(entry) for entry in topic_entries(topic, node.topics.defaults)],
     )
 
 

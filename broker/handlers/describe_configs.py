@@ -3,6 +3,7 @@
 from tidemark.broker.metadata.config_resources import (
     ConfigEntry,
     ResourceType,
+    all_brokers_entries,
     broker_entries,
     topic_entries,
 )
@@ -57,11 +58,13 @@ def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]
             if topic is None:
                 node.topics.check_name(resource.resource_name)
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return topic_entries(topic)
+            return topic_entries(topic, node.topics.defaults)
         case ResourceType.BROKER:
             check_broker(node, resource.resource_name)
-            # No name asks for what has been set for all brokers while they run: nothing can be.
-            return broker_entries(node.settings) if resource.resource_name else []
+            defaults = node.topics.defaults
+            if not resource.resource_name:
+                return all_brokers_entries(defaults)
+            return broker_entries(node.settings, defaults)
     raise RequestError(
         ErrorCode.INVALID_REQUEST,
         f"resources of type {resource.resource_type} have no configs here",

@@ -1,10 +1,11 @@
 """IncrementalAlterConfigs: single configs are set, deleted, appended to or subtracted from."""
 
-from tidemark.broker.metadata.config_changes import alter_each
+from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
+from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange, altered
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -18,11 +19,9 @@ from tidemark.protocol.messages.incremental_alter_configs import (
 async def handle(
     node: Node, request: IncrementalAlterConfigsRequest, _context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    async def change(topic: Topic, resource: AlterConfigsResource) -> None:
-        changes = [_change(config) for config in resource.configs]
-        await node.topics.alter_configs(topic, changes, validate_only=request.validate_only)
-
-    outcomes = await alter_each(node, request.resources, change)
+    outcomes = await alter_each(
+        node, request.resources, _Changing(), validate_only=request.validate_only
+    )
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -34,6 +33,18 @@ async def handle(
             for resource, outcome in outcomes
         ]
     )
+
+
+class _Changing:
+    """What is not named stays."""
+
+    def of_topic(self, resource: AlterConfigsResource, topic: Topic) -> Alter:
+        changes = [_change(config) for config in resource.configs]
+        return lambda before: altered(before, changes, topic.defaults)
+
+    def of_brokers(self, resource: AlterConfigsResource) -> Alter:
+        changes = [_change(config) for config in resource.configs]
+        return lambda before: changed(before, changes)
 
 
 def _change(config: AlterableConfig) -> ConfigChange:

@@ -1,13 +1,16 @@
 """What the two ways of altering configs share: which resources can be, and an answer for each."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.metadata.config_resources import ResourceType
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
 
 
 class Resource(Protocol):
@@ -20,6 +23,7 @@ class Resource(Protocol):
 
 
 R = TypeVar("R", bound=Resource)
+R_contra = TypeVar("R_contra", bound=Resource, contravariant=True)
 
 
 class Outcome(NamedTuple):
@@ -29,8 +33,20 @@ class Outcome(NamedTuple):
     message: str | None
 
 
+Alter: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""What is set there after the change, of what is set there now. Raises `RequestError`."""
+
+
+class Changes(Protocol[R_contra]):
+    """What one resource's part of a request changes."""
+
+    def of_topic(self, resource: R_contra, topic: Topic) -> Alter: ...
+
+    def of_brokers(self, resource: R_contra) -> Alter: ...
+
+
 async def alter_each(
-    node: Node, resources: Sequence[R], alter: Callable[[Topic, R], Awaitable[None]]
+    node: Node, resources: Sequence[R], changes: Changes[R], *, validate_only: bool
 ) -> list[tuple[R, Outcome]]:
     """Alter each resource by itself; one that fails does not keep the others."""
     times = Counter((each.resource_type, each.resource_name) for each in resources)
@@ -42,7 +58,7 @@ async def alter_each(
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, f"{resource.resource_name} is named more than once"
                 )
-            await alter(_topic(node, resource), resource)
+            await _alter(node, resource, changes, validate_only=validate_only)
         except RequestError as error:
             outcomes.append((resource, Outcome(error.code, error.message)))
         else:
@@ -50,18 +66,49 @@ async def alter_each(
     return outcomes
 
 
-def _topic(node: Node, resource: Resource) -> Topic:
-    if resource.resource_type == ResourceType.BROKER:
+async def _alter(node: Node, resource: R, changes: Changes[R], *, validate_only: bool) -> None:
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            topic = node.topics.get(resource.resource_name)
+            if topic is None:
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            alter = changes.of_topic(resource, topic)
+            await node.topics.change_configs(topic, alter, validate_only=validate_only)
+        case ResourceType.BROKER:
+            node_id = _broker(resource.resource_name)
+            await _alter_brokers(
+                node, node_id, changes.of_brokers(resource), validate_only=validate_only
+            )
+        case _:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"resources of type {resource.resource_type} have no configs here",
+            )
+
+
+def _broker(name: str) -> NodeId | None:
+    """The broker of that name; none is all of them."""
+    if not name:
+        return None
+    try:
+        return NodeId(int(name))
+    except ValueError:
         raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "a broker's settings do not change while it runs: change its file and start it again",
+            ErrorCode.INVALID_REQUEST, f"{name!r} is no broker: they are named by their numbers"
+        ) from None
+
+
+async def _alter_brokers(
+    node: Node, node_id: NodeId | None, alter: Alter, *, validate_only: bool
+) -> None:
+    def decide(state: ClusterState) -> SetBrokerConfigs:
+        return SetBrokerConfigs(
+            at_version=state.version,
+            node_id=node_id,
+            configs=alter(state.broker_configs.of(node_id)),
         )
-    if resource.resource_type != ResourceType.TOPIC:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"resources of type {resource.resource_type} have no configs here",
-        )
-    topic = node.topics.get(resource.resource_name)
-    if topic is None:
-        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return topic
+
+    if validate_only:
+        node.cluster.state.check(decide(node.cluster.state))
+    else:
+        await node.cluster.propose(decide)

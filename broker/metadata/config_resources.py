@@ -10,8 +10,10 @@ from enum import IntEnum
 
 from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kinds import as_text
+from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.broker.metadata.topic import Topic
-from tidemark.partitions.state_machines.config_table import ConfigType
+from tidemark.broker.metadata.topic_defaults import Layer, TopicDefaults
+from tidemark.partitions.state_machines.config_table import ConfigType, Setting
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 
 
@@ -20,14 +22,6 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
-
-
-class ConfigSource(IntEnum):
-    """Kafka's numbers of where a value comes from."""
-
-    TOPIC = 1
-    BROKER_FILE = 4
-    DEFAULT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,37 +47,20 @@ class ConfigEntry:
     is_secret: bool = False
 
 
-def topic_entries(topic: Topic) -> list[ConfigEntry]:
-    """All configs of a topic: its own values, else the broker's defaults, else ours."""
+def topic_entries(topic: Topic, defaults: TopicDefaults) -> list[ConfigEntry]:
+    """All configs of a topic: its own values, else those that brokers have, else ours."""
+    own = Layer(ConfigSource.TOPIC, topic.overrides)
     entries = []
     for name, row in TOPIC_SETTINGS.items():
-        broker_name = row.synonym or name
-        synonyms = [
-            Synonym(name=broker_name, value=row.default, source=ConfigSource.DEFAULT),
-        ]
-        if name in topic.defaults:
-            value = topic.defaults[name]
-            synonyms.insert(
-                0, Synonym(name=broker_name, value=value, source=ConfigSource.BROKER_FILE)
-            )
-        if name in topic.overrides:
-            value = topic.overrides[name]
-            synonyms.insert(0, Synonym(name=name, value=value, source=ConfigSource.TOPIC))
-        entries.append(
-            ConfigEntry(
-                name=name,
-                value=synonyms[0].value,
-                source=synonyms[0].source,
-                type=row.type,
-                documentation=row.documentation,
-                synonyms=synonyms,
-            )
-        )
+        synonyms = _default_synonyms(row, defaults)
+        if name in own.values:
+            synonyms.insert(0, Synonym(name=name, value=own.values[name], source=own.source))
+        entries.append(_entry(name, row, synonyms))
     return entries
 
 
-def broker_entries(settings: BrokerSettings) -> list[ConfigEntry]:
-    """All settings of the broker, and its defaults for topics. None can change while it runs."""
+def broker_entries(settings: BrokerSettings, defaults: TopicDefaults) -> list[ConfigEntry]:
+    """All settings of the broker, and its defaults for topics: these can change while it runs."""
     entries = [
         _broker_entry(
             setting.name,
@@ -95,19 +72,44 @@ def broker_entries(settings: BrokerSettings) -> list[ConfigEntry]:
         )
         for setting in SETTINGS.values()
     ]
-    for name, row in TOPIC_SETTINGS.items():
-        if row.synonym is not None:
-            value = settings.topic_defaults.get(name, row.default)
-            entries.append(
-                _broker_entry(
-                    row.synonym,
-                    value,
-                    row.default,
-                    type=row.type,
-                    documentation=row.documentation,
-                )
-            )
-    return entries
+    return entries + [
+        _entry(row.synonym, row, _default_synonyms(row, defaults))
+        for row in TOPIC_SETTINGS.values()
+        if row.synonym is not None
+    ]
+
+
+def all_brokers_entries(defaults: TopicDefaults) -> list[ConfigEntry]:
+    """What was set for all brokers while they ran, and nothing else."""
+    return [
+        entry
+        for row in TOPIC_SETTINGS.values()
+        if row.synonym is not None
+        for entry in [_entry(row.synonym, row, _default_synonyms(row, defaults.of_all_brokers))]
+        if entry.source is ConfigSource.ALL_BROKERS
+    ]
+
+
+def _default_synonyms(row: Setting, defaults: TopicDefaults) -> list[Synonym]:
+    """Where a topic's config comes from that it does not set itself; the first one holds."""
+    name = row.synonym or row.name
+    given = [
+        Synonym(name=name, value=layer.values[row.name], source=layer.source)
+        for layer in defaults.layers
+        if row.name in layer.values
+    ]
+    return [*given, Synonym(name=name, value=row.default, source=ConfigSource.DEFAULT)]
+
+
+def _entry(name: str, row: Setting, synonyms: list[Synonym]) -> ConfigEntry:
+    return ConfigEntry(
+        name=name,
+        value=synonyms[0].value,
+        source=synonyms[0].source,
+        type=row.type,
+        documentation=row.documentation,
+        synonyms=synonyms,
+    )
 
 
 def _broker_entry(

@@ -5,7 +5,7 @@ once it shows the topic as it is now, and soon after it opens or gives up the re
 (`hosting.py`). Who asked is answered when that is done on this broker.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 from uuid import UUID
@@ -17,6 +17,7 @@ from tidemark.broker.metadata.controller import WAIT_SECONDS_MIN, Controller
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
+from tidemark.broker.metadata.topic_defaults import TopicDefaults, topic_defaults
 from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -34,7 +35,6 @@ from tidemark.partitions.state_machines.cluster_commands import (
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
-from tidemark.partitions.state_machines.topic_configs import ConfigChange, altered
 from tidemark.partitions.state_machines.topic_names import check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
@@ -49,6 +49,8 @@ class Cluster(Protocol):
     def state(self) -> ClusterState: ...
 
     def listen(self, listener: Callable[[Outcome], None]) -> None: ...
+
+    def when_changed(self, callback: Callable[[], None]) -> None: ...
 
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
 
@@ -80,8 +82,13 @@ class Topics:
         self._topics: dict[str, Topic] = {}
         # By name and partition: what every produce and fetch looks up.
         self._here: dict[str, Mapping[int, Replica]] = {}
+        self._defaults = self._current_defaults()
+        self._default_values = self._defaults.values
+        configs = cluster.state.broker_configs
+        self._followed = (configs, configs.revision)
         self._when_deleted: list[Callable[[str], None]] = []
         cluster.listen(self._applied)
+        cluster.when_changed(self._follow_defaults)
         hosting.changed = self._show_again
         self.reload()
 
@@ -146,7 +153,7 @@ class Topics:
 
         command = decide(self._cluster.state)
         self._cluster.state.check(command)
-        planned = Topic.of(metadata_of(command), self._settings.topic_defaults)
+        planned = Topic.of(metadata_of(command), self._defaults.values)
         await self._check_names_free(planned)
         if validate_only:
             return planned
@@ -227,20 +234,25 @@ class Topics:
         await self._propose(decide)
         await self._hosting.wait_settled(topic.id)
 
-    async def set_configs(
-        self, topic: Topic, configs: dict[str, str], *, validate_only: bool = False
+    async def change_configs(
+        self,
+        topic: Topic,
+        change: Callable[[Mapping[str, str]], Mapping[str, str]],
+        *,
+        validate_only: bool = False,
     ) -> None:
-        """Replace all of a topic's own configs."""
-        await self._set_configs(topic, lambda _: configs, validate_only)
+        """Replace a topic's own configs by what `change` makes of them."""
 
-    async def alter_configs(
-        self, topic: Topic, changes: Iterable[ConfigChange], *, validate_only: bool = False
-    ) -> None:
-        """Change single configs of a topic, all of them or none (trap M11)."""
-        changes = list(changes)
-        await self._set_configs(
-            topic, lambda before: altered(before, changes, topic.defaults), validate_only
-        )
+        def decide(state: ClusterState) -> SetTopicConfigs:
+            current = _current(state, topic)
+            return SetTopicConfigs(
+                at_version=state.version, id=current.id, configs=dict(change(current.configs))
+            )
+
+        if validate_only:
+            self._cluster.state.check(decide(self._cluster.state))
+        else:
+            await self._propose(decide)
 
     async def create_partitions(
         self,
@@ -279,23 +291,6 @@ class Topics:
 
         await self._propose(decide)
         await self._hosting.wait_settled(topic.id)
-
-    async def _set_configs(
-        self,
-        topic: Topic,
-        change: Callable[[Mapping[str, str]], Mapping[str, str]],
-        validate_only: bool,
-    ) -> None:
-        def decide(state: ClusterState) -> SetTopicConfigs:
-            current = _current(state, topic)
-            return SetTopicConfigs(
-                at_version=state.version, id=current.id, configs=dict(change(current.configs))
-            )
-
-        if validate_only:
-            self._cluster.state.check(decide(self._cluster.state))
-        else:
-            await self._propose(decide)
 
     async def _propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
         with self._refusals():
@@ -345,6 +340,28 @@ class Topics:
             else:
                 self._hosting.open(self._topics[metadata.name])
 
+    @property
+    def defaults(self) -> TopicDefaults:
+        """What topics have that do not set it themselves, on this broker."""
+        return self._defaults
+
+    def _current_defaults(self) -> TopicDefaults:
+        configs = self._cluster.state.broker_configs
+        return topic_defaults(self._settings, self._services.node_id, configs)
+
+    def _follow_defaults(self) -> None:
+        """Have all topics go by what was set for this broker, or for all, if it has changed."""
+        configs = self._cluster.state.broker_configs
+        if self._followed == (configs, configs.revision):
+            return
+        self._followed = (configs, configs.revision)
+        self._defaults = self._current_defaults()
+        before, self._default_values = self._default_values, self._defaults.values
+        if self._default_values != before:
+            for topic in self:
+                self._show(topic.metadata)
+                self._hosting.reconfigure(self._topics[topic.name])
+
     def _applied(self, outcome: Outcome) -> None:
         command = outcome.command
         if isinstance(command, ReassignPartitions | FinishReassignments):
@@ -376,7 +393,7 @@ class Topics:
         here = self._hosting.by_partition(metadata.id)
         self._topics[metadata.name] = Topic.of(
             metadata,
-            self._settings.topic_defaults,
+            self._default_values,
             [here[partition] for partition in sorted(here)],
         )
         self._here[metadata.name] = here

@@ -18,6 +18,8 @@ class BrokerConfigs:
 
     def __init__(self) -> None:
         self._of: dict[NodeId | None, dict[str, str]] = {}
+        self.revision = 0
+        """How often they have changed."""
 
     def of(self, node_id: NodeId | None) -> Mapping[str, str]:
         """What was set for one broker; for all, if it is `None`."""
@@ -25,6 +27,7 @@ class BrokerConfigs:
 
     def set(self, node_id: NodeId | None, configs: Mapping[str, str]) -> None:
         """Replaces all that was set there."""
+        self.revision += 1
         self._of.pop(node_id, None)
         if configs:
             self._of[node_id] = dict(configs)

@@ -1,7 +1,8 @@
 """Topics: what a change does, what it leaves behind, and what a crash in between comes to."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import trio
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange
+from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import NodeId
 
 
 def directories(data_dir: Path, topic: str) -> list[str]:
@@ -122,13 +125,53 @@ async def test_more_partitions_join_those_that_are_there(tmp_path: Path) -> None
 async def test_a_change_of_configs_reaches_the_replicas(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=1))
-        changes = [ConfigChange(name="max.message.bytes", op=AlterOp.SET, value="99")]
-        await node.topics.alter_configs(topic, changes, validate_only=True)
+
+        def shorter(before: Mapping[str, str]) -> dict[str, str]:
+            return {**before, "max.message.bytes": "99"}
+
+        await node.topics.change_configs(topic, shorter, validate_only=True)
         assert topic.replicas[0].config.max_message_bytes != 99
-        await node.topics.alter_configs(topic, changes)
+        await node.topics.change_configs(topic, shorter)
         assert topic.replicas[0].config.max_message_bytes == 99
-        await node.topics.set_configs(topic, {})
+        await node.topics.change_configs(topic, lambda _: {})
         assert topic.replicas[0].config.max_message_bytes == 1048588
+
+
+@pytest.mark.parametrize("node_id", [None, NodeId(1)])
+async def test_a_change_of_the_brokers_defaults_reaches_the_replicas_also_after_a_restart(
+    tmp_path: Path, node_id: NodeId | None
+) -> None:
+    configs = {"message.max.bytes": "99"}
+    async with open_node(tmp_path) as node:
+        plain = await node.topics.create(NewTopic(name="waves", partitions=1))
+        own = {"max.message.bytes": "70"}
+        await node.topics.create(NewTopic(name="own", partitions=1, configs=own))
+        await node.cluster.propose(partial(_set_broker_configs, node_id=node_id, configs=configs))
+        assert plain.replicas[0].config.max_message_bytes == 99
+    async with open_node(tmp_path) as node:
+        found = {topic.name: topic.replicas[0].config.max_message_bytes for topic in node.topics}
+        assert found == {"waves": 99, "own": 70}
+
+
+async def test_what_was_set_for_a_broker_comes_before_what_was_set_for_all(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path, topic_defaults={"max.message.bytes": "3"}) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        seen = [topic.config.max_message_bytes]
+        for node_id, value in ((None, "2"), (NodeId(1), "1"), (NodeId(1), None), (None, None)):
+            configs = {} if value is None else {"message.max.bytes": value}
+            await node.cluster.propose(
+                partial(_set_broker_configs, node_id=node_id, configs=configs)
+            )
+            seen.append(topic.replicas[0].config.max_message_bytes)
+        assert seen == [3, 2, 1, 2, 3]
+
+
+def _set_broker_configs(
+    state: ClusterState, *, node_id: NodeId | None, configs: dict[str, str]
+) -> SetBrokerConfigs:
+    return SetBrokerConfigs(at_version=state.version, node_id=node_id, configs=configs)
 
 
 async def test_a_deleted_topic_is_gone_at_once_and_its_name_is_free(tmp_path: Path) -> None:
@@ -237,8 +280,8 @@ async def test_a_disk_that_does_not_take_a_change_is_an_answer(
 
         monkeypatch.setattr("tidemark.partitions.storage.log.Log.append", refuse)
         with pytest.raises(RequestError) as raised:
-            await node.topics.set_configs(topic, {"retention.ms": "1"})
+            await node.topics.change_configs(topic, lambda _: {"retention.ms": "1"})
         assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
         assert node.metrics.storage_errors.value == 1
         monkeypatch.undo()
-        await node.topics.set_configs(topic, {"retention.ms": "1"})
+        await node.topics.change_configs(topic, lambda _: {"retention.ms": "1"})

@@ -22,7 +22,7 @@ from tidemark.protocol.messages.describe_configs import (
 )
 
 TOPIC, BROKER = 2, 4
-OVERRIDE, FILE, DEFAULT = 1, 4, 5
+OVERRIDE, ONE_BROKER, ALL_BROKERS, FILE, DEFAULT = 1, 2, 3, 4, 5
 
 
 async def describe(
@@ -116,7 +116,7 @@ async def test_trap_m10_all_settings_of_the_broker_are_listed_and_secrets_are_no
         configs = by_name(await describe(node, BROKER, "1"))
         synonyms = {row.synonym for row in TOPIC_SETTINGS.values() if row.synonym}
         assert configs.keys() == SETTINGS.keys() | synonyms
-        assert all(each.read_only for each in configs.values())
+        assert {name for name, each in configs.items() if not each.read_only} == synonyms
         changed = configs["num.partitions"]
         assert (changed.value, changed.config_source) == ("9", FILE)
         assert configs["node.id"].config_source == DEFAULT
@@ -264,14 +264,64 @@ async def test_trap_m11_a_change_that_cannot_be_leaves_all_as_it_was(
 @pytest.mark.parametrize(
     ("resource_type", "name", "code"),
     [
-        (BROKER, "1", ErrorCode.INVALID_REQUEST),
+        (BROKER, "one", ErrorCode.INVALID_REQUEST),
+        (BROKER, "7", ErrorCode.BROKER_ID_NOT_REGISTERED),
         (16, "x", ErrorCode.INVALID_REQUEST),
         (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-async def test_only_topics_can_be_altered(
+async def test_only_topics_and_brokers_can_be_altered(
     tmp_path: Path, resource_type: int, name: str, code: ErrorCode
 ) -> None:
     async with open_node(tmp_path) as node:
         assert await replace(node, name, {}, resource_type=resource_type) == code
         assert await change(node, name, resource_type=resource_type) == code
+
+
+async def test_a_brokers_defaults_for_topics_change_while_it_runs(tmp_path: Path) -> None:
+    async with open_node(tmp_path, topic_defaults={"retention.ms": "6"}) as node:
+        await node.topics.create(NewTopic(name="waves"))
+        set_all = ("log.retention.ms", AlterOp.SET, "5")
+        set_one = ("log.retention.ms", AlterOp.SET, "4")
+        assert await change(node, "", set_all, resource_type=BROKER) == 0
+        assert await change(node, "1", set_one, resource_type=BROKER, validate_only=True) == 0
+        assert await change(node, "1", set_one, resource_type=BROKER) == 0
+        for resource_type, name, config in (
+            (TOPIC, "waves", "retention.ms"),
+            (BROKER, "1", "log.retention.ms"),
+        ):
+            described = by_name(await describe(node, resource_type, name))[config]
+            assert (described.value, described.config_source) == ("4", ONE_BROKER)
+            assert [(each.value, each.source) for each in described.synonyms] == [
+                ("4", ONE_BROKER),
+                ("5", ALL_BROKERS),
+                ("6", FILE),
+                ("604800000", DEFAULT),
+            ]
+        of_all = by_name(await describe(node, BROKER, ""))
+        assert {name: each.value for name, each in of_all.items()} == {"log.retention.ms": "5"}
+        assert await replace(node, "1", {}, resource_type=BROKER) == 0
+        described = by_name(await describe(node, TOPIC, "waves"))["retention.ms"]
+        assert (described.value, described.config_source) == ("5", ALL_BROKERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num.partitions", "5"),
+        ("zookeeper.connect", "there"),
+        ("no.such", "1"),
+        ("log.retention.ms", "soon"),
+        ("log.retention.ms", "-2"),
+    ],
+)
+async def test_what_cannot_change_while_a_broker_runs_says_so(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    async with open_node(tmp_path) as node:
+        set_one = (name, int(AlterOp.SET), value)
+        for broker in ("", "1"):
+            code = await change(node, broker, set_one, resource_type=BROKER)
+            assert code == ErrorCode.INVALID_CONFIG
+            code = await replace(node, broker, {name: value}, resource_type=BROKER)
+            assert code == ErrorCode.INVALID_CONFIG

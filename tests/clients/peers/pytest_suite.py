@@ -36,7 +36,7 @@ class PytestSuite:
         with TemporaryDirectory() as directory:
             report = Path(directory) / "report.xml"
             command = [str(python), "-m", "pytest", *self.arguments, "-p", self.plugin]
-            command += ["-p", "skipping", f"--junitxml={report}", "-q", "--tb=short"]
+            command += ["-p", "tidemark_skipping", f"--junitxml={report}", "-q", "--tb=short"]
             command += ["-k", only] if only else []
             subprocess.run(
                 command, cwd=checkout, env=self._environment(bootstrap, checkout), check=False

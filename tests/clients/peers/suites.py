@@ -31,6 +31,7 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
                 "addopts=",
             ),
             plugin="for_kafka_python",
+            settings={"node.id": "0", "group.min.session.timeout.ms": "1000"},
             environment={
                 "KAFKA_URI": "kafka://{host}:{port}",
                 "KAFKA_VERSION": "4.3.0",
@@ -62,6 +63,7 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
             ),
             plugin="for_aiokafka",
             environment={"AIOKAFKA_NO_EXTENSIONS": "1"},
+            settings={"num.partitions": "2"},
             not_applicable={
                 "*ssl*": _NO_TLS,
             },

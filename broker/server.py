@@ -48,7 +48,7 @@ from tidemark.broker.peers.calls import PeerHandler
 from tidemark.broker.reassigning.open_reassigning import open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
-from tidemark.broker.replicas.verifying import Verifier
+from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import open_transactions
 from tidemark.partitions.storage.files import Files, OsFiles
 from tidemark.protocol.errors import StorageError
@@ -209,7 +209,12 @@ async def _open_node(
             calls=network,
             producer_ids=ProducerIds(metadata.controller.allocate_producer_ids),
             coordinator=coordinator,
-            verifier=Verifier(metadata.topics, parts.tasks, parts.turn),
+            verifier=Verifier(
+                metadata.topics,
+                parts.tasks,
+                parts.turn,
+                by_coordinator(transactions.find, asking.ask),
+            ),
             transactions=transactions,
             moves=moves,
             reassigning=reassigning,

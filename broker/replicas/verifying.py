@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import trio
 
@@ -28,13 +28,14 @@ from tidemark.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from tidemark.protocol.records.header import TRANSACTIONAL_BIT, read_header
-from tidemark.protocol.types import ProducerId, TopicPartition
+from tidemark.protocol.types import NodeId, ProducerId, TopicPartition
 
 if TYPE_CHECKING:
     from tidemark.broker.metadata.topics import Topics
     from tidemark.broker.network.turn import Turn
     from tidemark.broker.replicas.replica import Replica
     from tidemark.protocol.messages.produce import ProduceRequest
+    from tidemark.protocol.schema import Message
 
 ADDS_SINCE: Final = 12
 """The Produce version from which on it is the leader that puts a partition into a transaction."""
@@ -53,6 +54,29 @@ _RETRIED: Final = frozenset(
 
 Ask = Callable[[str, AddPartitionsToTxnRequest], Awaitable[AddPartitionsToTxnResponse]]
 """Asks the coordinator of a transactional id. Raises `RequestError`."""
+
+
+class AskBroker(Protocol):
+    """Asks any broker, this one among them, in one of Kafka's requests."""
+
+    async def __call__(
+        self,
+        broker: NodeId,
+        request: Message,
+        answer_type: type[AddPartitionsToTxnResponse],
+        /,
+    ) -> AddPartitionsToTxnResponse: ...
+
+
+def by_coordinator(find: Callable[[str], NodeId], ask: AskBroker) -> Ask:
+    """Asks the broker that coordinates an id, as far as that is known."""
+
+    async def ask_it(
+        transactional_id: str, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse:
+        return await ask(find(transactional_id), request, AddPartitionsToTxnResponse)
+
+    return ask_it
 
 
 class Transactional(NamedTuple):
@@ -89,9 +113,8 @@ class _Asking:
 class Verifier:
     """The one of a broker. Everything is called on the loop's thread."""
 
-    def __init__(self, topics: Topics, tasks: trio.Nursery, turn: Turn) -> None:
-        self.ask: Ask = _ask_nobody
-        """Set once there are coordinators to be asked."""
+    def __init__(self, topics: Topics, tasks: trio.Nursery, turn: Turn, ask: Ask) -> None:
+        self.ask = ask
         self._topics = topics
         self._tasks = tasks
         self._turn = turn
@@ -212,13 +235,6 @@ class Verifier:
             if not any(error is not None and error.code in _RETRIED for error in errors.values()):
                 return errors
             await trio.sleep(_RETRY_SECONDS)
-
-
-async def _ask_nobody(
-    transactional_id: str, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse:
-    """The broker is starting."""
-    raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _request(

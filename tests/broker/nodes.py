@@ -27,7 +27,7 @@ from tidemark.broker.node import Node, SystemClock
 from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
-from tidemark.broker.replicas.verifying import Verifier
+from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
@@ -73,7 +73,8 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             open_reassigning(given, services, metadata) as reassigning,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
         ):
-            verifier = Verifier(metadata.topics, tasks, turn)
+            ask = by_coordinator(transactions.find, asking.ask)
+            verifier = Verifier(metadata.topics, tasks, turn, ask)
             node = asking.node = _node(
                 given,
                 metadata,

@@ -42,6 +42,7 @@ from tidemark.broker.handlers import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    txn_offset_commit,
     write_txn_markers,
 )
 from tidemark.broker.handlers.passing_on import CHANGES, describe_any_quorum
@@ -71,6 +72,7 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         24: add_partitions_to_txn.handle,
         25: add_offsets_to_txn.handle,
         26: end_txn.handle,
+        28: txn_offset_commit.handle,
         32: describe_configs.handle,
         35: describe_log_dirs.handle,
         36: sasl_authenticate.handle,

@@ -78,10 +78,7 @@ def _for_client(
 def _refused(node: Node, partition: TopicPartition) -> ErrorCode:
     if partition.topic in INTERNAL_TOPICS:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    topic = node.topics.get(partition.topic)
-    if topic is None or not 0 <= partition.partition < topic.partition_count:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE
+    return ErrorCode.NONE if node.topics.has(partition) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class _ForBroker:

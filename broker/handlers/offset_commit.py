@@ -33,7 +33,7 @@ def handle(
             TopicPartition(topic.name, partition.partition_index): _to_commit(partition)
             for topic in request.topics
             for partition in topic.partitions
-            if node.topics.replica(topic.name, partition.partition_index) is not None
+            if node.topics.has(TopicPartition(topic.name, partition.partition_index))
         },
     )
     respond = _responder(request, commit.offsets)

@@ -38,6 +38,7 @@ from tidemark.partitions.state_machines.cluster_values import Assignment, TopicM
 from tidemark.partitions.state_machines.topic_names import check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.types import TopicPartition
 
 LEADER_SECONDS_MAX: Final = 5.0
 
@@ -105,6 +106,11 @@ class Topics:
     def concerns(self) -> Concerns:
         """Groups here of which somebody should hear."""
         return self._services.driver.node.concerns
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Whether there is such a partition, wherever it is."""
+        topic = self._topics.get(partition.topic)
+        return topic is not None and 0 <= partition.partition < topic.partition_count
 
     def replica(self, name: str, partition: int) -> Replica | None:
         """The replica on this broker, if there is one, and it is open."""

@@ -20,7 +20,7 @@ from tidemark.partitions.raft.messages import (
     VoteResponse,
 )
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers import beliefs, serving
 from tidemark.testing.checkers.committed import CommittedLog
 from tidemark.testing.checkers.durable import DurableLogs
@@ -65,7 +65,9 @@ class GroupJudge(Generic[R]):
         self.elections = Elections(name)
         self.committed = CommittedLog(name)
         self.durable_logs = DurableLogs(name)
+        # The newest that was committed, and in which epoch.
         self._voters = Configuration(tuple(sorted(group.voters)))
+        self._voters_epoch = NO_EPOCH
         self._replicas: dict[NodeId, R] = {}
         self._gone: set[NodeId] = set()
         """They have given up what they held, and hold nothing since."""
@@ -117,7 +119,15 @@ class GroupJudge(Generic[R]):
         """What its page cache had may be gone."""
         if not self.is_journaled:
             self.unclean.add(node)
-            self.may_have_lost |= not self._voters.agreed(lambda n: n not in self.unclean)
+            self.may_have_lost |= not all(
+                config.agreed(lambda n: n not in self.unclean) for config in self._in_force()
+            )
+
+    def _in_force(self) -> list[Configuration]:
+        """Those by whose majorities something may have been committed, or may be next."""
+        shapes = [replica.group.shape for replica in self._replicas.values()]
+        newer = [shape.config for shape in shapes if shape.last.epoch >= self._voters_epoch]
+        return [self._voters, *newer]
 
     def cuts(self, node: NodeId, to: Position) -> None:
         """A replica is about to write that nothing behind `to` is left."""
@@ -197,6 +207,8 @@ class GroupJudge(Generic[R]):
             config = replica.group.config
             self._first_config = self._first_config or config
             self._has_changed_config |= config != self._first_config
+            if committed.epoch >= self._voters_epoch:
+                self._voters, self._voters_epoch = config, committed.epoch
             if self.is_journaled:
                 self.durable_logs.is_committed(node, config, committed)
             if self.is_journaled and not self._has_changed_config:

@@ -226,8 +226,7 @@ def _draw_core(rng: Random, seconds: float) -> Knobs:
         fault_interval=rng.choice((2.0, 15.0, 60.0)) + 60 * is_calm,
         trigger_chance=0.05 if is_calm else rng.choice((0.05, 0.1, 0.3)),
         fault_kinds=kinds,
-        # A machine that loses the end of a log loses the configurations in it: see the page.
-        unsynced=0.0 if "reconfigure" in kinds else rng.choice((0.0, 0.0, 1.0)),
+        unsynced=rng.choice((0.0, 0.0, 1.0)),
     )
 
 

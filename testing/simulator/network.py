@@ -4,7 +4,7 @@ A link is directed: what is done to the one from A to B says nothing about the o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 from random import Random
 from typing import Final, TypeAlias
@@ -141,9 +141,9 @@ class Network:
         """End all faults: links as a good local network has them, all mended.
 
         They are connections: where messages overtake each other, each costs a wait before it is
-        sent again, and nobody promises how fast that gets on.
+        sent again, and nobody promises how fast that gets on. So does each that finds no room.
         """
-        self.weather = replace(Weather(), capacity=self.weather.capacity, in_order=True)
+        self.weather = Weather(in_order=True)
         self.client_weather = self.weather  # of clients too that come only now
         for link in self._links.values():
             link.weather = self.weather

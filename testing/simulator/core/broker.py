@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.storage.epoch_rows import rows_within
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Offset, Position
 from tidemark.testing.simulator.core.log import CoreLog
@@ -65,9 +66,11 @@ class CoreBroker:
         self.is_clean = False
         ends = self.disk.boundaries()
         end = ends[-1 - min(int(self.rng.expovariate(0.3)), len(ends) - 1)]
-        epochs = [row.epoch for row in self.disk.rows if row.start_offset <= end]
-        if epochs and end < self.disk.end_offset:
-            self.disk.truncate(Position(epochs[-1], Offset(end)))
+        # As a start does: what is durable of the voters stays.
+        rows = rows_within(self.disk.rows, Offset(end))
+        if rows and end < self.disk.end_offset:
+            self.disk.truncate(Position(rows[-1].epoch, Offset(end)))
+            self.disk.rows = list(rows)
 
     def pause(self, seconds: float) -> None:
         if self.process is not None:

@@ -24,6 +24,8 @@ from tidemark.protocol.messages import (
     api_versions,
     balance_leaders,
     confirm_leadership,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_partitions,
     create_topics,
     delete_groups,
@@ -269,6 +271,16 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 66,
                 list_transactions.ListTransactionsRequest,
                 list_transactions.ListTransactionsResponse,
+            ),
+            _api(
+                68,
+                consumer_group_heartbeat.ConsumerGroupHeartbeatRequest,
+                consumer_group_heartbeat.ConsumerGroupHeartbeatResponse,
+            ),
+            _api(
+                69,
+                consumer_group_describe.ConsumerGroupDescribeRequest,
+                consumer_group_describe.ConsumerGroupDescribeResponse,
             ),
             _api(
                 75,

@@ -18,6 +18,11 @@ def problems_between(settings: BrokerSettings) -> Iterator[str]:
             "group.min.session.timeout.ms is above group.max.session.timeout.ms: "
             "no member could join"
         )
+    if settings.group_consumer_heartbeat_interval_ms >= settings.group_consumer_session_timeout_ms:
+        yield (
+            "group.consumer.heartbeat.interval.ms is not below group.consumer.session.timeout.ms: "
+            "members would be taken out between two heartbeats; lower the one or raise the other"
+        )
     if settings.queued_max_request_bytes < settings.socket_request_max_bytes:
         yield (
             "queued.max.request.bytes is below socket.request.max.bytes: the largest request "

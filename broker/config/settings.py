@@ -31,6 +31,7 @@ from tidemark.partitions.state_machines.config_table import (
     YesNo,
     whole_int,
 )
+from tidemark.partitions.state_machines.groups.consumer.assignors import ASSIGNORS
 
 BROKER: Final = "The broker"
 CLUSTER: Final = "The cluster"
@@ -489,6 +490,36 @@ class BrokerSettings:
         whole_int(1),
         1_800_000,
         "The longest session timeout a member may ask for.",
+        section=GROUPS,
+    )
+    group_consumer_session_timeout_ms: int = setting(
+        "group.consumer.session.timeout.ms",
+        whole_int(1),
+        45_000,
+        "How long a member of the consumer protocol may be silent before it is taken out.",
+        section=GROUPS,
+    )
+    group_consumer_heartbeat_interval_ms: int = setting(
+        "group.consumer.heartbeat.interval.ms",
+        whole_int(1),
+        5_000,
+        "How often members of the consumer protocol are told to come. Who has to give up "
+        "partitions, or waits for some, is told to come twice a second.",
+        section=GROUPS,
+    )
+    group_consumer_max_size: int = setting(
+        "group.consumer.max.size",
+        whole_int(1),
+        INT_MAX,
+        "Members that one group of the consumer protocol may have.",
+        section=GROUPS,
+    )
+    group_consumer_assignors: tuple[str, ...] = setting(
+        "group.consumer.assignors",
+        ListOf(tuple(ASSIGNORS), empty_allowed=False),
+        ("uniform", "range"),
+        "The assignors that members of the consumer protocol may ask for. The first is that of "
+        "groups whose members ask for none.",
         section=GROUPS,
     )
     group_max_size: int = setting(

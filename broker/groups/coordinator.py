@@ -8,7 +8,7 @@ everybody away, and forgets what it knew: another one decides now.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 from uuid import uuid4
@@ -20,13 +20,18 @@ from tidemark.broker.coordinating.alarm import instant
 from tidemark.broker.coordinating.served_topic import NotServed, ServedTopic
 from tidemark.broker.groups.group_loading import read_groups
 from tidemark.broker.groups.group_partition import GroupPartition
+from tidemark.broker.groups.topics_seen import TopicsSeen
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import GroupFigures
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.state_machines.groups.consumer.describing import (
+    ConsumerGroupDescription,
+)
 from tidemark.partitions.state_machines.groups.describe import GroupDescription, GroupListing
+from tidemark.partitions.state_machines.groups.history import Rebalance
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
@@ -58,7 +63,7 @@ class GroupCoordinator:
         timers: Timers,
     ) -> None:
         self._settings = settings
-        self._topics = topics
+        self._topics_seen = TopicsSeen(topics)
         self._timers = timers
         self._clock = services.clock
         self._group_settings = _group_settings(settings)
@@ -67,6 +72,7 @@ class GroupCoordinator:
             CONSUMER_OFFSETS, self, topics, services, tasks
         )
         topics.when_deleted(self.forget_topic)
+        topics.when_changed(self._topics_changed)
         self._topic.start()
         self._expire_later()
 
@@ -109,6 +115,17 @@ class GroupCoordinator:
 
     def describe(self, group_id: str) -> GroupDescription | None:
         return self._topic.serving(group_id).shard.describe(group_id)
+
+    def describe_consumer(self, group_id: str) -> ConsumerGroupDescription | None:
+        return self._topic.serving(group_id).shard.describe_consumer(group_id)
+
+    def check_member(self, group_id: str, member_id: str, epoch: int) -> ErrorCode:
+        """Whether that is a member of a group of the consumer protocol, in that epoch."""
+        return self._topic.serving(group_id).shard.check_member(group_id, member_id, epoch)
+
+    def rebalances(self, group_id: str) -> Sequence[Rebalance] | None:
+        """Why the group rebalanced; None if there is no such group."""
+        return self._topic.serving(group_id).shard.rebalances(group_id)
 
     def list_groups(self) -> list[GroupListing]:
         """All groups. Raises `RequestError` while some of them are still being read."""
@@ -169,19 +186,23 @@ class GroupCoordinator:
     # For the topic
 
     def begin(self, replica: Replica) -> GroupPartition:
-        return self._serve(replica, GroupShard(self._group_settings))
+        return self._serve(replica, GroupShard(self._group_settings, topics=self._topics_seen))
 
     async def load(self, replica: Replica) -> Callable[[], GroupPartition]:
         replay = await read_groups(replica, limiter=self._load_limiter)
 
         def serve() -> GroupPartition:
             now = instant(self._timers, self._clock)
-            return self._serve(replica, replay.finish(self._group_settings, now))
+            return self._serve(replica, replay.finish(self._group_settings, now, self._topics_seen))
 
         return serve
 
     def _serve(self, replica: Replica, shard: GroupShard) -> GroupPartition:
         return GroupPartition(shard, replica, timers=self._timers, clock=self._clock)
+
+    def _topics_changed(self) -> None:
+        for partition in self._topic.served():
+            partition.shard.topics_changed()
 
     def _expire_later(self) -> None:
         seconds = self._settings.offsets_retention_check_interval_ms / 1000
@@ -219,6 +240,10 @@ def _group_settings(settings: BrokerSettings) -> GroupSettings:
         session_timeout_min_ms=settings.group_min_session_timeout_ms,
         session_timeout_max_ms=settings.group_max_session_timeout_ms,
         group_members_max=settings.group_max_size,
+        consumer_session_timeout_ms=settings.group_consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
+        consumer_group_members_max=settings.group_consumer_max_size,
+        consumer_assignors=settings.group_consumer_assignors,
         offset_metadata_bytes_max=settings.offset_metadata_max_bytes,
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.network.requests import RequestContext
@@ -12,12 +14,21 @@ from tidemark.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from tidemark.protocol.registry import APIS
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
+FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType({"group.version": (0, 1)})
+"""Kafka's names for what a cluster can do together, from which level to which; the last is in
+force. Clients take some for promises: of transactions, say (P14)."""
+
+_FEATURES_EPOCH: Final = 1
+"""The features are those of the program, so the list of them has one version."""
+_FEATURES_FROM_ZERO_SINCE: Final = 4
 _SOFTWARE_SINCE: Final = 3
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -28,8 +39,19 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=())  # A5
-    # No features are listed: clients take some of them for promises about transactions (P14).
-    return ApiVersionsResponse(api_keys=advertised())
+    return ApiVersionsResponse(
+        api_keys=advertised(),
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=least, max_version=most)
+            for name, (least, most) in FEATURES.items()
+            if least > 0 or context.api_version >= _FEATURES_FROM_ZERO_SINCE
+        ],
+        finalized_features_epoch=_FEATURES_EPOCH,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=most, min_version_level=most)
+            for name, (_, most) in FEATURES.items()
+        ],
+    )
 
 
 @cache

@@ -33,7 +33,7 @@ def _describe(node: Node, group_id: str, api_version: int, operations: int) -> D
     try:
         description = node.coordinator.describe(group_id)
         if description is None and api_version >= _NOT_FOUND_SINCE:
-            raise RequestError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id}")
+            raise _not_found(node, group_id)
     except RequestError as error:
         is_gone = error.code is ErrorCode.GROUP_ID_NOT_FOUND
         return DescribedGroup(
@@ -48,6 +48,16 @@ def _describe(node: Node, group_id: str, api_version: int, operations: int) -> D
     if description is None:
         description = GroupDescription(group_id=group_id, state=GroupState.DEAD, protocol_type="")
     return _respond(description, operations)
+
+
+def _not_found(node: Node, group_id: str) -> RequestError:
+    is_other = node.coordinator.describe_consumer(group_id) is not None
+    sentence = (
+        f"group {group_id} is one of the consumer protocol: ask ConsumerGroupDescribe"
+        if is_other
+        else f"there is no group {group_id}"
+    )
+    return RequestError(ErrorCode.GROUP_ID_NOT_FOUND, sentence)
 
 
 def _respond(description: GroupDescription, operations: int) -> DescribedGroup:

@@ -28,6 +28,7 @@ def handle(
         session_timeout_ms=request.session_timeout_ms,
         # Version 0 has one timeout for both.
         rebalance_timeout_ms=rebalance_ms if rebalance_ms >= 0 else request.session_timeout_ms,
+        reason=request.reason or "",
         new_member_id=node.coordinator.new_member_id(context.client_id, request.group_instance_id),
         requires_member_id=context.api_version >= _MEMBER_ID_REQUIRED_SINCE,
         may_skip_assignment=context.api_version >= _SKIP_ASSIGNMENT_SINCE,

@@ -19,7 +19,11 @@ def handle(
         leave = Leave(group_id=request.group_id, leavers=(Leaver(member_id=request.member_id),))
         return node.coordinator.ask(leave, LeaveAnswer, _respond_to_one)
     leavers = tuple(
-        Leaver(member_id=member.member_id, instance_id=member.group_instance_id)
+        Leaver(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            reason=member.reason or "",
+        )
         for member in request.members
     )
     leave = Leave(group_id=request.group_id, leavers=leavers)

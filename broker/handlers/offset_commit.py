@@ -19,6 +19,8 @@ from tidemark.protocol.messages.offset_commit import (
 )
 from tidemark.protocol.types import TopicPartition
 
+_MEMBER_EPOCHS_SINCE = 9
+
 
 def handle(
     node: Node, request: OffsetCommitRequest, context: RequestContext
@@ -28,6 +30,7 @@ def handle(
         generation=request.generation_id_or_member_epoch,
         member_id=request.member_id,
         instance_id=request.group_instance_id,
+        knows_member_epochs=context.api_version >= _MEMBER_EPOCHS_SINCE,
         retention_ms=request.retention_time_ms,
         offsets={
             TopicPartition(topic.name, partition.partition_index): _to_commit(partition)

@@ -86,6 +86,10 @@ def _group(
     node: Node, asked: OffsetFetchRequestGroup, requires_stable: bool
 ) -> OffsetFetchResponseGroup:
     try:
+        member_id, epoch = asked.member_id or "", asked.member_epoch
+        refusal = node.coordinator.check_member(asked.group_id, member_id, epoch)
+        if refusal is not ErrorCode.NONE:
+            raise RequestError(refusal)
         offsets = node.coordinator.committed(asked.group_id)
     except RequestError as error:
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=(), error_code=error.code)

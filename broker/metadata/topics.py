@@ -88,6 +88,7 @@ class Topics:
         configs = cluster.state.broker_configs
         self._followed = (configs, configs.revision)
         self._when_deleted: list[Callable[[str], None]] = []
+        self._when_changed: list[Callable[[], None]] = []
         cluster.listen(self._applied)
         cluster.when_changed(self._follow_defaults)
         hosting.changed = self._show_again
@@ -330,6 +331,10 @@ class Topics:
         """Have `callback` called with the name of each topic that is deleted from now on."""
         self._when_deleted.append(callback)
 
+    def when_changed(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called after topics came, went or grew, from now on."""
+        self._when_changed.append(callback)
+
     def reload(self) -> None:
         """Show, and host, what the state says as a whole: at a start, and after a snapshot."""
         state = self._cluster.state
@@ -345,6 +350,11 @@ class Topics:
                 self._hosting.rehost(self._topics[metadata.name])
             else:
                 self._hosting.open(self._topics[metadata.name])
+        self._tell_of_change()
+
+    def _tell_of_change(self) -> None:
+        for callback in self._when_changed:
+            callback()
 
     @property
     def defaults(self) -> TopicDefaults:
@@ -382,6 +392,7 @@ class Topics:
             case CreateTopic() | CreatePartitions():
                 self._show(metadata)
                 self._hosting.open(self._topics[metadata.name])
+                self._tell_of_change()
             case SetTopicConfigs():
                 self._show(metadata)
                 self._hosting.reconfigure(self._topics[metadata.name])
@@ -389,6 +400,7 @@ class Topics:
                 self._rehost(metadata)
             case DeleteTopic():
                 self._gone(metadata.name, metadata)
+                self._tell_of_change()
 
     def _rehost(self, metadata: TopicMetadata) -> None:
         """Other brokers are to hold its partitions than before; this one among them, perhaps."""

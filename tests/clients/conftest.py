@@ -12,9 +12,11 @@ import pytest
 from tidemark.testing.process import BrokerProcess, open_broker_process
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
-# Groups form at once: the default waits three seconds for more members to come.
+# Groups form at once, and members of the consumer protocol come often: the defaults wait seconds.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.session.timeout.ms": "3000",
     "offsets.topic.num.partitions": "4",
     "log.cleaner.backoff.ms": "200",
 }

@@ -17,6 +17,7 @@ from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.history import Rebalance
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.offsets import Offsets, OffsetTable
+from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import TopicPartition
 
 
@@ -44,6 +45,19 @@ class KnownGroups:
         """A group of the consumer protocol."""
         group = self._groups.get(group_id)
         return describe_consumer(group) if isinstance(group, ConsumerGroup) else None
+
+    def check_member(self, group_id: str, member_id: str, epoch: int) -> ErrorCode:
+        """Whether a client that asks for commits is the member it says; NONE, or why not.
+
+        Groups of the classic protocol have no such question.
+        """
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup) or not member_id:
+            return ErrorCode.NONE
+        member = group.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if epoch == member.epoch else ErrorCode.STALE_MEMBER_EPOCH
 
     def rebalances(self, group_id: str) -> Sequence[Rebalance] | None:
         """Why the group rebalanced, the latest last; None if there is no such group."""

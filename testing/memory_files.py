@@ -332,6 +332,10 @@ class MemoryFiles:
         self.before_sync(path, directory)
         directory.sync()
 
+    def sync_directories(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.sync_directory(path)
+
     def lock(self, path: str) -> Lock | None:
         if path in self._locks:
             return None

@@ -21,7 +21,7 @@ majority of the voters that the group had then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID, uuid4
@@ -37,7 +37,7 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.left_groups import leave, left_epochs
-from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, TopicPartition
 
@@ -237,8 +237,8 @@ class Hosting:
         """Those whose directories are not another partition's."""
         if self._is_swept:
             return topics
-        recorded = await trio.to_thread.run_sync(self._services.state.partition_states)
-        taken = {stored.name: key for key, stored in recorded.items()}
+        recorded = await trio.to_thread.run_sync(self._services.state.partition_names)
+        taken = {name: key for key, name in recorded.items()}
 
         def is_free(topic: Topic) -> bool:
             specs = topic.specs(self._node_id)
@@ -258,11 +258,11 @@ class Hosting:
         try:
             there, recorded = await trio.to_thread.run_sync(self._look)
             strays = {
-                key: stored
-                for key, stored in recorded.items()
+                key: name
+                for key, name in recorded.items()
                 if key not in self._to_give_up and not self._belongs(key, state())
             }
-            self._speak_of_strangers(there, recorded.values(), state())
+            self._speak_of_strangers(there, set(recorded.values()), state())
             await trio.to_thread.run_sync(self._forget_strays, strays, there)
             left = await trio.to_thread.run_sync(left_epochs, self._services.state)
             gone = [key for key in left if state().topic_by_id(key.topic_id) is None]
@@ -274,27 +274,26 @@ class Hosting:
         self.has_leftovers.set()
         self._is_asked.set()
 
-    def _look(self) -> tuple[list[TopicPartition], Mapping[PartitionKey, PartitionState]]:
+    def _look(self) -> tuple[list[TopicPartition], Mapping[PartitionKey, str]]:
         """On a thread: the directories, and what is recorded."""
-        return self._services.directory.partitions(), self._services.state.partition_states()
+        return self._services.directory.partitions(), self._services.state.partition_names()
 
     def _forget_strays(
-        self, strays: Mapping[PartitionKey, PartitionState], there: Sequence[TopicPartition]
+        self, strays: Mapping[PartitionKey, str], there: Sequence[TopicPartition]
     ) -> None:
         """On a thread. As if they were given up: their groups may live on."""
         by_name = {str(partition): partition for partition in there}
-        for stored in strays.values():
-            if stored.name in by_name:
-                self._services.directory.mark_deleted([by_name[stored.name]], uuid4())
+        for name in strays.values():
+            if name in by_name:
+                self._services.directory.mark_deleted([by_name[name]], uuid4())
         leave(self._services.state, dict.fromkeys(strays, NO_EPOCH))
 
     def _speak_of_strangers(
         self,
         there: Sequence[TopicPartition],
-        recorded: Iterable[PartitionState],
+        known: Collection[str],
         state: ClusterState,
     ) -> None:
-        known = {stored.name for stored in recorded}
         for partition in there:
             # One that is being opened has a directory before it is recorded.
             topic = state.topic(partition.topic)
@@ -335,7 +334,7 @@ class Hosting:
                 if spec.key not in self._to_give_up
             ]
             if not self._may_make:
-                there = await trio.to_thread.run_sync(self._services.state.partition_states)
+                there = await trio.to_thread.run_sync(self._services.state.partition_names)
                 specs = [spec for spec in specs if spec.key in there]
             if specs:
                 for replica in await open_replicas(self._services, specs, are_new=are_new):

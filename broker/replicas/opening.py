@@ -105,8 +105,8 @@ def _stored(
 
 
 def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) -> None:
-    there = set(directory.partitions())
-    missing = [spec.topic_partition for spec in specs if spec.topic_partition not in there]
+    partitions = (spec.topic_partition for spec in specs)
+    missing = [partition for partition in partitions if not directory.has_partition(partition)]
     for partition in missing:
         directory.create_partition(partition)
     if missing:

@@ -74,9 +74,10 @@ def open_groups(
     """A replica for each spec, in their order. Blocking; on any thread.
 
     `stored` is what `state` holds of them; those that are not there yet are recorded. Raises
-    `StorageError` if that fails.
+    `StorageError` if that fails, or `OSError` if directories cannot be synced.
     """
     opened, changed, returned = [], [], []
+    unsynced: list[str] = []
     left = left_epochs(state)
     for spec in specs:
         found = stored.get(spec.key)
@@ -92,13 +93,16 @@ def open_groups(
             elif before.hard_state.epoch < left_in:
                 before = replace(before, hard_state=HardState(left_in, None))
         try:
-            replica, after = _open(spec, before, left_in, host=host, files=files, readers=readers)
+            replica, after = _open(
+                spec, before, left_in, host=host, files=files, readers=readers, unsynced=unsynced
+            )
         except (OSError, StorageError) as error:
             opened.append(OpenedGroup(spec, None, str(error)))
             continue
         opened.append(OpenedGroup(spec, replica))
         if after != found:
             changed.append(after)
+    files.sync_directories(unsynced)
     if changed or returned:
         with state.transaction():
             state.save(changed)
@@ -131,6 +135,7 @@ def _open(
     host: Host,
     files: Files,
     readers: FileCache,
+    unsynced: list[str],
 ) -> tuple[GroupReplica, PartitionState]:
     producers = ProducerState()
     log = Log.open(
@@ -145,6 +150,7 @@ def _open(
         on_control=producers.on_control,
         load_snapshot=producers.load,
         take_snapshot=producers.take,
+        unsynced=unsynced,
     )
     producers.start_at(log.start_offset)
     # What the log holds after its opening is on the disk, whatever it was before.

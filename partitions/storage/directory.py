@@ -75,6 +75,9 @@ class DataDirectory:
         names = map(partition_of, self._files.subdirectories(self.path))
         return sorted(partition for partition in names if partition is not None)
 
+    def has_partition(self, partition: TopicPartition) -> bool:
+        return self._files.exists(self.partition_path(partition))
+
     def create_partition(self, partition: TopicPartition) -> str:
         """An empty directory for a partition's log; its path. Durable with `sync`."""
         path = self.partition_path(partition)

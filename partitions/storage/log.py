@@ -54,6 +54,7 @@ class Log(CompactingLog):
         on_control: Callable[[BatchHeader, bytes], None] | None = None,
         load_snapshot: Callable[[bytes], None] | None = None,
         take_snapshot: Callable[[], bytes] | None = None,
+        unsynced: list[str] | None = None,
     ) -> "Log":
         """Open the log in a directory that exists, and recover what a crash left of it.
 
@@ -69,6 +70,8 @@ class Log(CompactingLog):
         raises `StorageError` if they are none. `load_snapshot` is called at most once before, with
         what `take_snapshot` gave, and spares the headers below. `take_snapshot` is called within
         `append` and `close`, and has to answer for exactly the batches appended so far.
+        `unsynced`, if given, gets the directory of a log that begins anew, for the caller to sync
+        before anything is recorded: of many, that is done best when all are made.
 
         Raises `StorageError` for files that cannot be served, which are left as they are.
         """
@@ -89,6 +92,7 @@ class Log(CompactingLog):
                 if on_batch
                 else None
             ),
+            unsynced=unsynced,
         )
         segments = recovery.run()
         return cls(home, segments, settings, start_offset, recovery.report, take_snapshot)

@@ -89,7 +89,9 @@ class Recovery:
         epoch_max: Epoch | None,
         epochs: Sequence[EpochStart] | None,
         observer: Observer | None,
+        unsynced: list[str] | None = None,
     ) -> None:
+        """`unsynced`: see `Log.open`."""
         self.report = RecoveryReport()
         self._home = home
         self._start_offset = start_offset
@@ -97,6 +99,7 @@ class Recovery:
         self._epoch_max = epoch_max
         self._epochs = None if epochs is None else EpochsByOffset(epochs, start_offset)
         self._observer = observer
+        self._unsynced = unsynced
         self._observed_to = Offset(0)
         self._epoch = NO_EPOCH
 
@@ -160,7 +163,10 @@ class Recovery:
         segment = self._home.create_segment(self._start_offset)
         segment.writer = None
         self._home.snapshots.remove_above(self._start_offset)
-        self._home.sync()
+        if self._unsynced is None:
+            self._home.sync()
+        else:
+            self._unsynced.append(self._home.directory)
         return [segment]
 
     def _ends_at_recovery_point(self, segments: list[Segment]) -> bool:

@@ -234,6 +234,12 @@ class StateDb:
         """All there is, by partition."""
         return self._partition_states("", ())
 
+    def partition_names(self) -> dict[PartitionKey, str]:
+        """All that are recorded, with their names: much less than their states."""
+        with self.transaction() as connection:
+            rows = connection.execute("SELECT topic_id, partition, name FROM partition")
+            return {PartitionKey(UUID(bytes=topic), number): name for topic, number, name in rows}
+
     def partition_state(self, key: PartitionKey) -> PartitionState | None:
         """One of them, without reading all."""
         found = self._partition_states(" WHERE topic_id = ? AND partition = ?", _key_row(key))

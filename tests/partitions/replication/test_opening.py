@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tests.partitions.replication.cluster import KEY, TOPIC, Broker, Cluster
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.storage.log import Log
@@ -30,6 +30,15 @@ def test_a_new_partition_is_recorded_before_anything_is_said_of_it() -> None:
     cluster = Cluster(1)
     cluster.open([1])
     assert KEY in cluster[1].state.partition_states()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_new_partitions_files_are_on_the_disk_once_it_is_recorded(seed: int) -> None:
+    cluster = Cluster(1)
+    cluster[1].open([1])
+    back = after(cluster, Random(seed))
+    assert KEY in back.state.partition_states()
+    assert list(back.files.sizes(f"/data/{TOPIC}")) == ["00000000000000000000.log"]
 
 
 def test_a_replica_opens_as_it_was() -> None:

@@ -28,3 +28,18 @@ def test_a_call_that_writes_less_than_it_was_given_is_gone_on_with(
     file = OsFiles().create(str(tmp_path / "file"))
     file.pwritev(PARTS, 0)
     assert file.pread(file.size(), 0) == b"".join(PARTS)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_all_directories_are_synced_or_it_is_said(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[str] = set()
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.add(os.readlink(f"/proc/self/fd/{fd}")))
+    paths = [str(tmp_path / str(number)) for number in range(count)]
+    for path in paths:
+        Path(path).mkdir()
+    OsFiles().sync_directories(paths)
+    assert synced == set(paths)
+    with pytest.raises(FileNotFoundError):
+        OsFiles().sync_directories([*paths, str(tmp_path / "missing")])

@@ -21,6 +21,7 @@ from tidemark.protocol.messages import (
     alter_client_quotas_response,
     alter_configs,
     alter_partition_reassignments,
+    alter_replica_log_dirs,
     api_versions,
     balance_leaders,
     confirm_leadership,
@@ -52,6 +53,7 @@ from tidemark.protocol.messages import (
     init_producer_id,
     join_group,
     leave_group,
+    list_config_resources,
     list_groups,
     list_offsets,
     list_partition_reassignments,
@@ -205,6 +207,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             ),
             _api(33, alter_configs.AlterConfigsRequest, alter_configs.AlterConfigsResponse),
             _api(
+                34,
+                alter_replica_log_dirs.AlterReplicaLogDirsRequest,
+                alter_replica_log_dirs.AlterReplicaLogDirsResponse,
+            ),
+            _api(
                 35,
                 describe_log_dirs.DescribeLogDirsRequest,
                 describe_log_dirs.DescribeLogDirsResponse,
@@ -281,6 +288,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 69,
                 consumer_group_describe.ConsumerGroupDescribeRequest,
                 consumer_group_describe.ConsumerGroupDescribeResponse,
+            ),
+            _api(
+                74,
+                list_config_resources.ListConfigResourcesRequest,
+                list_config_resources.ListConfigResourcesResponse,
             ),
             _api(
                 75,

@@ -19,6 +19,7 @@ SETTINGS = {
     "group.consumer.session.timeout.ms": "3000",
     "offsets.topic.num.partitions": "4",
     "log.cleaner.backoff.ms": "200",
+    "quota.window.num": "2",
 }
 
 

@@ -39,6 +39,8 @@ FEATURES = {
     "test_delete_records": "delete records",
     "test_automatic_topic": "topic made by first use",
     "test_record_too_large": "a record too large is refused",
+    "test_quotas": "over its quota: held back, nothing lost",
+    "test_fetch_sessions": "fetch sessions",
     "test_streaming": "streaming read",
     "test_failover": "a leader is killed: nothing lost, nothing twice",
     "test_moving": "a leader is moved: nothing fails, nothing twice",

@@ -13,6 +13,7 @@ from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExistsError
 
 from tests.clients import failover, group_failover, moving
+from tests.clients.quotas import VALUES, limited, takes_time
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -242,6 +243,24 @@ def test_commits_survive_a_restart(own_broker: BrokerProcess, topic: str, group:
     own_broker.kill()
     own_broker.start()
     run(after)
+
+
+def test_quotas(bootstrap: str, topic: str) -> None:
+    async def scenario() -> None:
+        await create(bootstrap, topic)
+        async with producer(bootstrap, client_id=topic) as client:
+            with takes_time():
+                for value in [*VALUES, b"last"]:
+                    await client.send(topic, value, partition=0)
+                await client.flush()
+        async with consumer(bootstrap, client_id=topic) as client:
+            with takes_time():
+                client.assign([TopicPartition(topic, 0)])
+                values = [(await client.getone()).value for _ in range(len(VALUES) + 1)]
+        assert values == [*VALUES, b"last"]
+
+    with limited(bootstrap, topic):
+        run(scenario)
 
 
 def test_automatic_topic(bootstrap: str, topic: str) -> None:

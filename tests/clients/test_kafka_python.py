@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -20,6 +21,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata
 
 from tests.clients import failover, group_failover, moving
+from tests.clients.quotas import VALUES, limited, takes_time
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -212,6 +214,41 @@ def test_commits_survive_a_restart(own_broker: BrokerProcess, topic: str, group:
     own_broker.start()
     with consumer(own_broker.bootstrap, topic, **settings) as client:
         assert [record.value for record in take(client, 2)] == [b"c", b"d"]
+
+
+def test_quotas(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    with limited(bootstrap, topic):
+        with producer(bootstrap, client_id=topic) as client, takes_time():
+            for value in [*VALUES, b"last"]:
+                client.send(topic, value, partition=0)
+            client.flush(20)
+        with consumer(bootstrap, client_id=topic) as client, takes_time():
+            client.assign([TopicPartition(topic, 0)])
+            records = take(client, len(VALUES) + 1)
+    assert [record.value for record in records] == [*VALUES, b"last"]
+
+
+def test_fetch_sessions(broker: BrokerProcess, topic: str) -> None:
+    create(broker.bootstrap, topic, partitions=3)
+    with producer(broker.bootstrap) as client:
+        for partition in range(3):
+            client.send(topic, b"first", partition=partition)
+        client.flush(20)
+    before = open_sessions(broker)  # those of clients that have gone are there for a while
+    with consumer(broker.bootstrap, topic) as client:
+        take(client, 3)
+        assert open_sessions(broker) == before + 1
+        produce(broker.bootstrap, topic, [b"second"])
+        (record,) = take(client, 1)
+        assert (record.partition, record.value) == (0, b"second")
+
+
+def open_sessions(broker: BrokerProcess) -> int:
+    with urlopen(f"http://{broker.http}/metrics") as page:
+        lines = page.read().decode().splitlines()
+    (value,) = (line.split()[1] for line in lines if line.startswith("tidemark_fetch_sessions "))
+    return int(float(value))
 
 
 def test_automatic_topic(bootstrap: str, topic: str) -> None:

@@ -29,6 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.clients import failover, group_failover, moving
+from tests.clients.quotas import VALUES, limited, takes_time
 from tests.clients.samples import CODECS, COMPRESSIBLE, SAMPLES, TIMESTAMP_MS
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -282,6 +283,31 @@ def test_static_member(bootstrap: str, topic: str, group: str) -> None:
     assert len(rebalances) == seen
     back.close()
     watcher.close()
+
+
+def test_quotas(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    told: list[float] = []
+    settings = {"bootstrap.servers": bootstrap, "client.id": topic}
+    with limited(bootstrap, topic):
+        producer = Producer(
+            {**settings, "throttle_cb": lambda event: told.append(event.throttle_time)}
+        )
+        for value in VALUES:
+            producer.produce(topic, value, partition=0)
+        with takes_time():
+            producer.flush(20)
+            producer.produce(topic, b"last", partition=0)
+            assert producer.flush(20) == 0
+        assert max(told) > 0
+        with takes_time():
+            consumer = Consumer({**settings, "group.id": "unused"})
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            try:
+                messages = take(consumer, len(VALUES) + 1)
+            finally:
+                consumer.close()
+    assert [message.value() for message in messages] == [*VALUES, b"last"]
 
 
 def test_automatic_topic(bootstrap: str, topic: str) -> None:

@@ -44,6 +44,8 @@ VERIFIED = {
     45: ("AlterPartitionReassignments", 0, 1),
     46: ("ListPartitionReassignments", 0, 0),
     47: ("OffsetDelete", 0, 0),
+    34: ("AlterReplicaLogDirs", 1, 2),
+    74: ("ListConfigResources", 0, 1),
     48: ("DescribeClientQuotas", 0, 1),
     49: ("AlterClientQuotas", 0, 1),
     75: ("DescribeTopicPartitions", 0, 0),

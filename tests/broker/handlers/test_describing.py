@@ -1,4 +1,4 @@
-"""DescribeCluster and DescribeLogDirs."""
+"""DescribeCluster, DescribeLogDirs, and what else there is to know of brokers."""
 
 from pathlib import Path
 
@@ -7,15 +7,26 @@ import pytest
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
 from tidemark.broker.config import Address
-from tidemark.broker.handlers import describe_cluster, describe_log_dirs
+from tidemark.broker.handlers import (
+    alter_replica_log_dirs,
+    describe_cluster,
+    describe_log_dirs,
+    list_config_resources,
+)
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.protocol.errors import RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from tidemark.protocol.messages.describe_cluster import DescribeClusterRequest
 from tidemark.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
+from tidemark.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tidemark.protocol.messages.metadata import NOT_ASKED
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
@@ -84,3 +95,43 @@ async def test_only_the_partitions_asked_for_are_described(tmp_path: Path) -> No
         response = await ask(describe_log_dirs.handle, node, request, 4)
         (waves,) = response.results[0].topics
         assert [partition.partition_index for partition in waves.partitions] == [2]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_replica_is_in_the_brokers_one_directory_and_in_no_other(
+    tmp_path: Path, version: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", partitions=1))
+        topics = [AlterReplicaLogDirTopic(name="waves", partitions=[0, 7])]
+        request = AlterReplicaLogDirsRequest(
+            dirs=[
+                AlterReplicaLogDir(path=str(path), topics=topics)
+                for path in (tmp_path, Path("/no"))
+            ]
+        )
+        response = await ask(alter_replica_log_dirs.handle, node, request, version)
+        assert [[each.error_code for each in topic.partitions] for topic in response.results] == [
+            [ErrorCode.NONE, ErrorCode.REPLICA_NOT_AVAILABLE],
+            [ErrorCode.LOG_DIR_NOT_FOUND, ErrorCode.LOG_DIR_NOT_FOUND],
+        ]
+
+
+@pytest.mark.parametrize(
+    ("version", "kinds", "found"),
+    [
+        (1, [], [(2, "waves"), (4, "1")]),
+        (1, [4], [(4, "1")]),
+        (1, [16], []),
+        (0, [], []),
+    ],
+)
+async def test_what_has_configs_is_listed(
+    tmp_path: Path, version: int, kinds: list[int], found: list[tuple[int, str]]
+) -> None:
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", partitions=1))
+        request = ListConfigResourcesRequest(resource_types=kinds)
+        response = await ask(list_config_resources.handle, node, request, version)
+        listed = [(each.resource_type, each.resource_name) for each in response.config_resources]
+        assert (response.error_code, listed) == (ErrorCode.NONE, found)

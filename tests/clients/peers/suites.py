@@ -25,7 +25,7 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
         "kafka-python": PytestSuite(
             arguments=(
                 "test/integration",
-                "--timeout=60",
+                "--timeout=180",
                 "--timeout-method=signal",
                 "-o",
                 "addopts=",

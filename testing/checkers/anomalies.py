@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tidemark.protocol.types import TopicPartition
+from tidemark.testing.checkers.history import Value
 
 
 class Kind(StrEnum):
@@ -52,6 +53,8 @@ class Anomaly:
     kind: Kind
     partition: TopicPartition
     what: str
+    value: Value | None = None
+    """Of the record, where it is one record's."""
 
     def __str__(self) -> str:
         return f"{self.kind} in {self.partition}: {self.what}"

@@ -54,7 +54,7 @@ def ambiguous(view: PartitionView) -> Iterator[Anomaly]:
     for value, offsets in view.offsets_of.items():
         if len(offsets) > 1:
             what = f"{value!r} is at offsets {sorted(offsets)}"
-            yield Anomaly(Kind.DUPLICATE, view.partition, what)
+            yield Anomaly(Kind.DUPLICATE, view.partition, what, value)
     for offset in sorted(view.values_at):
         values = view.values_at[offset]
         if len(values) > 1:

@@ -17,6 +17,7 @@ from typing import Final
 from rich.console import Console
 
 from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
+from tests.chaos.doubled import producers_of
 from tests.chaos.faults import FAULTS, possible
 from tests.chaos.judge import judge, judge_group
 from tests.chaos.operating import Operator
@@ -26,6 +27,7 @@ from tests.chaos.schedule import Injection, Round, schedules
 from tests.chaos.workload.promise import CACHED, majority_of
 from tests.chaos.workload.stream import PARTITIONS
 from tests.chaos.workload.workload import Workload, problems_of
+from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.testing.process import BrokerDidNotStart
 
 _RECOVERY_SECONDS_MAX: Final = 60.0
@@ -126,9 +128,13 @@ class _Run:
         self.workload.read_to_the_end()
         self.report.wrong += problems_of(self.workload.streams) + self.workload.problems
         for stream in self.workload.streams:
-            self.report.verdicts.append(judge(stream, self.report.calm))
-        group = judge_group(self.workload.group, self.workload.synced.history)
+            self.report.verdicts.append(judge(stream, self.report.calm, self._producers_of))
+        group = judge_group(self.workload.group, self.workload.synced, self._producers_of)
         self.report.verdicts.append(group)
+
+    def _producers_of(self, partition: TopicPartition) -> dict[Offset, tuple[int, int]]:
+        brokers = self._cluster.brokers.values()
+        return producers_of([broker.data_dir for broker in brokers], partition)
 
     def _may_operate(self, chosen: argparse.Namespace) -> bool:
         return bool(chosen.operator and self.workload.movable)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tests.chaos.doubled import ProducersOf, by_librdkafka
 from tests.chaos.workload.group import GroupRun
 from tests.chaos.workload.stream import Stream
-from tidemark.testing.checkers import History, Kind, Outcome, Send, check
+from tidemark.testing.checkers import Anomaly, History, Kind, Outcome, Send, check
 from tidemark.testing.checkers.counts import counts
 
 _MARGIN_SECONDS: Final = 2.0
@@ -27,26 +28,44 @@ class Verdict:
     topic: str
     anomalies: list[str]
     lost_as_allowed: int = 0
+    doubled_by_client: int = 0
 
 
-def judge(stream: Stream, calm: Sequence[Interval]) -> Verdict:
+def judge(
+    stream: Stream, calm: Sequence[Interval], producers: ProducersOf = lambda _: {}
+) -> Verdict:
     """`calm`: from when to when nothing was done to the cluster."""
     if not stream.promise.outlives_leader:
         return _judge_leader_only(stream, calm)
     if stream.lost_power_at is not None:
         history = _until(stream.history, stream.lost_power_at)
-        return Verdict(stream.topic, _named(check(history, reads_are_final=False)))
-    anomalies = _named(check(stream.history))
-    return Verdict(stream.topic, anomalies + list(_gone(stream.history)))
+        found = check(history, reads_are_final=False)
+        return _verdict(stream.topic, found, [], history, stream, producers)
+    gone = list(_gone(stream.history))
+    return _verdict(stream.topic, check(stream.history), gone, stream.history, stream, producers)
 
 
-def judge_group(group: GroupRun, history: History) -> Verdict:
+def _verdict(
+    who: str,
+    found: Sequence[Anomaly],
+    others: list[str],
+    history: History,
+    stream: Stream,
+    producers: ProducersOf,
+) -> Verdict:
+    """`history` is what is judged, of what `stream`'s producers have sent."""
+    doubled = by_librdkafka(found, history, stream.timeouts, producers)
+    anomalies = _named([each for each in found if each not in doubled])
+    return Verdict(who, anomalies + others, doubled_by_client=len(doubled))
+
+
+def judge_group(group: GroupRun, stream: Stream, producers: ProducersOf = lambda _: {}) -> Verdict:
     """At least once: together its members got every record, and no commit went back."""
-    own = History(sends=history.sends, polls=group.polls)
+    own = History(sends=stream.history.sends, polls=group.polls)
     members = {poll.client for poll in group.polls}
-    anomalies = _named(check(own, may_jump=True))
-    anomalies += _named(list(counts(own, members, may_repeat=True)))
-    return Verdict("the group", anomalies + list(group.commits.regressions()))
+    others = _named(list(counts(own, members, may_repeat=True)))
+    others += group.commits.regressions()
+    return _verdict("the group", check(own, may_jump=True), others, own, stream, producers)
 
 
 def _judge_leader_only(stream: Stream, calm: Sequence[Interval]) -> Verdict:

@@ -97,15 +97,18 @@ class Report:
     def _figures(self, workload: Workload) -> list[str]:
         lines = []
         allowed = {verdict.topic: verdict.lost_as_allowed for verdict in self.verdicts}
+        doubled = {verdict.topic: verdict.doubled_by_client for verdict in self.verdicts}
         for stream in workload.streams:
             outcomes = Counter(send.outcome for send in stream.history.sends)
             polled = sum(len(poll.records) for poll in stream.history.polls)
-            lost = allowed.get(stream.topic, 0)
+            lost, twice = allowed.get(stream.topic, 0), doubled.get(stream.topic, 0)
             lines.append(
                 f"{stream.topic}: {len(stream.history.sends):,} sends "
                 f"({outcomes[Outcome.OK]:,} acknowledged, {outcomes[Outcome.INFO]:,} unknown), "
                 f"{polled:,} records polled"
                 + (f", {lost} lost with their leader" if lost else "")
+                + (f", {len(stream.timeouts)} timed out" if stream.timeouts else "")
+                + (f", {twice} doubled by librdkafka after that" if twice else "")
                 + (", judged until a majority lost its power" if stream.lost_power_at else "")
             )
         group = workload.group

@@ -1,10 +1,15 @@
 """What each promise lets pass, and what not."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from tests.chaos.doubled import producers_of
 from tests.chaos.judge import Interval, judge
 from tests.chaos.workload.promise import CACHED, LEADER_ONLY, SYNCED, Promise
 from tests.chaos.workload.stream import Stream
+from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.testing.checkers import Outcome, Poll, Polled, Send
 
@@ -70,3 +75,49 @@ def test_without_idempotence_a_record_may_be_there_twice() -> None:
     assert judge(twice, ALWAYS).anomalies == []
     twice.promise = SYNCED
     assert len(judge(twice, ALWAYS).anomalies) == 1
+
+
+@pytest.mark.parametrize(
+    ("timed_out_at", "producers", "is_the_clients"),
+    [
+        (2.05, {2: (7, 0), 3: (7, 1)}, True),
+        (2.05, {2: (7, 0), 3: (8, 0)}, True),
+        (2.05, {2: (7, 0), 3: (7, 0)}, False),  # a broker has not known its own record again
+        (2.05, {2: (7, 0)}, False),
+        (2.5, {2: (7, 0), 3: (7, 1)}, False),  # it was over by then
+        (1.5, {2: (7, 0), 3: (7, 1)}, False),  # it had not begun
+        (None, {2: (7, 0), 3: (7, 1)}, False),  # nothing has timed out
+    ],
+)
+def test_what_librdkafka_has_doubled_is_told_from_what_a_broker_has(
+    timed_out_at: float | None, producers: dict[Offset, tuple[int, int]], is_the_clients: bool
+) -> None:
+    twice = stream(SYNCED, read=3)
+    (poll,) = twice.history.polls
+    again = Polled(AT, Offset(3), "p0-2")
+    twice.history.polls[0] = replace(poll, records=(*poll.records, again))
+    twice.timeouts.append(("p1", 2.05))
+    if timed_out_at is not None:
+        twice.timeouts.append(("p0", timed_out_at))
+    verdict = judge(twice, ALWAYS, lambda _: producers)
+    assert verdict.doubled_by_client == is_the_clients
+    assert bool(verdict.anomalies) is not is_the_clients
+
+
+def test_who_wrote_a_record_is_read_from_the_brokers_disks(tmp_path: Path) -> None:
+    for node, batches in enumerate(([(0, 0), (2, 1)], [(0, 0)])):
+        home = tmp_path / str(node) / str(AT)
+        home.mkdir(parents=True)
+        log = b"".join(
+            encode_batch(
+                [Record(timestamp_ms=0, value=b"v")] * 2,
+                base_offset=Offset(offset),
+                producer_id=7,
+                producer_epoch=epoch,
+                base_sequence=0,
+            )
+            for offset, epoch in batches
+        )
+        (home / "0.log").write_bytes(log)
+    found = producers_of([tmp_path / str(node) for node in range(3)], AT)
+    assert found == {0: (7, 0), 1: (7, 0), 2: (7, 1), 3: (7, 1)}

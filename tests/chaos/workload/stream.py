@@ -24,6 +24,9 @@ _END_SECONDS: Final = 120.0
 _CREATE_SECONDS: Final = 60.0
 PARTITIONS: Final = 4
 
+TimeOut = tuple[str, float]
+"""Which producer gave a record up because it had waited too long, and when."""
+
 
 class Stream:
     """A topic under load, from `start` to `stop`."""
@@ -36,6 +39,7 @@ class Stream:
         """By partition: when the newest of the acknowledged sends began."""
         self.lost_power_at: float | None = None
         """When so many brokers lost their power that no more is promised than until then."""
+        self.timeouts: list[TimeOut] = []
         self.problems: list[str] = []
         self._bootstrap = bootstrap
         self._lock = threading.Lock()
@@ -157,6 +161,8 @@ class Stream:
                 newest = self.acknowledged[partition]
                 self.acknowledged[partition] = max(newest, started)
                 sends[place] = self._sent(client, partition, value, started, message.offset())
+            elif error.code() == KafkaError._MSG_TIMED_OUT:
+                self.timeouts.append((client, time.monotonic()))
 
         producer.produce(self.topic, value, partition=partition, on_delivery=delivered)
 

@@ -227,7 +227,6 @@ async def _open_node(
         handlers[ForwardRequest] = forwarded_to(node)
         handlers[AskRequest] = between_brokers.asked_of(node)
         asking.node = node
-        node.verifier.ask = asking.ask_coordinator
         yield node, network
 
 

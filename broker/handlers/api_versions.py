@@ -22,9 +22,12 @@ from tidemark.protocol.registry import APIS
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
-FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType({"group.version": (0, 1)})
+FEATURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {"group.version": (0, 1), "transaction.version": (0, 2)}
+)
 """Kafka's names for what a cluster can do together, from which level to which; the last is in
-force. Clients take some for promises: of transactions, say (P14)."""
+force. Clients take them for promises. From `transaction.version` 2 on they leave it to leaders to
+put their partitions into transactions, and go on with the epoch that an end has raised (P14)."""
 
 _FEATURES_EPOCH: Final = 1
 """The features are those of the program, so the list of them has one version."""

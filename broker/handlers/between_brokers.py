@@ -17,10 +17,6 @@ from tidemark.broker.network.requests import Answer, Handler, Pending, RequestCo
 from tidemark.broker.peers.asking import ask_broker
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-)
 from tidemark.protocol.messages.peer.ask import AskRequest, AskResponse
 from tidemark.protocol.registry import APIS, api_of
 from tidemark.protocol.schema import Message
@@ -64,15 +60,6 @@ class Asking:
 
     def __init__(self) -> None:
         self.node: Node | None = None
-
-    async def ask_coordinator(
-        self, transactional_id: str, request: AddPartitionsToTxnRequest
-    ) -> AddPartitionsToTxnResponse:
-        """The answer of who coordinates the transactional id. Raises `RequestError`."""
-        if self.node is None:
-            raise RequestError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "this broker is starting")
-        broker = self.node.transactions.find(transactional_id)
-        return await self.ask(broker, request, AddPartitionsToTxnResponse)
 
     async def ask(self, broker: NodeId, request: Message, answer_type: type[R]) -> R:
         """That broker's answer. Raises `RequestError`: see `ask_broker`."""

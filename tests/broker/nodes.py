@@ -87,7 +87,6 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
                 balancing,
                 timers,
             )
-            node.verifier.ask = asking.ask_coordinator
             yield node
         tasks.cancel_scope.cancel()
     assert not failures

@@ -303,12 +303,13 @@ async def test_api_versions_lists_what_has_a_handler_and_nothing_else(
         assert listed[0][0] == 0
 
 
-async def test_p14_no_features_are_listed(tmp_path: Path) -> None:
+async def test_p14_clients_may_leave_it_to_leaders_to_add_partitions(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         asked = ApiVersionsRequest(client_software_name="c", client_software_version="1.0")
         answer = await ask(api_versions.handle, node, asked, 4)
-        assert list(answer.supported_features) == []
-        assert list(answer.finalized_features) == []
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        assert levels["transaction.version"] == 2
+        assert answer.finalized_features_epoch >= 0
 
 
 @pytest.mark.parametrize(

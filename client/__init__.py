@@ -69,6 +69,7 @@ from tidemark.client.offsets import (
     Start,
 )
 from tidemark.client.producer import Producer
+from tidemark.client.producer_descriptions import ProducerDescription
 from tidemark.client.read_levels import ReadLevel
 from tidemark.client.records import (
     CREATE_TIME,
@@ -127,6 +128,7 @@ __all__ = [
     "PartitionReplicas",
     "PlannedMove",
     "Producer",
+    "ProducerDescription",
     "QuorumDescription",
     "QuorumReplica",
     "ReadLevel",

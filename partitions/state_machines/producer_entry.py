@@ -55,6 +55,11 @@ class Producer:
         self.heard_ms = 0
         self.batches: deque[KeptBatch] = deque(maxlen=BATCHES_KEPT)
 
+    @property
+    def last_sequence(self) -> int:
+        """Of its last record in the log; -1 if there is none of this epoch."""
+        return self.batches[-1][1] if self.batches else -1
+
 
 def check_slowly(producer: Producer | None, header: BatchHeader) -> Fresh | Duplicate:
     """Whether a producer's batch, which is not what was expected next, may be appended.

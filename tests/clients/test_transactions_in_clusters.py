@@ -21,7 +21,8 @@ from tests.clients.transactions import (
     read_by_librdkafka,
     read_by_tidemark,
 )
-from tidemark.client import Isolation
+from tidemark.client import Isolation, TopicPartition
+from tidemark.client.blocking import open_client
 from tidemark.testing.process_cluster import ProcessCluster
 
 
@@ -153,3 +154,25 @@ def test_a_transaction_that_nobody_ends_is_ended_for_its_producer(
     while not (found := read_by_tidemark(cluster, topic)) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert found == ["plain"]
+
+
+def test_who_has_a_transaction_open_and_since_where_is_told(
+    cluster: ProcessCluster, topic: str
+) -> None:
+    failover.create(cluster, topic)
+    producer = tell_by_librdkafka(cluster, topic)
+    places = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    with open_client(cluster.bootstrap) as client:
+        found = client.run(client.admin.describe_producers, places)
+        ((at_open,), (at_ended,)) = (found[place] for place in places)
+        assert at_open.transaction_start == 8  # four records, four markers
+        assert at_open.last_sequence is not None
+        assert at_open.coordinator_epoch is not None
+        assert at_ended.transaction_start is None
+        assert at_ended.producer_id == at_open.producer_id
+        producer.abort_transaction(20)
+        # It is decided; the marker may be on its way.
+        deadline = time.monotonic() + 20
+        while found[places[0]][0].transaction_start is not None:
+            assert time.monotonic() < deadline
+            found = client.run(client.admin.describe_producers, places)

@@ -1,0 +1,82 @@
+"""DescribeProducers: who writes to a partition, and whose transactions are open there.
+
+Its leader answers: a transaction that hangs is found by asking for where it began.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemark.broker.network.requests import RequestContext
+from tidemark.partitions.state_machines.producers import ProducerTable
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from tidemark.protocol.types import NO_EPOCH, NO_OFFSET
+
+if TYPE_CHECKING:
+    from tidemark.broker.node import Node
+
+
+def handle(
+    node: Node, request: DescribeProducersRequest, context: RequestContext
+) -> DescribeProducersResponse:
+    del context
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_answer(node, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(node: Node, topic: str, partition: int) -> PartitionResponse:
+    try:
+        replica = node.topics.replica_here(topic, partition)
+        replica.check_serving()
+    except RequestError as error:
+        return PartitionResponse(
+            partition_index=partition,
+            error_code=error.code,
+            error_message=error.message,
+            active_producers=(),
+        )
+    return PartitionResponse(
+        partition_index=partition, active_producers=_producers(replica.member.producers)
+    )
+
+
+def _producers(table: ProducerTable) -> list[ProducerState]:
+    """Also those that have given way, if a transaction of theirs is open."""
+    opened = dict(table.transactions.opened)
+    found = []
+    for producer_id, producer in table.producers:
+        begun = opened.pop(producer_id, None)
+        state = ProducerState(
+            producer_id=producer_id,
+            producer_epoch=producer.epoch,
+            last_sequence=producer.last_sequence,
+            last_timestamp=producer.heard_ms,
+            coordinator_epoch=producer.coordinator_epoch,
+            current_txn_start_offset=NO_OFFSET if begun is None else begun.first_offset,
+        )
+        found.append(state)
+    found += [
+        ProducerState(
+            producer_id=producer_id,
+            producer_epoch=-1,
+            last_timestamp=begun.began_ms,
+            coordinator_epoch=NO_EPOCH,
+            current_txn_start_offset=begun.first_offset,
+        )
+        for producer_id, begun in opened.items()
+    ]
+    return found

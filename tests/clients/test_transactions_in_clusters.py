@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer
 from kafka import KafkaProducer
 
 from tests.clients import failover
-from tests.clients.transactions import (
+from tests.clients.transaction_stories import (
     ALL,
     COMMITTED,
     ENDED,

@@ -1,113 +1,66 @@
-"""A story of transactions that every client can tell, and every client reads alike.
-
-Two transactions are committed and two aborted, in turns; the last stays open.
-"""
+"""What transactions promise, as any client library sees it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka import TopicPartition as AioPlace
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
-from kafka import KafkaConsumer
-from kafka import TopicPartition as KafkaPlace
+from confluent_kafka import Consumer, IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from tidemark.client import Isolation
-from tidemark.client.blocking import open_client
-from tidemark.testing.process_cluster import ProcessCluster
-
-PARTITIONS: Final = range(3)
-ENDED: Final = 4
-COMMITTED: Final = ["0-0", "0-1", "0-2", "2-0", "2-1", "2-2"]
-ALL: Final = sorted([*COMMITTED, "1-0", "1-1", "1-2", "3-0", "3-1", "3-2", "open"])
+FAST = {"transaction.timeout.ms": 10_000, "linger.ms": 0}
 
 
-def is_committed(number: int) -> bool:
-    return number % 2 == 0
+def producer(bootstrap: str, name: str, **settings: object) -> Producer:
+    """A transactional one, which has fenced whoever had the name before."""
+    made = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, **FAST, **settings})
+    made.init_transactions(20)
+    return made
 
 
-def producer_of(
-    cluster: ProcessCluster, transactional_id: str, timeout_ms: int = 30_000
-) -> Producer:
-    """librdkafka's."""
-    producer = Producer(
-        {
-            "bootstrap.servers": cluster.bootstrap,
-            "transactional.id": transactional_id,
-            "transaction.timeout.ms": timeout_ms,
-        }
-    )
-    producer.init_transactions(20)
-    return producer
+def send(client: Producer, topic: str, *values: str, partition: int = 0) -> None:
+    for value in values:
+        client.produce(topic, value, partition=partition)
 
 
-def read_by_librdkafka(
-    cluster: ProcessCluster, topic: str, isolation: str = "read_committed"
+def create(bootstrap: str, topic: str, partitions: int = 1, replicas: int = 1) -> None:
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas)
+    client.create_topics([new])[topic].result(10)
+
+
+def end_offset(bootstrap: str, topic: str, isolation: IsolationLevel) -> int:
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    partition = TopicPartition(topic, 0)
+    asked = client.list_offsets({partition: OffsetSpec.latest()}, isolation_level=isolation)
+    return int(asked[partition].result(10).offset)
+
+
+def read(
+    bootstrap: str, topic: str, *, committed: bool = True, partitions: Sequence[int] = (0,)
 ) -> list[str]:
-    """All values, up to the end that the reader is shown."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap,
-            "group.id": "reader",
-            "isolation.level": isolation,
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([Place(topic, partition, 0) for partition in PARTITIONS])
-    values, at_end = list[str](), set[int]()
-    while len(at_end) < len(PARTITIONS):
-        message = consumer.poll(20)
-        assert message is not None, f"no end in sight after {values}"
-        if message.error() is None:
-            value = message.value()
-            assert isinstance(value, bytes)
-            values.append(value.decode())
+    """All values there are, by partition and offset."""
+    settings: dict[str, Any] = {  # Any: whatever the library takes
+        "bootstrap.servers": bootstrap,
+        "group.id": "none",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed" if committed else "read_uncommitted",
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    values: list[tuple[int, int, str]] = []
+    ended: set[int | None] = set()
+    while len(ended) < len(partitions):
+        message = consumer.poll(10)
+        assert message is not None, f"nothing came of {topic}"
+        if message.error():
+            ended.add(message.partition())
         else:
-            partition = message.partition()
-            assert partition is not None
-            at_end.add(partition)
+            value = message.value()
+            values.append(
+                (message.partition() or 0, message.offset() or 0, (value or b"").decode())
+            )
     consumer.close()
-    return sorted(values)
-
-
-def read_by_kafka_python(cluster: ProcessCluster, topic: str) -> list[str]:
-    consumer = KafkaConsumer(
-        bootstrap_servers=cluster.bootstrap.split(","), isolation_level="read_committed"
-    )
-    places = [KafkaPlace(topic, partition) for partition in PARTITIONS]
-    consumer.assign(places)
-    consumer.seek_to_beginning(*places)
-    ends = consumer.end_offsets(places)
-    values = list[str]()
-    while any(consumer.position(place) < ends[place] for place in places):
-        for records in consumer.poll(1_000).values():
-            values += [record.value.decode() for record in records]
-    consumer.close()
-    return sorted(values)
-
-
-async def read_by_aiokafka(cluster: ProcessCluster, topic: str) -> list[str]:
-    places = [AioPlace(topic, partition) for partition in PARTITIONS]
-    async with AIOKafkaConsumer(
-        bootstrap_servers=cluster.bootstrap, isolation_level="read_committed"
-    ) as consumer:
-        consumer.assign(places)
-        await consumer.seek_to_beginning(*places)
-        ends = await consumer.end_offsets(places)
-        values = list[str]()
-        while any([await consumer.position(place) < ends[place] for place in places]):
-            found = await consumer.getmany(timeout_ms=1_000)
-            values += [record.value.decode() for records in found.values() for record in records]
-        return sorted(values)
-
-
-def read_by_tidemark(
-    cluster: ProcessCluster, topic: str, isolation: Isolation = Isolation.READ_COMMITTED
-) -> list[str]:
-    with (
-        open_client(cluster.bootstrap) as client,
-        client.consumer(topic, isolation=isolation, until_end=True) as consumer,
-    ):
-        return sorted(record.value.decode() for record in consumer if record.value is not None)
+    return [value for *_, value in sorted(values)]

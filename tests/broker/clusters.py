@@ -13,6 +13,7 @@ import trio
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.config.addresses import Endpoint
 from tidemark.broker.node import Node
+from tidemark.broker.peers import PeerNetwork
 from tidemark.broker.server import RunningBroker, open_broker
 
 
@@ -33,6 +34,10 @@ class Brokers:
     @property
     def nodes(self) -> list[Node]:
         return [broker.node for broker in self._running.values()]
+
+    def peers(self, number: int) -> PeerNetwork:
+        """One broker's connections to the others, to be cut and healed."""
+        return self._running[number].peers
 
     def peer_address(self, number: int) -> Address:
         return self._addresses[number][1]

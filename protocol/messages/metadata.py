@@ -37,7 +37,7 @@ class MetadataRequestTopic(Struct):
     name: str | None = wire(STRING, "The topic's name; null asks by id.", null_since=10)
 
 
-@message(versions=(0, 12), flexible_since=9)
+@message(versions=(0, 13), flexible_since=9)
 class MetadataRequest(Message):
     """Asks for the brokers of the cluster, and for some, all or none of its topics."""
 
@@ -128,7 +128,7 @@ class MetadataResponseTopic(Struct):
     )
 
 
-@message(versions=(0, 12), flexible_since=9)
+@message(versions=(0, 13), flexible_since=9)
 class MetadataResponse(Message):
     """The brokers of the cluster and the topics that were asked for."""
 
@@ -160,4 +160,7 @@ class MetadataResponse(Message):
         since=8,
         until=10,
         default=NOT_ASKED,
+    )
+    error_code: int = wire(
+        INT16, "What went wrong with all of it; 0 is nothing.", since=13, default=0, ignorable=True
     )

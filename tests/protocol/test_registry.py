@@ -11,7 +11,7 @@ VERIFIED = {
     0: ("Produce", 0, 12),
     1: ("Fetch", 4, 18),
     2: ("ListOffsets", 1, 9),
-    3: ("Metadata", 0, 12),
+    3: ("Metadata", 0, 13),
     8: ("OffsetCommit", 2, 9),
     9: ("OffsetFetch", 1, 9),
     10: ("FindCoordinator", 0, 5),

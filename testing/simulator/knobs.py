@@ -54,6 +54,8 @@ REPLICA_TRIGGERS: Final = (
 )
 """Moments of a replica's move."""
 
+_DISK_KINDS: Final = ("sync error", "disk full")
+
 TRIGGERS: Final = (
     "leader",
     "append",
@@ -185,7 +187,7 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     if layer is Layer.CORE:
         return _draw_core(rng, seconds)
     if layer is Layer.REPLICAS:
-        return _draw_replica_moves(rng, seconds)
+        return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
@@ -253,6 +255,15 @@ def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:
         trigger_chance=rng.choice((0.05, 0.2, 0.5)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
         fault_seconds=rng.choice((0.3, 1.0, 3.0)),
+    )
+
+
+def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs disks fail or are full, or page caches are all that there is."""
+    return replace(
+        knobs,
+        unsynced=rng.choice((0.0, 0.0, 0.5, 1.0)),
+        fault_kinds=(*knobs.fault_kinds, *rng.choice(((), ("sync error",), _DISK_KINDS))),
     )
 
 

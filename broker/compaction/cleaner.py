@@ -73,17 +73,20 @@ class Cleaner:
         """What is to be done next; looks at every log that is compacted."""
         found: list[Due] = []
         ratios: dict[str, float] = {}
-        self._metrics.dirty_ratios = ratios
         for replica in self._hosted:
             if replica.config.is_compacted and replica.is_available:
+                ratios[replica.name] = 1.0
                 due = self._look(replica, ratios)
                 if due is not None:
                     found.append(due)
             await trio.lowlevel.checkpoint()
+        self._metrics.looked_at(ratios)
         return max(found, key=_urgency, default=None)
 
     def _look(self, replica: Replica, ratios: dict[str, float]) -> Due | None:
         settings = compaction_settings(replica.config)
+        if self._is_set_aside(replica.key):
+            return None
         try:
             dirt = replica.log.dirt(
                 settings, self._services.clock.now_ms(), end_offset=replica.high_watermark
@@ -93,7 +96,7 @@ class Cleaner:
             return None
         ratios[replica.name] = dirt.ratio
         is_held_up = self._stuck_at.get(replica.key) == dirt.end_offset
-        if self._is_set_aside(replica.key) or is_held_up or not dirt.is_due(settings):
+        if is_held_up or not dirt.is_due(settings):
             return None
         return Due(replica, dirt)
 
@@ -105,7 +108,9 @@ class Cleaner:
         try:
             log, job = replica.log, self._job(due)
             started = time.perf_counter()
-            tally = await self._run(log, job)
+            tally = await self._run(replica, log, job)
+            if not replica.is_available:
+                raise _Changed
             await trio.to_thread.run_sync(log.note_cleaned, tally.cleaned_to)
         except (_Changed, RequestError):
             # It is looked at again, if it is there.
@@ -129,11 +134,17 @@ class Cleaner:
             producers=replica.member.producers.ids(),
         )
 
-    async def _run(self, log: Log, job: Job) -> Tally:
-        async with open_run(job) as run, aclosing(run.segments()) as segments:
-            async for rewritten in segments:
-                if rewritten.is_changed:
-                    await self._swap(log, rewritten)
+    async def _run(self, replica: Replica, log: Log, job: Job) -> Tally:
+        try:
+            async with open_run(job) as run, aclosing(run.segments()) as segments:
+                async for rewritten in segments:
+                    if rewritten.is_changed:
+                        await self._swap(log, rewritten)
+        except (StorageError, CompactionFailed):
+            # It need not be wrong: files go while they are read.
+            if not replica.is_available or replica.log is not log or log.has_lost(job):
+                raise _Changed from None
+            raise
         return run.tally
 
     async def _swap(self, log: Log, rewritten: Rewritten) -> None:

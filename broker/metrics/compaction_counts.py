@@ -22,6 +22,11 @@ class CompactionMetrics:
         self.set_aside: dict[str, str] = {}
         """What cannot be compacted, and why."""
 
+    def looked_at(self, dirty_ratios: dict[str, float]) -> None:
+        """All there is to be compacted here, now."""
+        self.dirty_ratios = dirty_ratios
+        self.set_aside = {name: why for name, why in self.set_aside.items() if name in dirty_ratios}
+
     def succeeded(self, name: str, tally: Tally, seconds: float) -> None:
         self.runs.inc()
         self.read_bytes.inc(tally.bytes_read)

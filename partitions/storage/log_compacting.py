@@ -124,6 +124,10 @@ class CompactingLog(ReadingLog):
             limits=limits,
         )
 
+    def has_lost(self, job: Job) -> bool:
+        """Whether files that a job is about are no longer there, and rightly so."""
+        return self._segments[0].base_offset != job.segments[0].base_offset
+
     def begin_swap(self, rewritten: Rewritten) -> LogSwap | None:
         """Have a new segment replace those it was made of; `None` if they are not all there."""
         old = tuple(

@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: help demo test check format simulate bench chaos lock clean
+.PHONY: help demo test check format simulate bench bench-check chaos lock clean
 help: ## What this file can do
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -39,6 +39,9 @@ simulate: $(READY) ## Simulated clusters under faults, from many seeds; small sc
 
 bench: $(READY) ## The benchmarks, with this machine's own limits beside them
 	$(BIN)/python -m benchmarks
+
+bench-check: $(READY) ## What the last two results differ by, beyond their noise
+	$(BIN)/python -m benchmarks.compare
 
 chaos: $(READY) ## Three real brokers, real faults, and a judge; CHAOS_OPTIONS="--minutes 30"
 	$(BIN)/python -m tests.chaos $(CHAOS_OPTIONS)

@@ -33,6 +33,7 @@ class Row:
     ratio: float | None = None  # value / the figure named in `against`, of the same run
     aim: float | None = None  # the least acceptable ratio, or value where there is no ratio
     at_most: bool = False  # the aim is an upper bound
+    spread: float | None = None  # half of what lay between its runs, as a share of the median
 
     @property
     def reached(self) -> bool | None:
@@ -40,6 +41,12 @@ class Row:
             return None
         figure = self.value if self.ratio is None else self.ratio
         return figure <= self.aim if self.at_most else figure >= self.aim
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether less is better: times and sizes, but not what is done in a time."""
+        rates = ("/s", "rows", "%")
+        return self.at_most or (self.aim is None and not self.unit.endswith(rates))
 
 
 def median_of(runs: int, measure: Callable[[], float]) -> float:
@@ -90,7 +97,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         ratio = "" if row.ratio is None else f"{row.ratio:.0%} of {row.against}"
         mark = {None: "", True: "[green]reached", False: "[red]missed"}[row.reached]
         table.add_row(
-            row.question, row.case, f"{_figure(row.value)} {row.unit}", ratio, _aim(row), mark
+            row.question, row.case, f"{figure(row.value)} {row.unit}", ratio, _aim(row), mark
         )
     console.print(table)
 
@@ -117,7 +124,7 @@ def commit() -> str:
     return result.stdout.strip() or "unknown"
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -125,4 +132,4 @@ def _aim(row: Row) -> str:
     if row.aim is None:
         return ""
     sign = "≤" if row.at_most else "≥"
-    return f"{sign} {_figure(row.aim)}" if row.ratio is None else f"{sign} {row.aim:.0%}"
+    return f"{sign} {figure(row.aim)}" if row.ratio is None else f"{sign} {row.aim:.0%}"

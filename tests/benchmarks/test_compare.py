@@ -26,7 +26,11 @@ def verdict(old: Row, new: Row) -> Verdict:
         (row(100, spread=0.01), row(96, spread=0.01), Verdict.WORSE),
         (row(100, spread=0.3), row(70, spread=0.3), Verdict.SAME),
         (row(10, unit="ms"), row(20, unit="ms"), Verdict.WORSE),
-        (row(10, unit="ms", aim=15, at_most=True), row(5, unit="ms", aim=15), Verdict.BETTER),
+        (
+            row(10, unit="ms", aim=15, at_most=True),
+            row(5, unit="ms", aim=15, at_most=True),
+            Verdict.BETTER,
+        ),
     ],
 )
 def test_a_change_is_one_beyond_the_noise_of_both(old: Row, new: Row, expected: Verdict) -> None:

@@ -30,6 +30,7 @@ from tidemark.partitions.storage.inspect import (
 )
 from tidemark.partitions.storage.names import LOG_SUFFIX
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.records.control import Marker
 
 _Write = Callable[[StoredBatch | Problem], None]
 
@@ -158,8 +159,20 @@ def _batch(batch: StoredBatch) -> dict[str, Json]:
         "producer_id": header.producer_id,
         "producer_epoch": header.producer_epoch,
         "base_sequence": header.base_sequence,
+        "marker": None if batch.marker is None else _marker(batch.marker),
         "damage": batch.damage,
     }
+
+
+def _marker(marker: Marker) -> dict[str, Json]:
+    return {
+        "outcome": "commit" if marker.is_commit else "abort",
+        "coordinator_epoch": marker.coordinator_epoch,
+    }
+
+
+def _told(marker: Marker) -> str:
+    return f"{'commit' if marker.is_commit else 'abort'}, coordinator {marker.coordinator_epoch}"
 
 
 def _problem(problem: Problem) -> dict[str, Json]:
@@ -193,8 +206,9 @@ class _Table:
             return
         header = found.header
         marks = [
-            *(["control"] if header.is_control else []),
-            *(["transactional"] if header.is_transactional else []),
+            *(["transactional"] if header.is_transactional and not header.is_control else []),
+            *(["control"] if header.is_control and found.marker is None else []),
+            *([_told(found.marker)] if found.marker is not None else []),
             *([f"DAMAGED: {found.damage}"] if found.damage is not None else []),
         ]
         line = _LINE.format(

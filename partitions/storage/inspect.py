@@ -25,6 +25,7 @@ from tidemark.partitions.storage.names import (
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.errors import CorruptBatch, StorageError
+from tidemark.protocol.records.control import Marker, read_marker
 from tidemark.protocol.records.header import BatchHeader, check_crc
 from tidemark.protocol.records.records import Record, decode_records
 from tidemark.protocol.types import NO_EPOCH, Offset
@@ -41,6 +42,8 @@ class StoredBatch:
     """Decoded, if that was asked for and they can be."""
     damage: str | None
     """Why the batch is not sound; its header may then be wrong as well."""
+    marker: Marker | None = None
+    """How a transaction has ended, if this is its marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,17 +226,26 @@ class _VerifiedSegment:
 def _stored_batch(
     file: File, path: str, position: int, header: BatchHeader, with_records: bool
 ) -> StoredBatch:
-    records, damage = None, None
+    records = damage = marker = None
     data = file.pread(header.size_bytes, position)
     try:
         check_crc(data, header)
-        if with_records:
+        if header.is_control:
+            marker = read_marker(data, header)
+        elif with_records:
             records = tuple(decode_records(data))
             if len(records) != header.record_count:
                 damage = f"{len(records)} records where {header.record_count} are stated"
     except CorruptBatch as error:
         damage = error.what
-    return StoredBatch(path=path, position=position, header=header, records=records, damage=damage)
+    return StoredBatch(
+        path=path,
+        position=position,
+        header=header,
+        records=records,
+        damage=damage,
+        marker=marker,
+    )
 
 
 def _snapshot_problems(files: Files, directory: str) -> Iterator[Problem]:

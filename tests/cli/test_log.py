@@ -8,9 +8,10 @@ import pytest
 
 from tidemark.cli.main import run
 from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.records.control import Marker, encode_marker
 from tidemark.protocol.records.header import place
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Epoch, Offset
+from tidemark.protocol.types import Epoch, Offset, ProducerId
 
 
 class Printed(NamedTuple):
@@ -75,6 +76,30 @@ def test_dump_as_json_is_a_line_a_batch(partition: Path, capfd: pytest.CaptureFi
         (0, 1, None),
         (2, 3, None),
     ]
+
+
+def test_dump_says_how_transactions_have_ended(
+    partition: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    markers = b""
+    for offset, is_commit in enumerate((True, False), 4):
+        marker = Marker(is_commit, coordinator_epoch=9)
+        made = bytearray(encode_marker(ProducerId(5), 1, marker, timestamp_ms=1))
+        place(made, 0, base_offset=Offset(offset), epoch=Epoch(7))
+        markers += bytes(made)
+    (path,) = partition.glob("*.log")
+    path.write_bytes(path.read_bytes() + markers)
+    printed = tidemark(capfd, "log", "dump", partition)
+    assert [line.split(maxsplit=8)[-1] for line in printed.out.splitlines()[-2:]] == [
+        "commit, coordinator 9",
+        "abort, coordinator 9",
+    ]
+    printed = tidemark(capfd, "log", "dump", partition, "-o", "json")
+    last = json.loads(printed.out.splitlines()[-1])
+    assert last["marker"] == {"outcome": "abort", "coordinator_epoch": 9}
+    assert last["damage"] is None
+    printed = tidemark(capfd, "log", "dump", partition, "--records")
+    assert (printed.status, len(printed.out.splitlines())) == (0, 4)
 
 
 def test_dumped_records_can_be_produced_again(

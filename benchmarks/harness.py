@@ -55,6 +55,17 @@ def median_of(runs: int, measure: Callable[[], float]) -> float:
     return statistics.median(measure() for _ in range(runs))
 
 
+def spread_of(figures: Sequence[float]) -> float:
+    """Half of what lies between them, as a share of their median."""
+    return (max(figures) - min(figures)) / 2 / statistics.median(figures)
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of processors until now, in user and system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def machine() -> dict[str, str]:
     """What the figures were measured on, as far as it can be read."""
     model = next(

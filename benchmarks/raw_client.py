@@ -8,12 +8,13 @@ By hand: `python -m benchmarks.raw_client produce 127.0.0.1:9092 --batch-bytes 1
 """
 
 import argparse
+import itertools
 import os
 import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -149,6 +150,33 @@ def produce_load(
         for client in clients:
             client.close()
     return Load(requests=requests, size_bytes=requests * len(frame), seconds=seconds)
+
+
+def produce_load_of(
+    address: tuple[str, int], frames: Iterator[bytes], *, requests: int, in_flight: int
+) -> Load:
+    """Send one frame after the other over one connection; their answers have to be of one size."""
+    with _connect(address) as client:
+        first = next(frames)
+        client.sendall(first)
+        answer = _read_frame(client)
+        check_produced(answer)
+        answer_bytes, received = len(answer) + _LENGTH.size, 0
+        buffer = bytearray(64 * 1024)
+        started = time.perf_counter()
+        client.sendall(b"".join(itertools.islice(frames, in_flight)))
+        sent, answered = in_flight, 0
+        while answered < requests:
+            size = client.recv_into(buffer)
+            if not size:
+                raise ConnectionError("the broker has closed the connection")
+            answers, received = divmod(received + size, answer_bytes)
+            answered += answers
+            if more := min(answers, requests - sent):
+                client.sendall(b"".join(itertools.islice(frames, more)))
+                sent += more
+        seconds = time.perf_counter() - started
+    return Load(requests=requests, size_bytes=requests * len(first), seconds=seconds)
 
 
 def _keep_in_flight(

@@ -19,7 +19,7 @@ import trio
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.against_limits import Address, bare_loop, in_pairs
-from benchmarks.harness import Row
+from benchmarks.harness import Row, cpu_seconds
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
 from tidemark.client.load import Load, percentile, steady
@@ -124,9 +124,9 @@ def _idle(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     _leaders(cluster, "idle")
     time.sleep(_SETTLE_SECONDS)
     after = [_resident_bytes(broker) for broker in cluster.brokers.values()]
-    cpu = [_cpu_seconds(broker) for broker in cluster.brokers.values()]
+    cpu = [cpu_seconds(broker.pid) for broker in cluster.brokers.values()]
     time.sleep(_IDLE_SECONDS)
-    used = [_cpu_seconds(b) - c for b, c in zip(cluster.brokers.values(), cpu, strict=True)]
+    used = [cpu_seconds(b.pid) - c for b, c in zip(cluster.brokers.values(), cpu, strict=True)]
     case = f"{_IDLE_PARTITIONS:,} partitions with 3 replicas, in each broker"
     yield Row(
         question="idle partitions: processor",
@@ -234,8 +234,3 @@ def _bare_rate(address: Address, frame: bytes) -> float:
 def _resident_bytes(broker: BrokerProcess) -> int:
     pages = int(Path(f"/proc/{broker.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _cpu_seconds(broker: BrokerProcess) -> float:
-    fields = Path(f"/proc/{broker.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

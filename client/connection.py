@@ -97,6 +97,10 @@ class Connection:
         """The version in which a request of this type travels; see `Wire.version`."""
         return self.wire.version(request)
 
+    def speaks(self, request: type[Message]) -> bool:
+        """Whether the broker answers requests of this type."""
+        return self.wire.speaks(request)
+
     def lost(self) -> ConnectionError:
         """The error for those who still waited."""
         return ConnectionError(f"{self.address}: {self._closed}")

@@ -247,12 +247,16 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
-    """One group in a list. `state` is empty from brokers too old to say."""
+    """One group in a list. `state` is empty from brokers too old to say.
+
+    `kind` is the protocol that its members speak, `classic` or `consumer` (KIP-848).
+    """
 
     group: str
     protocol_type: str
     state: str
     coordinator: NodeId
+    kind: str = "classic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +280,19 @@ class GroupDescription:
     assignor: str
     coordinator: NodeId
     members: tuple[MemberDescription, ...]
+    kind: str = "classic"
+    """The protocol that its members speak: `classic`, or `consumer` (KIP-848)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceDescription:
+    """How a generation came about; of the consumer protocol, an epoch of the group."""
+
+    generation: int
+    at_ms: int
+    reasons: tuple[str, ...]
+    """What began it first, then what came while it was under way."""
+    more_reasons: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,6 +170,10 @@ class Wire:
             )
         )
 
+    def speaks(self, request: type[Message]) -> bool:
+        """Whether this request can travel on this connection."""
+        return api_of(request).key in self._versions
+
     def version(self, request: type[Message]) -> int:
         """The version in which this request travels on this connection: the newest of both.
 

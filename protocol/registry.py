@@ -41,6 +41,7 @@ from tidemark.protocol.messages import (
     describe_producers,
     describe_quorum,
     describe_quorum_response,
+    describe_rebalances,
     describe_replicas,
     describe_topic_partitions,
     describe_transactions,
@@ -326,6 +327,11 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
                 20_006,
                 describe_replicas.DescribeReplicasRequest,
                 describe_replicas.DescribeReplicasResponse,
+            ),
+            _api(
+                20_007,
+                describe_rebalances.DescribeRebalancesRequest,
+                describe_rebalances.DescribeRebalancesResponse,
             ),
         )
     }

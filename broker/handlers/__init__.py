@@ -24,6 +24,7 @@ from tidemark.broker.handlers import (
     describe_groups,
     describe_log_dirs,
     describe_producers,
+    describe_rebalances,
     describe_replicas,
     describe_topic_partitions,
     describe_transactions,
@@ -97,5 +98,6 @@ HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
         55: describe_any_quorum,
         20_005: confirm_leadership.handle,
         20_006: describe_replicas.handle,
+        20_007: describe_rebalances.handle,
     }
 )

@@ -1,6 +1,6 @@
 """Delete groups, and move their offsets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -12,7 +12,7 @@ from tidemark.cli.output import Column, Form, Json, notice, output_option, print
 from tidemark.cli.places import Shift
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, Start, TopicPartition
-from tidemark.protocol.errors import TidemarkError
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.types import Offset
 
 
@@ -45,7 +45,8 @@ def delete(session: Session, names: tuple[str, ...]) -> None:
     "--topic",
     "topics",
     multiple=True,
-    help="Only this topic's partitions; repeatable. "
+    metavar="TOPIC[:PARTITIONS]",
+    help="Only this topic's partitions, or only those that are named (orders:0,3-5); repeatable. "
     "Needed for a topic that the group has no commits for.",
 )
 @dry_run_option
@@ -64,10 +65,18 @@ def reset(
 ) -> None:
     """Move the offsets of a group that has no members now.
 
-    Shows where it is and where it will be, and asks. A place outside of a log is its nearest end.
+    Shows where it is and where it will be, and asks; a group with members is refused.
+    A place outside of a log is its nearest end.
     A time is @MILLISECONDS since 1970, @-1h30m (so long ago), or ISO 8601.
     """
-    moves = session.run(lambda client: _plan_reset(client, name, topics, target))
+    chosen = [_parse_choice(topic) for topic in topics]
+    members = session.run(lambda client: _members(client, name))
+    if members and not dry_run:
+        raise TidemarkError(
+            f"group {name} has {members} member{'s' if members > 1 else ''}, who would go on from "
+            "where they are: stop them first, or say --dry-run to look only"
+        )
+    moves = session.run(lambda client: _plan_reset(client, name, chosen, target))
     rows: list[dict[str, Json]] = [
         {
             "topic": at.topic,
@@ -87,6 +96,45 @@ def reset(
         notice(f"moved {name}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A topic, or only some of its partitions."""
+
+    topic: str
+    partitions: frozenset[int] | None
+
+    def among(self, there: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Raises `TidemarkError` for a partition that the topic does not have."""
+        missing = (self.partitions or frozenset()) - {at.partition for at in there}
+        if missing:
+            raise TidemarkError(f"topic {self.topic} has no partition {min(missing)}")
+        return [at for at in there if self.partitions is None or at.partition in self.partitions]
+
+
+def _parse_choice(text: str) -> _Choice:
+    """`orders`, or `orders:0,3-5`: a topic's name has no colon."""
+    topic, colon, numbers = text.partition(":")
+    if not colon:
+        return _Choice(topic, None)
+    found: set[int] = set()
+    for part in numbers.split(","):
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (not dash or last.isdecimal())):
+            raise click.BadParameter(f"{text!r}: say partitions as in orders:0,3-5")
+        found.update(range(int(first), int(last or first) + 1))
+    return _Choice(topic, frozenset(found))
+
+
+async def _members(client: Client, name: str) -> int:
+    """How many members the group has; a group that is not there yet has none."""
+    try:
+        return len((await client.admin.describe_group(name)).members)
+    except RequestError as error:
+        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
     """One partition's offset, before and after; `before` is None where there is no commit."""
@@ -97,12 +145,15 @@ class _Move:
 
 
 async def _plan_reset(
-    client: Client, name: str, topics: tuple[str, ...], target: Start | Shift
+    client: Client, name: str, chosen: Sequence[_Choice], target: Start | Shift
 ) -> dict[TopicPartition, _Move]:
     committed = await client.admin.list_group_offsets(name)
-    if topics:
-        described = await client.admin.describe_topics(topics)
-        logs = await extents(client.admin, [at for t in described for at in partitions_of(t)])
+    if chosen:
+        described = await client.admin.describe_topics([choice.topic for choice in chosen])
+        there = {topic.name: partitions_of(topic) for topic in described}
+        logs = await extents(
+            client.admin, [at for choice in chosen for at in choice.among(there[choice.topic])]
+        )
     else:
         logs = await extents_of_existing(client.admin, committed)
     if not logs:

@@ -1,10 +1,11 @@
 """List and describe groups."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 
+from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents_of_existing
 from tidemark.cli.output import (
     Column,
@@ -21,6 +22,7 @@ from tidemark.client import (
     CommittedOffset,
     GroupDescription,
     MemberDescription,
+    RebalanceDescription,
     TopicPartition,
 )
 
@@ -40,6 +42,7 @@ def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
             "group": listed.group,
             "state": listed.state or None,
             "protocol": listed.protocol_type or None,
+            "kind": listed.kind,
             "coordinator": listed.coordinator,
         }
         for listed in groups
@@ -48,6 +51,7 @@ def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
         Column("group"),
         Column("state"),
         Column("protocol"),
+        Column("kind", wide=True),
         Column("coordinator", wide=True),
     ]
     print_rows(rows, columns, form)
@@ -58,6 +62,7 @@ class _Facts:
     """What there is to say of a group."""
 
     description: GroupDescription
+    rebalances: Sequence[RebalanceDescription]
     committed: Mapping[TopicPartition, CommittedOffset]
     extents: Mapping[TopicPartition, Extent]
 
@@ -99,6 +104,16 @@ def _owner(member: MemberDescription | None) -> dict[str, Json]:
     }
 
 
+def _rebalance(each: RebalanceDescription) -> dict[str, Json]:
+    """What began it; in the wide form and in JSON all that is known."""
+    more = f" and {each.more_reasons} more" if each.more_reasons else ""
+    return {
+        "generation": each.generation,
+        "time": strftime(each.at_ms, "%Y-%m-%dT%H:%M:%SZ"),
+        "why": "; ".join(each.reasons) + more,
+    }
+
+
 @click.command()
 @click.argument("name", metavar="GROUP")
 @output_option
@@ -113,6 +128,7 @@ def describe(session: Session, name: str, form: Form) -> None:
         "group": name,
         "state": facts.description.state,
         "protocol": facts.description.protocol_type or None,
+        "kind": facts.description.kind,
         "assignor": facts.description.assignor or None,
         "coordinator": facts.description.coordinator,
         "members": len(facts.description.members),
@@ -122,8 +138,9 @@ def describe(session: Session, name: str, form: Form) -> None:
         {**_owner(member), "partitions": [str(at) for at in member.assignment]}
         for member in facts.description.members
     ]
+    rebalances = [_rebalance(each) for each in reversed(facts.rebalances)]
     print_sections(
-        {**summary, "members": members, "partitions": rows},
+        {**summary, "members": members, "partitions": rows, "rebalances": rebalances},
         {key.replace("_", "-"): value for key, value in summary.items()},
         [
             Section(
@@ -146,6 +163,11 @@ def describe(session: Session, name: str, form: Form) -> None:
                 rows=members if form is Form.WIDE else [],
                 columns=[Column(key) for key in ("member", "instance", "client", "host")],
             ),
+            Section(
+                title="rebalances" if form is Form.WIDE else "last rebalance",
+                rows=rebalances if form is Form.WIDE else rebalances[:1],
+                columns=[Column("generation"), Column("time"), Column("why")],
+            ),
         ],
         form,
     )
@@ -155,4 +177,7 @@ async def _gather(client: Client, name: str) -> _Facts:
     description = await client.admin.describe_group(name)
     committed = await client.admin.list_group_offsets(name)
     partitions = {at for member in description.members for at in member.assignment} | {*committed}
-    return _Facts(description, committed, await extents_of_existing(client.admin, partitions))
+    rebalances = await client.admin.describe_rebalances(name)
+    return _Facts(
+        description, rebalances, committed, await extents_of_existing(client.admin, partitions)
+    )

@@ -1,30 +1,23 @@
 """Consumer groups: list, describe, delete, and their committed offsets."""
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 
+from tidemark.client.admin import group_descriptions
 from tidemark.client.admin.calls import Calls
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
-from tidemark.client.consumer_protocol import decode_assignment
 from tidemark.client.coordinator import as_commit, commit, fetch_commits, on_coordinator
 from tidemark.client.descriptions import (
     BrokerDescription,
     CommittedOffset,
     GroupDescription,
     GroupListing,
-    MemberDescription,
+    RebalanceDescription,
 )
 from tidemark.client.lookups import by_topic
 from tidemark.client.network import address_of
-from tidemark.protocol.errors import ErrorCode, MalformedMessage
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from tidemark.protocol.messages.describe_groups import (
-    DescribedGroup,
-    DescribedGroupMember,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
 from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tidemark.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -33,8 +26,6 @@ from tidemark.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
 )
 from tidemark.protocol.types import Offset, TopicPartition
-
-CONSUMER_PROTOCOL = "consumer"
 
 
 class GroupAdmin(Calls):
@@ -57,14 +48,15 @@ class GroupAdmin(Calls):
         """One group with its members. Raises GROUP_ID_NOT_FOUND if there is none."""
 
         async def ask(coordinator: BrokerDescription, connection: Connection) -> GroupDescription:
-            answer = await connection.request(
-                DescribeGroupsRequest(groups=[group]), DescribeGroupsResponse
-            )
-            (described,) = answer.groups
-            check(described.error_code, f"group {group}", described.error_message)
-            if described.group_state == "Dead":  # How older versions say that there is none.
-                check(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group}")
-            return _description(described, coordinator)
+            return await group_descriptions.describe(group, coordinator, connection)
+
+        return await on_coordinator(self._network, group, ask)
+
+    async def describe_rebalances(self, group: str) -> list[RebalanceDescription]:
+        """Why the group rebalanced, the latest last, as far back as its coordinator remembers."""
+
+        async def ask(_: BrokerDescription, connection: Connection) -> list[RebalanceDescription]:
+            return await group_descriptions.describe_rebalances(group, connection)
 
         return await on_coordinator(self._network, group, ask)
 
@@ -96,11 +88,19 @@ class GroupAdmin(Calls):
     async def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, Offset | CommittedOffset]
     ) -> None:
-        """Commit for a group that has no members now; UNKNOWN_MEMBER_ID if it has some."""
+        """Commit for a group that has no members now; NON_EMPTY_GROUP if it has some."""
         commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
 
         async def ask(_: BrokerDescription, connection: Connection) -> None:
-            await commit(connection, group, commits)
+            try:
+                await commit(connection, group, commits)
+            except RequestError as error:
+                if error.code is not ErrorCode.UNKNOWN_MEMBER_ID:
+                    raise
+                raise RequestError(
+                    ErrorCode.NON_EMPTY_GROUP,
+                    f"group {group} has members, who commit for themselves: stop them first",
+                ) from error
 
         await on_coordinator(
             self._network, group, ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)
@@ -148,35 +148,7 @@ async def _list_groups(
             protocol_type=listed.protocol_type,
             state=listed.group_state,
             coordinator=broker.node_id,
+            kind=listed.group_type or "classic",
         )
         for listed in answer.groups
     ]
-
-
-def _description(described: DescribedGroup, coordinator: BrokerDescription) -> GroupDescription:
-    return GroupDescription(
-        group=described.group_id,
-        state=described.group_state,
-        protocol_type=described.protocol_type,
-        assignor=described.protocol_data,
-        coordinator=coordinator.node_id,
-        members=tuple(
-            _member(member, is_consumer=described.protocol_type == CONSUMER_PROTOCOL)
-            for member in described.members
-        ),
-    )
-
-
-def _member(member: DescribedGroupMember, *, is_consumer: bool) -> MemberDescription:
-    assignment: tuple[TopicPartition, ...] = ()
-    if is_consumer and member.member_assignment:
-        # Opaque bytes of someone else's making: a description can do without them.
-        with suppress(MalformedMessage):
-            assignment = decode_assignment(member.member_assignment)
-    return MemberDescription(
-        member_id=member.member_id,
-        instance_id=member.group_instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        assignment=assignment,
-    )

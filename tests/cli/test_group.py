@@ -5,6 +5,10 @@ import json
 import pytest
 
 from tests.cli.conftest import Command
+from tidemark.client.blocking import open_client
+from tidemark.protocol.errors import RequestError
+from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.testing import BlockingCluster
 
 
 @pytest.fixture
@@ -96,6 +100,38 @@ def test_a_dry_run_moves_nothing_and_a_script_must_say_which(command: Command, g
     assert command("group", "reset", group, "--to", "end", "--dry-run").status == 0
     assert command("group", "reset", group, "--to", "end").status == 2
     assert positions(command, group)[0] == 3
+
+
+def test_single_partitions_can_be_moved(command: Command, topic: str, group: str) -> None:
+    done = command("group", "reset", group, "--to", "7", "--topic", f"{topic}:0", "--yes")
+    assert done.status == 0, done.err
+    assert positions(command, group) == {0: 7, 1: 0}
+    for wrong in (f"{topic}:2", f"{topic}:0-9", f"{topic}:x", f"{topic}:"):
+        assert command("group", "reset", group, "--to", "1", "--topic", wrong, "--yes").status != 0
+    assert positions(command, group) == {0: 7, 1: 0}
+
+
+def test_a_group_with_members_is_not_moved(
+    command: Command, tidemark_session: BlockingCluster, topic: str, group: str
+) -> None:
+    with (
+        open_client(tidemark_session.bootstrap) as client,
+        client.consumer(topic, group=group) as consumer,
+    ):
+        next(iter(consumer))
+        done = command("group", "reset", group, "--to", "end", "--yes")
+        assert done.status == 1
+        assert "has 1 member, who would go on from where they are: stop them first" in done.err
+        assert command("group", "reset", group, "--to", "end", "--dry-run").status == 0
+        with pytest.raises(RequestError, match="stop them first"):
+            client.run(
+                client.admin.alter_group_offsets, group, {TopicPartition(topic, 0): Offset(1)}
+            )
+        document = json.loads(command("group", "describe", group, "-o", "json").out)
+        assert "joined" in document["rebalances"][0]["why"]
+        text = command("group", "describe", group).out.decode()
+        assert "LAST REBALANCE" in text
+        assert " joined" in text
 
 
 def test_a_group_can_be_made_by_naming_a_topic(command: Command, topic: str) -> None:

@@ -223,7 +223,7 @@ async def test_a_group_with_members_is_described_and_left_alone(
         deletion = client.admin.delete_group(group)
         assert await code_of(deletion) is ErrorCode.NON_EMPTY_GROUP
         commit = client.admin.alter_group_offsets(group, {TopicPartition(topic, 0): Offset(0)})
-        assert await code_of(commit) is ErrorCode.UNKNOWN_MEMBER_ID
+        assert await code_of(commit) is ErrorCode.NON_EMPTY_GROUP
 
 
 async def test_a_bootstrap_that_cannot_be_reached_is_one_line_that_names_it() -> None:

@@ -67,6 +67,7 @@ OWN = {
     20_004: ("SetObservers", 0, 0),
     20_005: ("ConfirmLeadership", 0, 0),
     20_006: ("DescribeReplicas", 0, 0),
+    20_007: ("DescribeRebalances", 0, 0),
 }
 
 

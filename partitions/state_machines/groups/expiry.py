@@ -7,6 +7,7 @@ either heard within its session timeout or taken out.
 from tidemark.partitions.state_machines.groups.effects import Turn
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.rebalance import (
+    complete_if_all_joined,
     join_phase_is_over,
     prepare_rebalance,
     rebalance_or_complete,
@@ -34,12 +35,20 @@ def _expire_members(group: Group, turn: Turn) -> None:
     for member in silent:
         remove_member(group, member, turn)
     is_joining = group.state is GroupState.PREPARING_REBALANCE
-    if silent or (unclaimed and is_joining):
-        rebalance_or_complete(group, turn)
+    if silent:
+        why = "; ".join(
+            f"{member} was not heard for {member.session_timeout_ms / 1000:g} s"
+            for member in silent
+        )
+        rebalance_or_complete(group, turn, why)
+    elif unclaimed and is_joining:
+        complete_if_all_joined(group, turn)
 
 
 def _expire_unsynced(group: Group, turn: Turn) -> None:
     """Members that joined and never asked for their assignment are gone (KAFKA-13435)."""
-    for member_id in list(group.unsynced):
-        remove_member(group, group.members[member_id], turn)
-    prepare_rebalance(group, turn)
+    unsynced = [group.members[member_id] for member_id in group.unsynced]
+    for member in unsynced:
+        remove_member(group, member, turn)
+    why = "; ".join(f"{member} did not ask for its assignment in time" for member in unsynced)
+    prepare_rebalance(group, turn, why)

@@ -58,6 +58,12 @@ class Member:
         self.session_timeout_ms = request.session_timeout_ms
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
 
+    def __str__(self) -> str:
+        """What the member is called in a sentence."""
+        instance = f" (instance {self.instance_id})" if self.instance_id is not None else ""
+        host = self.client_host.lstrip("/")
+        return f"member {self.id}{instance} of client {self.client_id or '-'} at {host}"
+
     @property
     def is_static(self) -> bool:
         return self.instance_id is not None

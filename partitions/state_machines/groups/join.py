@@ -5,6 +5,7 @@ from tidemark.partitions.state_machines.groups.effects import Turn
 from tidemark.partitions.state_machines.groups.group import Group, Member
 from tidemark.partitions.state_machines.groups.rebalance import (
     complete_if_all_joined,
+    prepare_rebalance,
     rebalance_or_complete,
 )
 from tidemark.partitions.state_machines.groups.requests import (
@@ -95,7 +96,7 @@ def _add(group: Group, member_id: str, request: Join, token: Token, turn: Turn) 
     group.add(member)
     group.begin_join(member, token)
     group.expect_heartbeat(member, turn.at.ticks_ms, turn.settings.new_member_timeout_ms)
-    rebalance_or_complete(group, turn)
+    rebalance_or_complete(group, turn, f"{member} joined{_said(request)}")
 
 
 def _join_known(group: Group, request: Join, token: Token, turn: Turn) -> None:
@@ -126,7 +127,16 @@ def _is_current(group: Group, member: Member, request: Join) -> bool:
 
 def _rejoin(group: Group, member: Member, request: Join, token: Token, turn: Turn) -> None:
     """A member enters the next generation, with what it says of itself now."""
+    was = "with other metadata" if member.protocols != request.protocols else "as before"
     group.describe_member(member, request)
     refuse(group, member, turn, ErrorCode.REBALANCE_IN_PROGRESS, member.id)
     group.begin_join(member, token)
-    rebalance_or_complete(group, turn)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        complete_if_all_joined(group, turn)  # It does what all are asked to do.
+    else:
+        prepare_rebalance(group, turn, f"{member} joined again, {was}{_said(request)}")
+
+
+def _said(request: Join) -> str:
+    """What the client says, as the end of a sentence."""
+    return f": {request.reason}" if request.reason else ""

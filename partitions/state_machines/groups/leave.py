@@ -17,14 +17,17 @@ from tidemark.protocol.errors import ErrorCode
 
 def leave(group: Group, request: Leave, token: Token, turn: Turn) -> None:
     """Answer for each leaver; one rebalance for all that went."""
-    outcomes = tuple((leaver, _leave_one(group, leaver, turn)) for leaver in request.leavers)
+    reasons: list[str] = []
+    outcomes = tuple(
+        (leaver, _leave_one(group, leaver, turn, reasons)) for leaver in request.leavers
+    )
     turn.reply(token, LeaveAnswer(members=outcomes))
     has_changed = any(error is ErrorCode.NONE for _, error in outcomes)
     if has_changed and group.state is not GroupState.EMPTY:
-        rebalance_or_complete(group, turn)
+        rebalance_or_complete(group, turn, "; ".join(reasons) or "a member that was to join left")
 
 
-def _leave_one(group: Group, leaver: Leaver, turn: Turn) -> ErrorCode:
+def _leave_one(group: Group, leaver: Leaver, turn: Turn, reasons: list[str]) -> ErrorCode:
     member_id = leaver.member_id
     if member_id == UNKNOWN_MEMBER and leaver.instance_id is not None:
         # An administrator names the instance, whatever process stands behind it.
@@ -33,5 +36,7 @@ def _leave_one(group: Group, leaver: Leaver, turn: Turn) -> ErrorCode:
         return ErrorCode.NONE
     error = group.check_member(member_id, leaver.instance_id)
     if error is ErrorCode.NONE:
+        said = f": {leaver.reason}" if leaver.reason else ""
+        reasons.append(f"{group.members[member_id]} left{said}")
         remove_member(group, group.members[member_id], turn)
     return error

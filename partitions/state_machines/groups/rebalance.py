@@ -17,16 +17,18 @@ from tidemark.partitions.state_machines.groups.waiting import refuse_syncs
 from tidemark.protocol.errors import ErrorCode
 
 
-def rebalance_or_complete(group: Group, turn: Turn) -> None:
+def rebalance_or_complete(group: Group, turn: Turn, reason: str) -> None:
     """Somebody came, went or changed: begin a rebalance, or end the one under way if it can."""
     if group.state is GroupState.PREPARING_REBALANCE:
+        _note(group, turn, reason)
         complete_if_all_joined(group, turn)
     else:
-        prepare_rebalance(group, turn)
+        prepare_rebalance(group, turn, reason)
 
 
-def prepare_rebalance(group: Group, turn: Turn) -> None:
+def prepare_rebalance(group: Group, turn: Turn, reason: str) -> None:
     """Ask every member to join again; it learns so from its next heartbeat."""
+    _note(group, turn, reason)
     was_empty = group.state is GroupState.EMPTY
     refuse_syncs(group, turn, ErrorCode.REBALANCE_IN_PROGRESS)
     group.is_storing_assignment = False
@@ -68,6 +70,7 @@ def complete_join(group: Group, turn: Turn) -> None:
     back under the same name. If only such are left, there is nobody to lead, and the phase goes on.
     """
     for member in [m for m in group.members.values() if not (m.is_joining or m.is_static)]:
+        _note(group, turn, f"{member} did not join again in time")
         group.remove(member)
     if group.members and not _elect_joined_leader(group):
         _set_join_deadline(group, turn.at.ticks_ms + group.rebalance_timeout_ms())
@@ -79,6 +82,10 @@ def complete_join(group: Group, turn: Turn) -> None:
         _await_syncs(group, turn)
     else:
         _become_empty(group, turn)
+
+
+def _note(group: Group, turn: Turn, reason: str) -> None:
+    group.history.note(group.generation + 1, turn.at.wall_ms, reason)
 
 
 def _wait_for_more_members(group: Group, turn: Turn) -> None:

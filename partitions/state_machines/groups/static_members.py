@@ -37,7 +37,7 @@ def replace(group: Group, member: Member, request: Join, token: Token, turn: Tur
             _store_new_id(group, member, answer, turn)
         case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
             # While completing, the leader may be assigning to the old id at this moment.
-            prepare_rebalance(group, turn)
+            prepare_rebalance(group, turn, f"{member} has come back as another process")
         case _:
             complete_if_all_joined(group, turn)
 
@@ -56,7 +56,7 @@ def stored(then: StaticMemberStored, turn: Turn, error: ErrorCode) -> None:
     else:
         turn.reply(then.token, then.answer.refused(error))
         # What the log holds is not what is here: the next generation writes all anew.
-        prepare_rebalance(group, turn)
+        prepare_rebalance(group, turn, "a static member's new id could not be stored")
 
 
 def _store_new_id(group: Group, member: Member, answer: JoinAnswer, turn: Turn) -> None:

@@ -70,7 +70,7 @@ def stored(then: AssignmentStored, turn: Turn, error: ErrorCode) -> None:
     group.is_storing_assignment = False
     if error is not ErrorCode.NONE:
         refuse_syncs(group, turn, error)
-        prepare_rebalance(group, turn)
+        prepare_rebalance(group, turn, "the assignment could not be stored")
         return
     group.enter(GroupState.STABLE, turn.at.wall_ms)
     for member in group.members.values():

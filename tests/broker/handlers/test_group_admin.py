@@ -21,6 +21,7 @@ from tidemark.broker.handlers import (
     delete_groups,
     delete_topics,
     describe_groups,
+    describe_rebalances,
     find_coordinator,
     list_groups,
     offset_delete,
@@ -32,6 +33,7 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest
 from tidemark.protocol.messages.delete_topics import DeleteTopicsRequest
 from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest
+from tidemark.protocol.messages.describe_rebalances import DescribeRebalancesRequest
 from tidemark.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tidemark.protocol.messages.list_groups import ListGroupsRequest
 from tidemark.protocol.messages.offset_delete import (
@@ -41,6 +43,21 @@ from tidemark.protocol.messages.offset_delete import (
 )
 
 OUTSIDE = Address("broker.example", 9999)
+
+
+async def test_rebalances_are_described_with_the_members_own_words(tmp_path: Path) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        joined = await join(node)
+        await sync(node, joined)
+        request = DescribeRebalancesRequest(groups=[GROUP, "no"])
+        found, unknown = (await ask(describe_rebalances.handle, node, request, 0)).groups
+        (rebalance,) = found.rebalances
+        assert rebalance.generation == joined.generation_id
+        (reason,) = rebalance.reasons
+        assert reason.startswith(f"member {joined.member_id} of client ")
+        assert reason.endswith(" joined")
+        assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize("version", range(6))

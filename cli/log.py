@@ -31,6 +31,7 @@ from tidemark.partitions.storage.inspect import (
 from tidemark.partitions.storage.names import LOG_SUFFIX
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.control import Marker
+from tidemark.protocol.records.gaps import is_gap
 
 _Write = Callable[[StoredBatch | Problem], None]
 
@@ -208,6 +209,7 @@ class _Table:
         marks = [
             *(["transactional"] if header.is_transactional and not header.is_control else []),
             *(["control"] if header.is_control and found.marker is None else []),
+            *(["gap"] if is_gap(header) else []),
             *([_told(found.marker)] if found.marker is not None else []),
             *([f"DAMAGED: {found.damage}"] if found.damage is not None else []),
         ]

@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `replication`,
-`observers`, `moving` and `balancing`; without a name, all.
+The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `compaction`,
+`replication`, `observers`, `moving` and `balancing`; without a name, all.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from benchmarks import (
     balancing,
     clients,
     columns,
+    compacting,
     latency,
     lifecycle,
     moving,
@@ -54,6 +55,7 @@ QUESTIONS: dict[str, Question] = {
     "latency": latency.measure,
     "columns": lambda _: columns.run(),
     "clients": clients.measure,
+    "compaction": compacting.measure,
     "replication": replication.measure,
     "observers": observers.measure,
     "moving": moving.measure,

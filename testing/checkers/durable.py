@@ -1,5 +1,7 @@
 """What each replica of a group has on its disk, and what may be said because of it."""
 
+from collections.abc import Collection
+
 from tidemark.partitions.raft.entries import Configuration
 from tidemark.protocol.types import NodeId, Position
 from tidemark.testing.checkers.beliefs import holds
@@ -18,9 +20,20 @@ class DurableLogs:
     def of(self, node: NodeId) -> Lineage:
         return self._logs.setdefault(node, Lineage())
 
-    def is_committed(self, node: NodeId, config: Configuration, position: Position) -> None:
-        """A leader calls a position committed: a majority must have it on their disks."""
-        holders = [n for n in config.members if self.of(n).contains(position)]
+    def is_committed(
+        self,
+        node: NodeId,
+        config: Configuration,
+        position: Position,
+        *,
+        damaged: Collection[NodeId] = (),
+    ) -> None:
+        """A leader calls a position committed: a majority must have it on their disks.
+
+        Those that are `damaged` may have had it when they said so, and elect nobody before they
+        have it again.
+        """
+        holders = [n for n in config.members if n in damaged or self.of(n).contains(position)]
         if not config.agreed(lambda member: member in holders):
             what = f"{node} commits {position} for {config}; on disk at {holders}"
             raise Violation("a majority has on disk what is committed", self._group, what)

@@ -75,6 +75,14 @@ class Elections:
         self._forgotten[node] = at
         self._current.pop(node, None)
 
+    def is_damaged(self, node: NodeId, kept: HardState) -> None:
+        """The node's disk has lost newer epochs and votes. What binds it is not known here: who has
+        won with the vote that was lost, or with another, leads alone."""
+        self._durable[node] = kept.epoch
+        lost = [key for key in self._votes if key[0] == node and key[1] >= kept.epoch]
+        for key in lost:
+            del self._votes[key]
+
     def restarts(self, node: NodeId, state: HardState) -> None:
         """The node comes back with this hard state."""
         before = self._durable.get(node, NO_EPOCH)

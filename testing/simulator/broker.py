@@ -141,6 +141,10 @@ class Broker:
         else:
             self.files = self.files.after_kill()
 
+    def damage_journal(self) -> bool:
+        """A damaged journal is the fast layer's."""
+        return False
+
     def fail_stop(self, why: str) -> None:
         """The process has ended itself; somebody starts it again after a while."""
         self._note(f"stops: {why}")

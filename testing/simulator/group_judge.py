@@ -73,6 +73,8 @@ class GroupJudge(Generic[R]):
         """They have given up what they held, and hold nothing since."""
         self._returned: set[NodeId] = set()
         """They have come back, and no leader that knows of it has had them hold its log."""
+        self._in_doubt: set[NodeId] = set()
+        """They have forgotten what they promised, and their votes decide nothing."""
         self._first_config: Configuration | None = None
         self._has_changed_config = False
 
@@ -88,6 +90,11 @@ class GroupJudge(Generic[R]):
         """The newest that it has, or its disk."""
         replica, durable = self._replicas.get(node), self.elections.durable_epoch(node)
         return durable if replica is None else max(replica.epoch, durable)
+
+    def _looks_sure(self, node: NodeId, replica: R) -> None:
+        if replica.group.is_clean:
+            self._returned.discard(node)
+            self._in_doubt.discard(node)
 
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
         """A process has opened its replica."""
@@ -110,6 +117,17 @@ class GroupJudge(Generic[R]):
         self.committed.restarts(node)
         self.elections.forgets(node)
         self.durable_logs.forgets(node)
+
+    def may_be_damaged(self, node: NodeId) -> bool:
+        """Whether others have what its disk loses: in none of those sides is it alone."""
+        sides = [side for config in self._in_force() for side in (config.voters, config.outgoing)]
+        return self.is_journaled and all(side != (node,) for side in sides)
+
+    def is_damaged(self, node: NodeId, kept: HardState) -> None:
+        """Its disk has lost what it had last, epochs and votes too."""
+        self._in_doubt.add(node)
+        self.gives_up(node)
+        self.elections.is_damaged(node, kept)
 
     @property
     def has_unclean(self) -> bool:
@@ -140,7 +158,7 @@ class GroupJudge(Generic[R]):
         match message:
             case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
                 self.elections.says_vote(node, epoch, to)
-                if not self.may_have_lost:
+                if not self.may_have_lost and node not in self._in_doubt:
                     self._votes_for(node, to, epoch)
             case AppendResponse(epoch=epoch, match=Position() as match):
                 self.elections.says_epoch(node, epoch)
@@ -155,6 +173,7 @@ class GroupJudge(Generic[R]):
     def changed(self, node: NodeId, replica: R) -> None:
         """At the end of a turn in which something about a replica has changed."""
         committed = replica.committed
+        self._looks_sure(node, replica)
         self.elections.is_at(node, replica.epoch)
         serving.watermark_is_in_log(self.name, node, committed.offset, replica.log_end)
         if committed > self.committed.told(node) and not self.may_have_lost:
@@ -176,8 +195,7 @@ class GroupJudge(Generic[R]):
         if self.has_failed(replica):
             return
         group = replica.group
-        if group.is_clean:
-            self._returned.discard(node)
+        self._looks_sure(node, replica)
         if not self.is_journaled:
             if group.is_clean:
                 self.unclean.discard(node)
@@ -210,8 +228,9 @@ class GroupJudge(Generic[R]):
             if committed.epoch >= self._voters_epoch:
                 self._voters, self._voters_epoch = config, committed.epoch
             if self.is_journaled:
-                self.durable_logs.is_committed(node, config, committed)
-            if self.is_journaled and not self._has_changed_config:
+                damaged = self._in_doubt
+                self.durable_logs.is_committed(node, config, committed, damaged=damaged)
+            if self.is_journaled and not self._has_changed_config and not self._in_doubt:
                 self.durable_logs.is_safe(node, config, committed)
         self.committed.advances(
             node,

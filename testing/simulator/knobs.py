@@ -43,6 +43,9 @@ TIMED_KINDS: Final = (
 REPLICA_KINDS: Final = ("move replicas",)
 """The same, and only where `moves_replicas` is: not among those that any seed may draw."""
 
+DAMAGE_KINDS: Final = ("damage",)
+"""The same, and only in the fast layer: a journal that has lost what it said last."""
+
 REPLICA_TRIGGERS: Final = (
     "replica copying",
     "replica leading",
@@ -185,7 +188,7 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
     if layer is Layer.CORE:
-        return _draw_core(rng, seconds)
+        return _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     knobs = _draw(rng, seconds)
@@ -230,6 +233,14 @@ def _draw_core(rng: Random, seconds: float) -> Knobs:
         fault_kinds=kinds,
         unsynced=rng.choice((0.0, 0.0, 1.0)),
     )
+
+
+def _with_damage(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs: where page caches are lost, journals are not damaged as well."""
+    count = rng.choice((0, 0, 1, 4))
+    if knobs.unsynced or not knobs.fault_kinds:
+        return knobs
+    return replace(knobs, fault_kinds=(*knobs.fault_kinds, *DAMAGE_KINDS * count))
 
 
 def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:

@@ -117,6 +117,7 @@ class Nemesis:
             "reconfigure": self._reconfigure,
             "switch parents": self._switch_parents,
             "move replicas": self._move_replicas,
+            "damage": self._damage,
         }
 
     def start(self) -> None:
@@ -183,6 +184,11 @@ class Nemesis:
         broker = self._broker(fault)
         broker.stop(power=fault.kind == "power")
         self._then(fault, broker.start)
+
+    def _damage(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        if broker.damage_journal():
+            self._then(fault, broker.start)
 
     def _kill_all(self, fault: Fault) -> None:
         for broker in self._field.brokers.values():

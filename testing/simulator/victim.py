@@ -34,6 +34,9 @@ class Victim(Protocol):
     def jump_clock(self, seconds: float) -> None:
         """The time of day."""
 
+    def damage_journal(self) -> bool:
+        """The process dies, and its journal loses what it said last. Whether it may, and has."""
+
     def fail_next_sync(self) -> None: ...
 
     def fill_disk(self, *, free_bytes: int) -> None: ...

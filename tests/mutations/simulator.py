@@ -3,7 +3,8 @@
 The tests that `python -m tests.mutations` runs were written for their rules. This asks how strong
 the simulator is, which knows of none of them: it runs seed after seed of the broken tree until a
 checker fires, or `CPU_SECONDS` are spent: of the fast layer first, where that has the rule, and
-then of the full one. A seed that fails in the whole tree too says nothing, and is passed over.
+then of the full one; and of the layer in which replicas move, where the rule is about those. A seed
+that fails in the whole tree too says nothing, and is passed over.
 Without words, the `PLANTED` are tried; with `--write`, the table in `docs/simulator.md` is made
 anew.
 """
@@ -60,6 +61,21 @@ PLANTED = {
         "a new leader finishes the change",
         "those who go out are told",
         "who has no vote does not campaign",
+    ),
+    "Damaged journals": (
+        "to have all that a leader has does not end a doubt",
+        "who is in doubt does not count",
+        "a leader that is in doubt does not count itself",
+        "whose doubt has ended counts as having voted in that epoch",
+        "a log that nobody appends to gets an epoch for those in doubt",
+    ),
+    "Leaving, and coming back": (
+        "who comes back does not lead with the old part of the log",
+        "an empty replica elects nobody whose log ends where it left the group",
+        "who comes back is in the epoch that it left in",
+        "who comes back says that it has lost what a leader may know of it",
+        "who has gone beyond where it left asks for no more than others",
+        "a crash while a replica is given up keeps its epoch",
     ),
     "Moves of leaders": (
         "a successor is told only once it has everything",
@@ -134,6 +150,8 @@ class Catch:
 
 def layers_of(mutation: Mutation) -> tuple[str, ...]:
     """Those that run the code of its rule."""
+    if mutation.name in PLANTED["Leaving, and coming back"]:
+        return ("replicas",)
     if mutation.file.endswith("raft/observer.py"):
         return ("full",)
     return ("core", "full") if mutation.file.startswith(_OF_THE_CORE) else ("full",)

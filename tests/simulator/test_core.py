@@ -1,12 +1,15 @@
 """The fast layer: the consensus core alone keeps its promises, and is noticed where it does not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.replication.moves import Moves
+from tidemark.testing.simulator.core import process
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
@@ -69,3 +72,29 @@ def test_writes_that_are_held_for_long_are_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Moves, "_give_up_attempt", lambda self, move, now: None)
     wishes = (calm(at=2.0, kind="move leader", amount=n / 3, seconds=3.0) for n in range(3))
     assert {verdict.invariant for verdict in wishes} & {"writes are not held for long", "bounded"}
+
+
+DAMAGED_SEED = 1
+"""One in which journals are damaged again and again."""
+
+
+def test_replicas_with_damaged_journals_are_in_doubt_and_get_over_it() -> None:
+    verdict = simulate(DAMAGED_SEED, seconds=100.0, layer=Layer.CORE)
+    assert verdict.passed, verdict.what
+    marks = verdict.coverage.marks
+    assert marks["follower_in_doubt"]
+    assert marks["doubt_ended"]
+
+
+def test_a_replica_that_does_not_know_what_it_has_forgotten_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sure(Group):
+        __slots__ = ()
+
+        def __init__(self, **found: Any) -> None:  # Any: handed through
+            super().__init__(**(found | {"is_clean": True, "in_doubt": False}))
+
+    monkeypatch.setattr(process, "Group", Sure)
+    verdict = simulate(DAMAGED_SEED, seconds=100.0, layer=Layer.CORE)
+    assert verdict.invariant == "a leader holds what is committed"

@@ -10,7 +10,7 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.storage.epoch_rows import rows_within
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Offset, Position
-from tidemark.testing.simulator.core.log import CoreLog
+from tidemark.testing.simulator.core.log import CoreLog, Write
 from tidemark.testing.simulator.core.process import CoreProcess
 from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
 from tidemark.testing.simulator.randomness import stream
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tidemark.testing.simulator.core.world import CoreWorld
 
 _DISK_SECONDS_MAX: Final = 10.0
+_JOURNAL_MAX: Final = 300
 
 
 class CoreBroker:
@@ -30,6 +31,10 @@ class CoreBroker:
         self.rng = stream(world.seed, f"broker {node_id}")
         self.disk = CoreLog(Configuration(tuple(sorted(world.group.voters))))
         self.is_clean = True
+        self.in_doubt = False
+        self._journal: list[Write] = []
+        """What has reached the disk since `_saved`, where damage is among the faults."""
+        self._saved = self.disk.copy()
         self.process: CoreProcess | None = None
         self.starts = 0
         self.disk_factor = 1.0
@@ -53,6 +58,7 @@ class CoreBroker:
         self._note("loses power" if power else "is killed")
         self.process = None
         self.is_clean = process.group.is_clean
+        self.in_doubt = process.group.in_doubt
         if power:
             self.world.judge.loses_power(self.node_id)
         unsynced = process.unsynced
@@ -61,6 +67,47 @@ class CoreBroker:
         if power and not self.world.group.is_journaled:
             self._lose_page_cache()
         self.world.stopped(self, process)
+
+    def wrote(self, write: Write) -> None:
+        self.disk.apply(write)
+        if not self._has_damage:
+            return
+        self._journal.append(write)
+        if len(self._journal) > _JOURNAL_MAX:
+            self.save()
+
+    @property
+    def _has_damage(self) -> bool:
+        return "damage" in self.world.knobs.fault_kinds
+
+    def save(self) -> None:
+        """A checkpoint: what the journal said until now is safe."""
+        if self._has_damage:
+            self._saved, self._journal = self.disk.copy(), []
+
+    def damage_journal(self) -> bool:
+        """Epochs, votes and entries since some moment are forgotten (`raft/doubt.py`).
+
+        One at a time, and not where it is a majority by itself: what is lost then is lost.
+        """
+        judge = self.world.judge
+        others = (other.has_doubt for other in self.world.brokers.values())
+        if self.process is None or any(others) or not judge.may_be_damaged(self.node_id):
+            return False
+        self.stop(power=True)
+        kept = self._journal[: self.rng.randint(0, len(self._journal))]
+        self.disk = self._saved.copy()
+        for write in kept:
+            self.disk.apply(write)
+        self.save()
+        self.is_clean, self.in_doubt = False, True
+        judge.is_damaged(self.node_id, self.disk.hard_state)
+        self._note(f"has lost its journal's end, back to {self.disk.shape().last}")
+        return True
+
+    @property
+    def has_doubt(self) -> bool:
+        return self.in_doubt if self.process is None else self.process.group.in_doubt
 
     def _lose_page_cache(self) -> None:
         self.is_clean = False

@@ -28,6 +28,7 @@ def finish(world: CoreWorld) -> None:
 def _choose_core(world: CoreWorld) -> list[NodeId]:
     rng = stream(world.seed, "core")
     may_need_all = "reconfigure" in world.knobs.fault_kinds or world.judge.has_unclean
+    may_need_all |= any(broker.has_doubt for broker in world.brokers.values())
     spared = 0
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
@@ -74,6 +75,8 @@ def _why_not(world: CoreWorld, core: list[NodeId]) -> str:
         other = world.brokers[node].process
         if node not in core or other is None or other.failure is not None:
             continue
+        if other.group.in_doubt:
+            return f"{node} is in doubt"
         if other.committed != group.committed:
             return f"{node} has {other.committed} of {group.committed}"
     return ""

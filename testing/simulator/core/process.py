@@ -102,6 +102,8 @@ class CoreProcess:
                 early_bytes_max=knobs.early_bytes_max,
             ),
             is_clean=broker.is_clean,
+            life=broker.starts,
+            in_doubt=broker.in_doubt,
         )
         timing = timing_of(knobs)
         self._elections = ElectionQueue(
@@ -256,6 +258,7 @@ class CoreProcess:
             offset = bases[int(share * len(bases))]
             self.log.trim(offset)
             self.broker.disk.trim(offset)
+            self.broker.save()
             self.group.trim(offset)
             self.turn()
 
@@ -392,7 +395,7 @@ class CoreProcess:
     def to_disk(self, writes: Sequence[Write]) -> None:
         """These have reached it."""
         for write in writes:
-            self.broker.disk.apply(write)
+            self.broker.wrote(write)
             self.world.judge.synced(self.node_id, write)
 
     @property

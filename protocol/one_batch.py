@@ -1,11 +1,12 @@
 """Produce requests with one batch, read by comparing them with earlier ones.
 
 librdkafka, and with it most clients, sends one batch of one partition in a request. Such requests
-of one connection differ in the correlation id, the batch and its length, and nowhere else:
+of one connection to one topic differ in the correlation id, the partition, the batch and its
+length, and nowhere else:
 
 ```
-00 00 00 07 | 00 00 00 2a | 00 03 'r' 'a' 'w' ff ff ff ff 00 00 75 30 ... | 00 00 40 00 | ...
-key, version  correlation   client id ... acks, timeout ... topic, partition length        batch
+00 00 00 07 | 00 00 00 2a | 00 03 'r' 'a' 'w' ff ff ... | 00 00 00 03 | 00 00 40 00 | ...
+key, version  correlation   client id ... acks ... topic  partition     length        batch
 ```
 
 So what decoding one has given is remembered by the bytes that were the same, and the next one is
@@ -34,6 +35,7 @@ _AFTER_ID: Final = 8  # key, version, correlation id
 _ID: Final = slice(4, 8)
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _LENGTH: Final = Struct(">i")
+_PARTITION: Final = Struct(">i")
 # What follows the batch in a flexible version: no tags in the partition, the topic, the request.
 _NO_TAGS: Final = b"\x00\x00\x00"
 # Of a connection: one that sends nothing twice is not to pay for it for ever.
@@ -46,6 +48,8 @@ _FRAME_BYTES_MAX: Final = 256 * 1024
 # where the log begins.
 _VERSION_MIN: Final = 5
 _NUMBERS: Final = Struct(">qqq")
+# Before them, the partition and the error.
+_PARTITION_BEFORE: Final = _PARTITION.size + 2
 # No topic has a name with these bytes in it: they are not UTF-8.
 _MARK: Final = 0x0123_4567_89AB_CDEF
 
@@ -53,24 +57,29 @@ _MARK: Final = 0x0123_4567_89AB_CDEF
 class OneBatch:
     """What such requests have in common, and the answer to them."""
 
-    __slots__ = ("_answer", "_numbers_at", "acks", "partition", "timeout_ms", "topic")
+    __slots__ = ("_answer", "_numbers_at", "acks", "timeout_ms", "topic")
 
     def __init__(self, request: ProduceRequest, codec: ApiCodec) -> None:
         topic = request.topic_data[0]
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.topic = topic.name
-        self.partition = topic.partition_data[0].index
-        self._answer = _marked_answer(self.topic, self.partition, codec)
+        self._answer = _marked_answer(self.topic, codec)
         self._numbers_at = self._answer.index(_NUMBERS.pack(_MARK, _MARK, _MARK))
 
     def answer(
-        self, frame: memoryview, base_offset: Offset, append_time_ms: int, log_start: Offset
+        self,
+        frame: memoryview,
+        partition: int,
+        base_offset: Offset,
+        append_time_ms: int,
+        log_start: Offset,
     ) -> bytes:
         """What answers the request in `frame`, as one frame with its length."""
-        answer = self._answer
+        answer, numbers_at = self._answer, self._numbers_at
         answer[_ID] = frame[_ID]
-        _NUMBERS.pack_into(answer, self._numbers_at, base_offset, append_time_ms, log_start)
+        _PARTITION.pack_into(answer, numbers_at - _PARTITION_BEFORE, partition)
+        _NUMBERS.pack_into(answer, numbers_at, base_offset, append_time_ms, log_start)
         return bytes(answer)
 
 
@@ -86,13 +95,17 @@ class OneBatches:
         self._starts: list[int] = []
         self._tries_left = _TRIES_MAX
 
-    def find(self, frame: memoryview) -> tuple[OneBatch, memoryview] | None:
-        """What the request in `frame` is, and its batch; `None` if it has to be decoded."""
+    def find(self, frame: memoryview) -> tuple[OneBatch, int, memoryview] | None:
+        """What the request in `frame` is, its partition and its batch; `None` if it has to be
+        decoded."""
         for start in self._starts:
-            known = self._known.get(frame[_AFTER_ID:start].tobytes())
+            partition_at = start - _PARTITION.size
+            known = self._known.get(frame[_AFTER_ID:partition_at].tobytes())
             if known is not None:
                 records = self._batch_at(start, frame)
-                return None if records is None else (known, records)
+                if records is None:
+                    return None
+                return known, _PARTITION.unpack_from(frame, partition_at)[0], records
         return None
 
     def _batch_at(self, start: int, frame: memoryview) -> memoryview | None:
@@ -126,7 +139,8 @@ class OneBatches:
             length_bytes = len(encode_uvarint(len(records) + 1))
             start = len(frame) - len(_NO_TAGS) - len(records) - length_bytes
         if self._is_plain(frame, request) and self._has_place_for(start):
-            self._known[frame[_AFTER_ID:start].tobytes()] = OneBatch(request, self.codec)
+            alike = frame[_AFTER_ID : start - _PARTITION.size]
+            self._known[alike.tobytes()] = OneBatch(request, self.codec)
 
     def _has_place_for(self, start: int) -> bool:
         if start not in self._starts and len(self._starts) < _STARTS_MAX:
@@ -163,9 +177,9 @@ def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
     return 0, at
 
 
-def _marked_answer(topic: str, partition: int, codec: ApiCodec) -> bytearray:
+def _marked_answer(topic: str, codec: ApiCodec) -> bytearray:
     answer = PartitionProduceResponse(
-        index=partition, base_offset=_MARK, log_append_time_ms=_MARK, log_start_offset=_MARK
+        index=0, base_offset=_MARK, log_append_time_ms=_MARK, log_start_offset=_MARK
     )
     response = ProduceResponse(
         responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]

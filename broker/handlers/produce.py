@@ -92,8 +92,8 @@ class ProduceHandler(FrameHandler):
         found = batches.find(frame) if batches is not None and batches.codec is codec else None
         if found is None:
             return None
-        known, records = found
-        replica = node.topics.replica(known.topic, known.partition)
+        known, partition, records = found
+        replica = node.topics.replica(known.topic, partition)
         if replica is None:
             return None
         try:
@@ -107,13 +107,13 @@ class ProduceHandler(FrameHandler):
                 return None  # Decoded, it will be refused with what is wrong.
             # The disk has been tried, and that has been counted.
             replica.refused(records, error)
-            return _answered(known.topic, _refusal(known.partition, error, codec.version))
+            return _answered(known.topic, _refusal(partition, error, codec.version))
         log_start = replica.log_start
         if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
-            return [known.answer(frame, base_offset, append_time_ms, log_start)]
+            return [known.answer(frame, partition, base_offset, append_time_ms, log_start)]
         answers = [
             _partition_response(
-                index=known.partition,
+                index=partition,
                 base_offset=base_offset,
                 log_append_time_ms=append_time_ms,
                 log_start_offset=log_start,

@@ -8,14 +8,14 @@ time is over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from tidemark.broker.network.requests import Pending, RequestContext
-from tidemark.broker.replicas.fetch_sessions import FetchSession, everything
+from tidemark.broker.replicas.fetch_sessions import NO_SESSION, FetchSession, everything
 from tidemark.broker.replicas.fetching import FetchPlan, Reading
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.replication.confirming import Question
@@ -41,27 +41,30 @@ _CONFIRM_MS: Final = 1_000
 def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Pending[FetchResponse]:
-    uses_ids = context.api_version > NAMES_UNTIL
-    try:
-        session = node.fetch_sessions.enter(request, uses_ids=uses_ids, now=trio.current_time())
-    except RequestError as error:
-        return FetchResponse(error_code=error.code, responses=())  # F3
-    connection = context.session
+    session = None
+    if request.session_id or request.session_epoch > NO_SESSION:
+        uses_ids = context.api_version > NAMES_UNTIL
+        try:
+            session = node.fetch_sessions.enter(request, uses_ids=uses_ids, now=trio.current_time())
+        except RequestError as error:
+            return FetchResponse(error_code=error.code, responses=())  # F3
+    connection, quotas, bytes_max = context.session, node.quotas, request.max_bytes
+    if quotas.is_on:
+        if quotas.is_fetched_out(connection, context.client_id):
+            # KIP-219: who has fetched too much gets an empty answer, whatever it has asked for.
+            return FetchResponse(session_id=0 if session is None else session.id, responses=())
+        bytes_max = quotas.fetch_bytes_max(connection, context.client_id, bytes_max)
     connection.fetches += 1
     plan = FetchPlan(
         node,
         request,
         everything(request.topics) if session is None else session.asked(),
-        bytes_max=node.quotas.fetch_bytes_max(connection, context.client_id, request.max_bytes),
+        bytes_max=bytes_max,
         api_version=context.api_version,
         first=connection.fetches,
         spread=connection.connection_id,
     )
     fetch = _Fetch(node, request, context, plan, session)
-    if node.quotas.is_on and node.quotas.is_fetched_out(connection, context.client_id):
-        # KIP-219: who has fetched too much gets an empty answer, whatever it has asked for.
-        number = 0 if session is None else session.id
-        return FetchResponse(session_id=number, responses=())
     if not _is_consumer(request):
         # A client that says it is a replica could move the high watermark (CVE-2018-1288).
         return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -80,9 +83,8 @@ def _is_consumer(request: FetchRequest) -> bool:
     return request.replica_id in _CONSUMERS and request.replica_state.replica_id in _CONSUMERS
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetch:
-    """One request with all that its answer is made from."""
+class _Fetch(NamedTuple):
+    """One request with all that its answer is made from. A tuple, because each fetch makes one."""
 
     node: Node
     request: FetchRequest
@@ -94,6 +96,8 @@ class _Fetch:
         response = self.plan.respond(reading)
         if self.context.api_version >= _ENDPOINTS_SINCE and reading.has_moved:
             response = replace(response, node_endpoints=self._leaders(response))
+        if self.request.session_epoch == NO_SESSION:
+            return response
         return self.node.fetch_sessions.answer(
             self.request,
             response,

@@ -43,12 +43,8 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 TopicKey: TypeAlias = UUID | str
 
 
-class Asked(NamedTuple):
-    """One partition that is to be read; the topic is known by name or by id, as the client said."""
-
-    topic: str
-    topic_id: UUID
-    partition: FetchPartition
+Asked: TypeAlias = tuple[str, UUID, FetchPartition]
+"""One partition that is to be read; the topic is known by name or by id, as the client said."""
 
 
 class _Told(NamedTuple):
@@ -85,16 +81,17 @@ class FetchSession:
     def take(self, request: FetchRequest) -> None:
         """What is to be read from now on: what the request names is new, or read elsewhere."""
         for asked in everything(request.topics):
-            topic_key: TopicKey = asked.topic_id if self.uses_ids else asked.topic
-            key = (topic_key, asked.partition.partition)
+            topic, topic_id, partition = asked
+            topic_key: TopicKey = topic_id if self.uses_ids else topic
+            key = (topic_key, partition.partition)
             remembered = self._partitions.get(key)
             if remembered is None:
                 self._partitions[key] = _Remembered(asked)
             else:
                 remembered.asked = asked
-        for topic in request.forgotten_topics_data:
-            for partition in topic.partitions:
-                self._partitions.pop((self._key(topic), partition), None)
+        for forgotten in request.forgotten_topics_data:
+            for number in forgotten.partitions:
+                self._partitions.pop((self._key(forgotten), number), None)
 
     def go_on(self, now: float) -> None:
         self.used_at = now
@@ -191,9 +188,8 @@ class FetchSessions:
         uses_ids: bool,
         now: float,
     ) -> FetchResponse:
-        """What is said of a full `response`: all of it, or in a session what is new in it."""
-        if request.session_epoch == NO_SESSION:
-            return response
+        """What is said of a full `response` to a request with a session, or that opens one: in a
+        session only what is new in it."""
         if session is None:
             return self._open(request, response, uses_ids=uses_ids, now=now)
         number = session.id if session.id in self._sessions else 0
@@ -252,11 +248,13 @@ class FetchSessions:
             self.partitions -= len(session)
 
 
-def everything(topics: Iterable[FetchTopic]) -> Iterator[Asked]:
+def everything(topics: Iterable[FetchTopic]) -> list[Asked]:
     """The partitions of a request, in its order."""
-    for topic in topics:
-        for partition in topic.partitions:
-            yield Asked(topic.topic, topic.topic_id, partition)
+    return [
+        (topic.topic, topic.topic_id, partition)
+        for topic in topics
+        for partition in topic.partitions
+    ]
 
 
 def _grouped(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -104,15 +103,16 @@ class FetchPlan:
         (true) says so, and one that is not may have been replaced by one that has more."""
         self._bytes_max = min(bytes_max, node.settings.fetch_max_bytes)
         self._topics = node.topics
-        look_up = self._by_name if api_version <= NAMES_UNTIL else self._by_id
-        self._wanted = [look_up(each) for each in asked]
+        if api_version <= NAMES_UNTIL:
+            find = node.topics.replica
+            self._wanted = [
+                _Wanted(topic, topic_id, partition, find(topic, partition.partition))
+                for topic, topic_id, partition in asked
+            ]
+        else:
+            self._wanted = [self._by_id(each) for each in asked]
         self._first = first
         self._spread = spread
-
-    def _by_name(self, asked: Asked) -> _Wanted:
-        topic, topic_id, partition = asked
-        replica = self._topics.replica(topic, partition.partition)
-        return _Wanted(topic, topic_id, partition, replica)
 
     def _by_id(self, asked: Asked) -> _Wanted:
         _, topic_id, partition = asked
@@ -226,18 +226,20 @@ class FetchPlan:
         return near[self._spread % len(near)] if near else None
 
     def respond(self, reading: Reading) -> FetchResponse:
-        preferred = [reading.preferred.get(at, NOBODY) for at in range(len(self._wanted))]
-        answers = zip(self._wanted, reading.slices, reading.errors, preferred, strict=True)
-        return FetchResponse(
-            responses=[
-                FetchableTopicResponse(
-                    topic=topic or "",
-                    topic_id=topic_id,
-                    partitions=[self._answer(*each) for each in of_topic],
+        """Partitions of one topic that follow each other come together, as they did."""
+        topics: list[FetchableTopicResponse] = []
+        answers: list[PartitionData] = []
+        before: tuple[str | None, UUID] | None = None
+        slices, errors, preferred = reading.slices, reading.errors, reading.preferred
+        for at, wanted in enumerate(self._wanted):
+            topic, topic_id, _, _ = wanted
+            if before != (topic, topic_id):
+                before, answers = (topic, topic_id), []
+                topics.append(
+                    FetchableTopicResponse(topic=topic or "", topic_id=topic_id, partitions=answers)
                 )
-                for (topic, topic_id), of_topic in groupby(answers, _topic_of)
-            ]
-        )
+            answers.append(self._answer(wanted, slices[at], errors[at], preferred.get(at, NOBODY)))
+        return FetchResponse(responses=topics)
 
     def refuse(self, code: ErrorCode) -> FetchResponse:
         """No data for anybody, and `code` for every partition."""
@@ -296,12 +298,6 @@ class FetchPlan:
         except RequestError as error:
             return error
         return None
-
-
-def _topic_of(
-    answer: tuple[_Wanted, LogSlice, RequestError | None, NodeId],
-) -> tuple[str | None, UUID]:
-    return answer[0].topic, answer[0].topic_id
 
 
 def _has_zstd(found: LogSlice) -> bool:

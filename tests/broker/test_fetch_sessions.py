@@ -53,8 +53,8 @@ class World:
 
     def full_answer(self, asked: Iterable[FetchTopic]) -> FetchResponse:
         answers = [
-            self.answer(each.partition.partition, each.partition.fetch_offset)
-            for each in everything(asked)
+            self.answer(partition.partition, partition.fetch_offset)
+            for _, _, partition in everything(asked)
         ]
         return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=answers)])
 
@@ -102,7 +102,7 @@ class Reader:
         if session is None:
             full = self.world.full_answer(request.topics)
         else:
-            asked = [each.partition for each in session.asked()]
+            asked = [partition for _, _, partition in session.asked()]
             full = self.world.full_answer([FetchTopic(topic="t", partitions=asked)])
         response = self.sessions.answer(request, full, session, uses_ids=False, now=now)
         self.said = dict(self.wanted)
@@ -250,7 +250,7 @@ def test_with_ids_topics_are_told_apart_by_their_ids() -> None:
     follow = asking({}, number=response.session_id, epoch=1)
     session = sessions.enter(follow, uses_ids=True, now=0)
     assert session is not None
-    assert [each.topic_id for each in session.asked()] == list(ids)
+    assert [topic_id for _, topic_id, _ in session.asked()] == list(ids)
 
 
 def test_a_closed_session_is_forgotten() -> None:

@@ -42,7 +42,7 @@ MUTATIONS = (
     ),
     _rule(
         "what is forgotten is not read any more",
-        old="                self._partitions.pop((self._key(topic), partition), None)",
+        old="                self._partitions.pop((self._key(forgotten), number), None)",
         new="                pass",
         killed_by="test_what_is_forgotten_is_not_answered_any_more",
     ),

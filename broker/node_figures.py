@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
+from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures, TransactionFigures
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.open_transactions import OpenTransactions
 from tidemark.protocol.types import NodeId
 
 
@@ -24,8 +25,9 @@ class NodeFigures:
 
     def partitions(self) -> Sequence[PartitionFigures]:
         dirty_ratios = self._node.metrics.compaction.dirty_ratios
+        now_ms = self._node.clock.now_ms()
         return [
-            _figures(replica, dirty_ratios.get(replica.name))
+            _figures(replica, dirty_ratios.get(replica.name), now_ms)
             for topic in self._node.topics
             for replica in topic.replicas
             if replica.is_available
@@ -45,7 +47,7 @@ class NodeFigures:
         return stat.f_bavail * stat.f_frsize
 
 
-def _figures(replica: Replica, dirty_ratio: float | None) -> PartitionFigures:
+def _figures(replica: Replica, dirty_ratio: float | None, now_ms: int) -> PartitionFigures:
     log = replica.log
     # One that leads is behind nobody.
     fresh = None if replica.is_leader else replica.freshness
@@ -61,4 +63,18 @@ def _figures(replica: Replica, dirty_ratio: float | None) -> PartitionFigures:
         lag_records=None if fresh is None else fresh.lag_records,
         staleness_seconds=None if staleness_ms is None else staleness_ms / 1000,
         dirty_ratio=dirty_ratio,
+        transactions=_transactions(replica.member.producers.transactions, now_ms),
+    )
+
+
+def _transactions(transactions: OpenTransactions, now_ms: int) -> TransactionFigures | None:
+    # Copied at once: the loop's thread goes on.
+    opened, aborted = list(transactions.opened.values()), transactions.aborted_count
+    if not opened and not aborted:
+        return None
+    began_ms = opened[0].began_ms if opened else now_ms
+    return TransactionFigures(
+        open=len(opened),
+        oldest_seconds=max(now_ms - began_ms, 0) / 1000 if began_ms >= 0 else None,
+        aborted=aborted,
     )

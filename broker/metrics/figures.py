@@ -8,6 +8,16 @@ from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionFigures:
+    """What a partition knows of transactions now."""
+
+    open: int
+    oldest_seconds: float | None
+    """For how long the oldest has been open; `None` if that is not known."""
+    aborted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFigures:
     """One partition now."""
 
@@ -24,6 +34,8 @@ class PartitionFigures:
     """For how long it may have lacked what the leader has committed; likewise."""
     dirty_ratio: float | None = None
     """How much of what may be compacted was not; `None` where nothing is to be."""
+    transactions: TransactionFigures | None = None
+    """`None` where there have been none lately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

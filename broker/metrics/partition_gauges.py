@@ -59,6 +59,23 @@ OWN_GAUGES: Final = (
         "How much of a compacted partition's closed segments is new since its last compaction.",
         lambda figures: figures.dirty_ratio,
     ),
+    PartitionGauge(
+        "tidemark_partition_open_transactions",
+        "Transactions that are open in the partition. Where there have been none lately, it has no "
+        "series of this and the next two.",
+        lambda figures: figures.transactions.open if figures.transactions else None,
+    ),
+    PartitionGauge(
+        "tidemark_partition_oldest_transaction_seconds",
+        "For how long the oldest of them has been open. Readers of committed transactions do not "
+        "get beyond its beginning.",
+        lambda figures: figures.transactions.oldest_seconds if figures.transactions else None,
+    ),
+    PartitionGauge(
+        "tidemark_partition_aborted_transactions",
+        "Aborted transactions with records that are not deleted yet; each takes memory until then.",
+        lambda figures: figures.transactions.aborted if figures.transactions else None,
+    ),
 )
 
 

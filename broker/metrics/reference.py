@@ -15,7 +15,12 @@ from tidemark.broker.metrics.collect_counts import CountsCollector
 from tidemark.broker.metrics.collect_figures import FiguresCollector
 from tidemark.broker.metrics.collect_reassignments import ReassignmentsCollector
 from tidemark.broker.metrics.collect_transactions import TransactionsCollector
-from tidemark.broker.metrics.figures import GroupFigures, Limits, PartitionFigures
+from tidemark.broker.metrics.figures import (
+    GroupFigures,
+    Limits,
+    PartitionFigures,
+    TransactionFigures,
+)
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
 
@@ -73,6 +78,7 @@ class _Example:
                 lag_records=0,
                 staleness_seconds=0.0,
                 dirty_ratio=0.0,
+                transactions=TransactionFigures(open=0, oldest_seconds=0.0, aborted=0),
             )
         ]
 

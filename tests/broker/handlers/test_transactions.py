@@ -17,6 +17,7 @@ from tests.broker.nodes import open_node
 from tidemark.broker.handlers import write_txn_markers
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
+from tidemark.broker.node_figures import NodeFigures
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import AbortedTransaction, PartitionData
@@ -217,3 +218,18 @@ async def test_times_are_looked_up_among_what_is_decided(tmp_path: Path) -> None
         assert (await offset(node, -3, isolation=COMMITTED)).offset == -1
         await end(node, 7, commit=True)
         assert (await offset(node, 0, isolation=COMMITTED)).offset == 0
+
+
+async def test_what_is_open_and_aborted_is_counted_where_there_is_any(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        figures = NodeFigures(node, "")
+        assert figures.partitions()[0].transactions is None
+        await write(replica, 7)
+        await write(replica, 8)
+        await end(node, 7, commit=False)
+        shown = figures.partitions()[0].transactions
+        assert shown is not None
+        assert (shown.open, shown.aborted) == (1, 1)
+        assert shown.oldest_seconds is not None
+        assert 0 <= shown.oldest_seconds < 30

@@ -52,6 +52,9 @@ NOUNS: Final = {
     "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
     "export": Noun("tidemark.cli.export:export", "Write a topic's records to a Parquet file."),
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
+    "txn": Noun(
+        "tidemark.cli.txn:txn", "See which transactions are open, and end those that nobody ends."
+    ),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
     "broker": Noun(
         "tidemark.cli.broker_states:broker",

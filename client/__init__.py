@@ -80,6 +80,11 @@ from tidemark.client.records import (
     RecordMetadata,
 )
 from tidemark.client.settings import ClientSettings
+from tidemark.client.transaction_descriptions import (
+    HangingTransaction,
+    TransactionDescription,
+    TransactionListing,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import TopicPartition
@@ -117,6 +122,7 @@ __all__ = [
     "FetchedBatches",
     "GroupDescription",
     "GroupListing",
+    "HangingTransaction",
     "Isolation",
     "ListedOffset",
     "LogDirDescription",
@@ -146,6 +152,8 @@ __all__ = [
     "StateChange",
     "TopicDescription",
     "TopicPartition",
+    "TransactionDescription",
+    "TransactionListing",
     "UnevennessTerm",
     "open_client",
 ]

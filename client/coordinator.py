@@ -1,4 +1,4 @@
-"""A group's coordinator: finding it, and the commits it keeps."""
+"""Coordinators: finding them, and the commits that those of groups keep."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -33,7 +33,9 @@ from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
 
 T = TypeVar("T")
 
-_GROUP: Final = 0
+GROUP: Final = 0
+TRANSACTION: Final = 1
+"""What has a coordinator, as FindCoordinator numbers it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,35 +51,40 @@ OUTSIDE: Final = Membership()
 """No member: allowed while the group has none."""
 
 
-async def find_coordinator(network: Network, group: str) -> BrokerDescription:
-    """Ask any broker who coordinates the group; retriable `RequestError` while nobody does."""
+async def find_coordinator(network: Network, name: str, *, kind: int = GROUP) -> BrokerDescription:
+    """Ask any broker who coordinates the group, or the transactional id.
+
+    Retriable `RequestError` while nobody does.
+    """
+    what = f"{'group' if kind == GROUP else 'transactional id'} {name}"
     connection = await network.any_connection()
     if connection.version(FindCoordinatorRequest) >= 4:
-        request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[group])
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
     else:
-        request = FindCoordinatorRequest(key_type=_GROUP, key=group)
+        request = FindCoordinatorRequest(key_type=kind, key=name)
     answer = await connection.request(request, FindCoordinatorResponse)
     if connection.version(FindCoordinatorRequest) < 4:
-        check(answer.error_code, f"group {group}", answer.error_message)
+        check(answer.error_code, what, answer.error_message)
         return BrokerDescription(node_id=NodeId(answer.node_id), host=answer.host, port=answer.port)
     for found in answer.coordinators:
-        check(found.error_code, f"group {group}", found.error_message)
+        check(found.error_code, what, found.error_message)
         return BrokerDescription(node_id=NodeId(found.node_id), host=found.host, port=found.port)
-    check(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"group {group}")
+    check(ErrorCode.COORDINATOR_NOT_AVAILABLE, what)
     raise AssertionError("check raises")
 
 
 async def on_coordinator(
     network: Network,
-    group: str,
+    name: str,
     ask: Callable[[BrokerDescription, Connection], Awaitable[T]],
     *,
+    kind: int = GROUP,
     final: Collection[ErrorCode] = (),
 ) -> T:
-    """Ask the group's coordinator, and the next one if it has moved."""
+    """Ask the coordinator of a group or a transactional id, and the next one if it has moved."""
 
     async def attempt() -> T:
-        coordinator = await find_coordinator(network, group)
+        coordinator = await find_coordinator(network, name, kind=kind)
         return await ask(coordinator, await network.pool.connection(address_of(coordinator)))
 
     return await network.retrying(attempt, final=final)

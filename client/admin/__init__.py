@@ -12,10 +12,10 @@ from tidemark.client.admin.configs import ConfigAdmin
 from tidemark.client.admin.groups import GroupAdmin
 from tidemark.client.admin.leaders import LeaderAdmin
 from tidemark.client.admin.offsets import OffsetAdmin
-from tidemark.client.admin.producers import ProducerAdmin
 from tidemark.client.admin.quotas import QuotaAdmin
 from tidemark.client.admin.reassignments import ReassignmentAdmin
 from tidemark.client.admin.topics import TopicAdmin
+from tidemark.client.admin.transactions import TransactionAdmin
 
 
 class Admin(
@@ -28,6 +28,6 @@ class Admin(
     LeaderAdmin,
     ReassignmentAdmin,
     QuotaAdmin,
-    ProducerAdmin,
+    TransactionAdmin,
 ):
     """Everything that can be asked of a cluster; `Client.admin`."""

@@ -1,0 +1,221 @@
+"""`tidemark txn`: what transactions are open, and ending those that should not be."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from tidemark.cli.confirm import confirm, dry_run_option, yes_option
+from tidemark.cli.lookup import partitions_of
+from tidemark.cli.output import (
+    Column,
+    Form,
+    Json,
+    Section,
+    notice,
+    output_option,
+    print_rows,
+    print_sections,
+)
+from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.client import (
+    Client,
+    HangingTransaction,
+    TopicPartition,
+    TransactionDescription,
+    TransactionListing,
+)
+from tidemark.protocol.errors import TidemarkError
+
+_HANGS: Final = "Hanging"
+_COLUMNS: Final = (
+    Column("transactional_id"),
+    Column("state"),
+    Column("producer_id"),
+    Column("coordinator"),
+    Column("partition"),
+    Column("offset"),
+    Column("silent_for"),
+)
+
+
+@click.group()
+def txn() -> None:
+    """See which transactions are open, and end those that nobody ends."""
+
+
+@txn.command("list")
+@click.option(
+    "-s", "--state", "states", multiple=True, help="Only those in this state; repeatable."
+)
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
+    """List transactional ids, and transactions that hang.
+
+    One hangs if it is open in a partition, and no coordinator is going to end it: whoever reads
+    only what is committed stops there. `tidemark txn abort` ends it.
+    """
+    listed, hanging = session.run(lambda client: _look(client, states))
+    rows = [_listed_row(each) for each in listed] + [_hanging_row(each) for each in hanging]
+    print_rows(rows, _COLUMNS, form)
+
+
+async def _look(
+    client: Client, states: tuple[str, ...]
+) -> tuple[list[TransactionListing], list[HangingTransaction]]:
+    known = [each for each in states if each != _HANGS]
+    listed = []
+    if known or not states:
+        listed = await client.admin.list_transactions(states=known)
+    hanging = []
+    if not states or _HANGS in states:
+        hanging = await client.admin.find_hanging_transactions(await _partitions(client))
+    return listed, hanging
+
+
+async def _partitions(client: Client, topic: str | None = None) -> list[TopicPartition]:
+    if topic is None:
+        topics = await client.admin.list_topics(internal=True)
+    else:
+        topics = await client.admin.describe_topics([topic])
+    return [at for each in topics for at in partitions_of(each)]
+
+
+def _listed_row(listed: TransactionListing) -> dict[str, Json]:
+    return {
+        "transactional_id": listed.transactional_id,
+        "state": listed.state,
+        "producer_id": listed.producer_id,
+        "coordinator": listed.coordinator,
+        "partition": None,
+        "offset": None,
+        "silent_for": None,
+    }
+
+
+def _described_row(found: TransactionDescription) -> dict[str, Json]:
+    return _listed_row(
+        TransactionListing(
+            transactional_id=found.transactional_id,
+            producer_id=found.producer_id,
+            state=found.state,
+            coordinator=found.coordinator.node_id,
+        )
+    )
+
+
+def _hanging_row(hanging: HangingTransaction) -> dict[str, Json]:
+    return {
+        "transactional_id": None,
+        "state": _HANGS,
+        "producer_id": hanging.producer_id,
+        "coordinator": None,
+        "partition": str(hanging.partition),
+        "offset": hanging.start,
+        "silent_for": _since(hanging.last_timestamp_ms),
+    }
+
+
+def _since(timestamp_ms: int | None) -> str | None:
+    if timestamp_ms is None:
+        return None
+    return f"{max(0, time.time() - timestamp_ms / 1000):.0f} s"
+
+
+@txn.command()
+@click.argument("transactional_id", metavar="ID")
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def describe(session: Session, transactional_id: str, form: Form) -> None:
+    """Show one transactional id, and what its transaction waits for."""
+    found = session.run(lambda client: client.admin.describe_transaction(transactional_id))
+    facts: dict[str, Json] = {
+        "transactional_id": found.transactional_id,
+        "state": found.state,
+        "producer_id": found.producer_id,
+        "epoch": found.epoch,
+        "coordinator": found.coordinator.node_id,
+        "timeout_ms": found.timeout_ms,
+        "open_for": _since(found.started_ms),
+    }
+    rows = _partition_rows(found)
+    print_sections(
+        {**facts, "partitions": rows},
+        {key.replace("_", "-"): value for key, value in facts.items()},
+        [Section(title="partitions", rows=rows, columns=[Column("topic"), Column("partition")])],
+        form,
+    )
+
+
+def _partition_rows(found: TransactionDescription) -> list[dict[str, Json]]:
+    return [{"topic": each.topic, "partition": each.partition} for each in sorted(found.partitions)]
+
+
+@txn.command()
+@click.argument("transactional_id", metavar="[ID]", required=False)
+@click.option("-t", "--topic", help="Instead of an id: end what hangs in this topic.")
+@click.option("-p", "--partition", type=click.IntRange(0), help="In this partition of it alone.")
+@click.option("--producer", type=click.IntRange(0), help="Of this producer id alone.")
+@yes_option
+@dry_run_option
+@output_option
+@talks_to_brokers
+@click.pass_obj
+def abort(
+    session: Session,
+    transactional_id: str | None,
+    topic: str | None,
+    partition: int | None,
+    producer: int | None,
+    yes: bool,
+    dry_run: bool,
+    form: Form,
+) -> None:
+    """Abort a transaction.
+
+    With an ID, its producer is fenced: whatever it has open is aborted, and it has to begin anew.
+    With --topic, transactions that hang there are ended by their partitions alone; those that a
+    coordinator knows are left to it.
+    """
+    if (transactional_id is None) == (topic is None):
+        raise click.UsageError(
+            "which one? Give a transactional id, or --topic for what hangs there"
+        )
+    if transactional_id is not None:
+        found = session.run(lambda client: client.admin.describe_transaction(transactional_id))
+        print_rows([_described_row(found)], _COLUMNS, form)
+        question = f"Fence the producer of {transactional_id}, and abort what it has open?"
+        if confirm(question, yes=yes, dry_run=dry_run):
+            session.run(lambda client: client.admin.fence_producer(transactional_id))
+            notice("aborted")
+        return
+    hanging = session.run(lambda client: _find(client, topic, partition, producer))
+    if not hanging:
+        raise TidemarkError(
+            f"nothing hangs in {topic}: `tidemark txn list` shows what is open, and "
+            "`tidemark txn abort ID` ends it"
+        )
+    print_rows(list(map(_hanging_row, hanging)), _COLUMNS, form)
+    if confirm("Abort what hangs?", yes=yes, dry_run=dry_run):
+        session.run(lambda client: _abort_all(client, hanging))
+        notice("aborted")
+
+
+async def _find(
+    client: Client, topic: str | None, partition: int | None, producer: int | None
+) -> list[HangingTransaction]:
+    places = await _partitions(client, topic)
+    return [
+        each
+        for each in await client.admin.find_hanging_transactions(places)
+        if partition in (None, each.partition.partition) and producer in (None, each.producer_id)
+    ]
+
+
+async def _abort_all(client: Client, hanging: Sequence[HangingTransaction]) -> None:
+    for each in hanging:
+        await client.admin.abort_hanging_transaction(each)

@@ -1,0 +1,97 @@
+"""`tidemark txn`, against a broker."""
+
+import json
+
+import pytest
+from confluent_kafka import KafkaException
+
+from tests.cli.conftest import Command
+from tests.clients.transactions import producer, read, send
+from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.testing import BlockingCluster
+
+
+@pytest.fixture
+def topic(command: Command, name: str) -> str:
+    command("topic", "create", name, "-p", "1")
+    return name
+
+
+def rows(command: Command, *arguments: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(
+        command("txn", "list", *arguments, "-o", "json").out
+    )
+    return found
+
+
+def test_an_open_one_is_listed_described_and_aborted(
+    command: Command, topic: str, tidemark_session: BlockingCluster
+) -> None:
+    client = producer(tidemark_session.bootstrap, topic)
+    client.begin_transaction()
+    send(client, topic, "never")
+    client.flush(10)
+    (row,) = [each for each in rows(command) if each["transactional_id"] == topic]
+    assert (row["state"], row["partition"]) == ("Ongoing", None)
+    assert topic not in [each["transactional_id"] for each in rows(command, "-s", "Empty")]
+    described = json.loads(command("txn", "describe", topic, "-o", "json").out)
+    assert described["partitions"] == [{"topic": topic, "partition": 0}]
+    assert (described["state"], described["timeout_ms"]) == ("Ongoing", 10_000)
+    assert b"OPEN-FOR" in command("txn", "describe", topic).out
+    looked = command("txn", "abort", topic, "--dry-run")
+    assert (looked.status, topic.encode() in looked.out) == (0, True)
+    assert command("txn", "abort", topic, "--yes").status == 0
+    with pytest.raises(KafkaException):
+        client.commit_transaction(10)
+    heir = producer(tidemark_session.bootstrap, topic)
+    heir.begin_transaction()
+    send(heir, topic, "read")
+    heir.commit_transaction(10)
+    assert read(tidemark_session.bootstrap, topic) == ["read"]
+
+
+def test_one_that_hangs_is_marked_and_ended_by_its_partition(
+    command: Command, topic: str, tidemark_session: BlockingCluster
+) -> None:
+    _hang(tidemark_session, topic)
+    (row,) = [each for each in rows(command) if each["state"] == "Hanging"]
+    assert (row["partition"], row["offset"], row["producer_id"]) == (f"{topic}-0", 0, 770_077)
+    other = command("txn", "abort", "--topic", topic, "--producer", "5", "--yes")
+    assert (other.status, "nothing hangs" in other.err) == (1, True)
+    assert command("txn", "abort", "--topic", topic, "--dry-run").status == 0
+    assert rows(command, "-s", "Hanging"), "nothing was done"
+    assert command("txn", "abort", "-t", topic, "-p", "0", "--yes").status == 0
+    assert rows(command, "-s", "Hanging") == []
+    assert command("produce", topic, stdin=b"behind it\n").status == 0
+    assert read(tidemark_session.bootstrap, topic) == ["behind it"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "hint"),
+    [
+        (("abort",), 2, "--topic"),
+        (("abort", "x", "--topic", "t"), 2, "--topic"),
+        (("describe", "nobody's"), 1, "nobody's"),
+    ],
+)
+def test_what_cannot_be_says_what_to_give(
+    command: Command, arguments: tuple[str, ...], status: int, hint: str
+) -> None:
+    refused = command("txn", *arguments)
+    assert (refused.status, hint in refused.err) == (status, True)
+
+
+def _hang(cluster: BlockingCluster, topic: str) -> None:
+    """A transaction that no coordinator knows. Clients cannot make one any more, so this does."""
+    broker = cluster._cluster._hosted[1].running
+    assert broker is not None
+    replica = broker.node.topics.replica(topic, 0)
+    assert replica is not None
+    batch = encode_batch(
+        [Record(timestamp_ms=1, value=b"hanging")],
+        producer_id=770_077,
+        producer_epoch=3,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    cluster._run_sync(replica.append_own, batch)

@@ -1,12 +1,15 @@
 """Where records begin: the one part of decoding that goes from record to record.
 
 A record's length is all that says where the next one is. Producers' records often have one length;
-a run of them is found by looking at every n-th byte at once. Where lengths differ, plain Python
-hops from one to the next.
+a run of them is found by looking at every n-th byte at once. Their batches then are often alike:
+what was found in one is tried on those that follow it, all at once. Where lengths differ, plain
+Python hops from one to the next.
 """
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -24,6 +27,8 @@ _WINDOW_FIRST: Final = 128
 _WINDOW_GROWTH: Final = 8
 _HOPS_FIRST: Final = 64
 _HOPS_MAX: Final = 4096
+_ALIKE_MAX: Final = 2
+"""Sections are tried for likeness if the longest is at most so many times the mean."""
 
 
 @dataclass(slots=True)
@@ -45,21 +50,56 @@ def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
     for section in sections:
         if section.header.record_count * _RECORD_BYTES_MIN > section.end - section.begin:
             raise ValueError("more records than there is room for")
-    total = sum(section.header.record_count for section in sections)
-    starts = Starts(np.empty(total, np.int64), np.empty(total, np.int64))
-    filled = 0
-    for section in sections:
-        upto = filled + section.header.record_count
-        _fill(starts, filled, upto, data, section)
-        filled = upto
+    counts = [section.header.record_count for section in sections]
+    bounds = [0, *accumulate(counts)]
+    starts = Starts(np.empty(bounds[-1], np.int64), np.empty(bounds[-1], np.int64))
+    model = counts.index(max(counts))
+    starts.is_measured = _fill(starts, bounds[model], bounds[model + 1], data, sections[model])
+    done = {model}
+    if starts.is_measured and len(sections) * counts[model] < _ALIKE_MAX * bounds[-1]:
+        done |= _lay(starts, bounds, data, sections, model)
+    for index, section in enumerate(sections):
+        if index not in done:
+            is_measured = _fill(starts, bounds[index], bounds[index + 1], data, section)
+            starts.is_measured &= is_measured
     return starts
 
 
-def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section) -> None:
-    copy = b""
+def _lay(
+    starts: Starts, bounds: Sequence[int], data: Bytes, sections: Sequence[Section], model: int
+) -> set[int]:
+    """Lay the records of one section, which has the most, over all others; which of them it fits.
+
+    Exact: if the first record's length is the same, so is the place of the second, and so on, up to
+    the section's end.
+    """
+    first, own = sections[model].begin, slice(bounds[model], bounds[model + 1])
+    places = np.append(starts.positions[own], sections[model].end) - first
+    sizes = starts.bodies[own] - starts.positions[own]
+    begins = np.array([section.begin for section in sections])
+    counts = np.diff(bounds)
+    fits = begins + places[counts] == [section.end for section in sections]
+    is_there = np.arange(len(sizes)) < counts[:, np.newaxis]
+    for at in range(int(sizes.max())):
+        at_places = places[:-1][sizes > at] + at
+        same = data.take(begins[:, np.newaxis] + at_places, mode="clip") == data[first + at_places]
+        fits &= (same | ~is_there[:, sizes > at]).all(axis=1)
+    laid = (begins[:, np.newaxis] + places[:-1])[is_there]
+    starts.positions[:] = laid
+    starts.bodies[:] = laid + np.broadcast_to(sizes, is_there.shape)[is_there]
+    return set(np.flatnonzero(fits).tolist())
+
+
+def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section) -> bool:
+    """Find the records of one section; whether the bodies came to light as well."""
+    # bytes are the quickest to look into one by one.
+    copy = data[section.begin : section.end].tobytes()
     at, hops = section.begin, _HOPS_FIRST
+    is_measured = True
     while filled < upto:
-        run, size, stride = _run(data[at : section.end], upto - filled)
+        run = 0
+        if _may_run(copy, at - section.begin):
+            run, size, stride = _run(data[at : section.end], upto - filled)
         if run >= _RUN_MIN:
             positions = np.arange(at, at + run * stride, stride)
             starts.positions[filled : filled + run] = positions
@@ -67,18 +107,27 @@ def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section)
             at += run * stride
             hops = _HOPS_FIRST
         else:
-            # bytes are the quickest to look into one by one, and most sections never come here.
-            copy = copy or data[section.begin : section.end].tobytes()
             hopped = _hop(copy, at - section.begin, min(hops, upto - filled))
             at = section.begin + hopped.pop()
             run = len(hopped)
-            positions = np.fromiter(hopped, np.int64, run)
+            positions = np.frombuffer(array("q", hopped), np.int64)
             starts.positions[filled : filled + run] = positions + section.begin
-            starts.is_measured = False
+            is_measured = False
             hops = min(hops * 2, _HOPS_MAX)
         filled += run
     if at != section.end:
         raise ValueError(f"records that end {at - section.end:+} bytes from where their batch does")
+    return is_measured
+
+
+def _may_run(data: bytes, at: int) -> bool:
+    """Whether the first record's length is the second's as well; or it is the last.
+
+    To look for a run costs as much as to hop over a hundred records.
+    """
+    length, body = read_varint(data, at)
+    following = body + length
+    return length < 0 or data[following : following + body - at] in (data[at:body], b"")
 
 
 def _run(data: Bytes, count: int) -> tuple[int, int, int]:

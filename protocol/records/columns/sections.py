@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidemark.protocol.errors import CorruptBatch
-from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader
+from tidemark.protocol.records.header import COMPRESSION_BITS, HEADER_BYTES, BatchHeader
 from tidemark.protocol.records.records import records_section
 from tidemark.protocol.types import BytesLike
 
@@ -30,7 +29,7 @@ def join_sections(
 
     It is a view of `data` if nothing is compressed. Raises `CorruptBatch`, also over `bytes_max`.
     """
-    if all(header.compression is Compression.NONE for _, header in batches):
+    if not any(header.attributes & COMPRESSION_BITS for _, header in batches):
         return _view(data, batches, bytes_max)
     parts: list[bytes] = []
     sections: list[Section] = []

@@ -97,6 +97,26 @@ def test_runs_of_records_of_one_length_are_the_records(
     assert decode_columns(log).equals(columns_of(decode_records(log)))
 
 
+@given(
+    counts=st.lists(st.integers(90, 130), min_size=2, max_size=5),
+    size=st.sampled_from([5, 60, 200]),
+    odd=st.tuples(st.integers(0, 4), st.integers(0, 128), st.integers(1, 3)),
+)
+def test_batches_that_are_alike_but_for_two_records_are_the_records(
+    counts: list[int], size: int, odd: tuple[int, int, int]
+) -> None:
+    """The odd ones make up for each other: only their own lengths tell."""
+    batches = [[Record(value=b"x" * size) for _ in range(count)] for count in counts]
+    which, at, by = odd
+    batch = batches[which % len(batches)]
+    at %= len(batch) - 1
+    batch[at : at + 2] = [Record(value=b"x" * (size - by)), Record(value=b"x" * (size + by))]
+    log = log_of([(batch, Compression.NONE) for batch in batches])
+    columns = decode_columns(log)
+    columns.validate(full=True)
+    assert columns.equals(columns_of(decode_records(log)))
+
+
 def test_records_of_changing_lengths_are_the_records() -> None:
     sizes = [*range(300), *([80] * 40), *range(8000, 8400), *([3] * 20), 70_000, 0]
     log = log_of([([Record(value=b"x" * size) for size in sizes], Compression.NONE)])

@@ -25,6 +25,8 @@ from tidemark.testing.process import BrokerProcess, open_broker_process
 CONNECTIONS: Final = (100, 1_000)
 PARTITIONS: Final = (256, 2_000)
 _REQUESTS: Final = 20_000
+_IN_FLIGHT: Final = 5
+"""On each connection."""
 _PAIRS: Final = 3
 _GROWTH_MAX: Final = 1.2
 
@@ -41,13 +43,14 @@ def measure(directory: Path) -> Iterator[Row]:
         ]
         for connections in CONNECTIONS:
             yield _row(
-                f"{connections:,} connections, one in flight on each",
+                f"{connections:,} connections, 5 in flight on each",
                 "one connection",
                 [
                     (_by_connections(broker, frames[0], connections), _alone(broker, frames[0]))
                     for _ in range(_PAIRS)
                 ],
             )
+        _in_turn(broker, frames)  # the first write to a partition opens its file
         for partitions in PARTITIONS:
             yield _row(
                 f"{partitions:,} partitions in turn, 1 connection",
@@ -76,24 +79,24 @@ def _row(case: str, against: str, pairs: Sequence[tuple[float, float]]) -> Row:
 
 
 def _alone(broker: BrokerProcess, frame: bytes) -> float:
-    return _by_connections(broker, frame, 1, in_flight=5)
+    return _by_connections(broker, frame, 1)
 
 
-def _by_connections(
-    broker: BrokerProcess, frame: bytes, connections: int, *, in_flight: int = 1
-) -> float:
+def _by_connections(broker: BrokerProcess, frame: bytes, connections: int) -> float:
     before = cpu_seconds(broker.pid)
     produce_load(
         address_of(broker),
         frame,
         requests=_REQUESTS,
         connections=connections,
-        in_flight=in_flight,
+        in_flight=_IN_FLIGHT,
     )
     return (cpu_seconds(broker.pid) - before) / _REQUESTS
 
 
 def _in_turn(broker: BrokerProcess, frames: Sequence[bytes]) -> float:
     before = cpu_seconds(broker.pid)
-    produce_load_of(address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=5)
+    produce_load_of(
+        address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=_IN_FLIGHT
+    )
     return (cpu_seconds(broker.pid) - before) / _REQUESTS

@@ -131,7 +131,7 @@ class Cleaner:
             compaction_settings(replica.config),
             self._limits,
             now_ms=self._services.clock.now_ms(),
-            producers=replica.member.producers.ids(),
+            producers=(producer for producer, _ in replica.member.producers.producers),
         )
 
     async def _run(self, replica: Replica, log: Log, job: Job) -> Tally:

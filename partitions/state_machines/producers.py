@@ -198,10 +198,6 @@ class ProducerTable:
                 if not producer.batches:
                     del self._producers[producer_id]
 
-    def ids(self) -> list[ProducerId]:
-        """Whom it knows."""
-        return [ProducerId(producer_id) for producer_id in self._producers]
-
     def newest_epoch(self, producer_id: ProducerId) -> int | None:
         """The producer's epoch as this partition last saw it, or None if it is unknown."""
         producer = self._producers.get(producer_id)

@@ -7,18 +7,15 @@ the partition's own table of transactions says.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from tidemark.partitions.storage.compaction.job import Job
 from tidemark.partitions.storage.compaction.reading import segment_path
 from tidemark.partitions.storage.files import File, Files, corrupt
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.control import Marker, read_marker
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.records.records import decode_batch
 from tidemark.protocol.types import Offset, ProducerId
-
-_COMMIT: Final = (1).to_bytes(2, "big")
 
 
 @dataclass(slots=True)
@@ -61,8 +58,11 @@ def survey(files: Files, job: Job) -> Survey:
             last = found.last_marker if header.is_control else found.last_batch
             last[producer] = header.base_offset
         if header.is_control:
+            marker = _marker(path, file, position, header)
+            if marker is None:
+                continue
             first = undecided.pop(producer, None)
-            if _is_commit(path, file, position, header):
+            if marker.is_commit:
                 found.commits.add(header.base_offset)
             elif first is not None:
                 found.aborted.setdefault(producer, []).append((first, header.base_offset))
@@ -90,10 +90,8 @@ def _headers(files: Files, job: Job) -> Iterator[tuple[str, File, int, BatchHead
             raise corrupt(path, size_bytes, f"it ends at {expected}, and {end_offset} is next")
 
 
-def _is_commit(path: str, file: File, position: int, header: BatchHeader) -> bool:
-    """A marker's key is two int16: a version, and 0 for an abort, 1 for a commit."""
+def _marker(path: str, file: File, position: int, header: BatchHeader) -> Marker | None:
     try:
-        (record,) = decode_batch(file.pread(header.size_bytes, position), header)
-    except (CorruptBatch, ValueError) as error:
-        raise corrupt(path, position, f"it is no transaction's marker: {error}") from error
-    return record.key is not None and record.key[2:4] == _COMMIT
+        return read_marker(file.pread(header.size_bytes, position), header)
+    except CorruptBatch as error:
+        raise corrupt(path, position, error.what) from error

@@ -56,7 +56,8 @@ def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
     model = counts.index(max(counts))
     starts.is_measured = _fill(starts, bounds[model], bounds[model + 1], data, sections[model])
     done = {model}
-    if starts.is_measured and len(sections) * counts[model] < _ALIKE_MAX * bounds[-1]:
+    is_worth_it = len(sections) > 1 and len(sections) * counts[model] < _ALIKE_MAX * bounds[-1]
+    if starts.is_measured and is_worth_it:
         done |= _lay(starts, bounds, data, sections, model)
     for index, section in enumerate(sections):
         if index not in done:
@@ -92,13 +93,12 @@ def _lay(
 
 def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section) -> bool:
     """Find the records of one section; whether the bodies came to light as well."""
-    # bytes are the quickest to look into one by one.
-    copy = data[section.begin : section.end].tobytes()
+    copy = b""
     at, hops = section.begin, _HOPS_FIRST
     is_measured = True
     while filled < upto:
         run = 0
-        if _may_run(copy, at - section.begin):
+        if _may_run(data[at : section.end]):
             run, size, stride = _run(data[at : section.end], upto - filled)
         if run >= _RUN_MIN:
             positions = np.arange(at, at + run * stride, stride)
@@ -107,6 +107,8 @@ def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section)
             at += run * stride
             hops = _HOPS_FIRST
         else:
+            # bytes are the quickest to look into one by one, and most sections never come here.
+            copy = copy or data[section.begin : section.end].tobytes()
             hopped = _hop(copy, at - section.begin, min(hops, upto - filled))
             at = section.begin + hopped.pop()
             run = len(hopped)
@@ -120,14 +122,15 @@ def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section)
     return is_measured
 
 
-def _may_run(data: bytes, at: int) -> bool:
+def _may_run(data: Bytes) -> bool:
     """Whether the first record's length is the second's as well; or it is the last.
 
     To look for a run costs as much as to hop over a hundred records.
     """
-    length, body = read_varint(data, at)
-    following = body + length
-    return length < 0 or data[following : following + body - at] in (data[at:body], b"")
+    head = data[:_VARINT_BYTES_MAX].tobytes()
+    length, size = read_varint(head, 0)
+    following = data[size + length : 2 * size + length].tobytes()
+    return length < 0 or following in (head[:size], b"")
 
 
 def _run(data: Bytes, count: int) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ The batches are a coordinator's own here, so nobody has to be asked about them.
 
 from pathlib import Path
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
@@ -13,13 +14,14 @@ from tests.broker.handlers.producing import batch, new_topic, produce, request
 from tests.broker.handlers.test_fetch import Want, asking, begin_fetch, fetch
 from tests.broker.handlers.test_fetch import read as bytes_of
 from tests.broker.handlers.test_lookups import offset
+from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import write_txn_markers
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
 from tidemark.broker.node_figures import NodeFigures
 from tidemark.broker.replicas.replica import Replica
-from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import AbortedTransaction, PartitionData
 from tidemark.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -31,6 +33,11 @@ from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import Offset
 
 COMMITTED = 1
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> HeldDisk:
+    return HeldDisk(monkeypatch)
 
 
 async def write(replica: Replica, producer_id: int, *, epoch: int = 0) -> None:
@@ -233,3 +240,31 @@ async def test_what_is_open_and_aborted_is_counted_where_there_is_any(tmp_path: 
         assert (shown.open, shown.aborted) == (1, 1)
         assert shown.oldest_seconds is not None
         assert 0 <= shown.oldest_seconds < 30
+
+
+async def test_a_coordinator_writes_for_no_producer_that_is_fenced(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await end(node, 7, commit=False, epoch=3)
+        with pytest.raises(RequestError, match="INVALID_PRODUCER_EPOCH"):
+            await write(replica, 7, epoch=2)
+
+
+async def test_a_marker_is_answered_once_it_is_committed(tmp_path: Path, disk: HeldDisk) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        await write(replica, 7)
+        disk.hold()
+        async with trio.open_nursery() as tasks:
+            answered = trio.Event()
+
+            async def ask_it() -> None:
+                assert await end(node, 7, commit=True) == [ErrorCode.NONE]
+                answered.set()
+
+            tasks.start_soon(ask_it)
+            await wait_all_tasks_blocked(0.05)
+            assert not answered.is_set()
+            assert replica.last_stable_offset == 0
+            disk.release()
+        assert replica.last_stable_offset == 2

@@ -14,6 +14,7 @@ from tidemark.broker.network.requests import NotNow
 from tidemark.broker.node import Node
 from tidemark.broker.replicas import verifying
 from tidemark.broker.replicas.held import HeldTask
+from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -224,3 +225,15 @@ async def test_a_coordinator_of_groups_asks_the_same(tmp_path: Path) -> None:
             await node.verifier.confirm(replica, "mine", ProducerId(7), 0, adds=True)
         await node.verifier.confirm(replica, "mine", ProducerId(7), 0, adds=True)
         assert [each.verify_only for each in coordinator.asked] == [False, False]
+
+
+async def test_an_answer_holds_for_one_leadership(tmp_path: Path) -> None:
+    """Who leads meanwhile may have written a marker that this broker has not led by."""
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        coordinator = asked_of(node, ErrorCode.NONE)
+        await node.verifier.confirm(replica, "mine", ProducerId(7), 0, adds=False)
+        replica.member.fail("it is resigning")
+        replica.changed(GroupChange(replica.key, leadership=True))
+        assert replica.verifications.find(ProducerId(7), 0) is None
+        assert len(coordinator.asked) == 1

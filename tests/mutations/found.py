@@ -29,4 +29,18 @@ MUTATIONS = (
         new="",
         scenario="page-cache-after-failed-sync",
     ),
+    _found(
+        "who leaves a group keeps its epoch",
+        "partitions/replication/opening.py",
+        old="        left_in = left.get(spec.key)\n",
+        new="        left_in = left.get(spec.key) and None\n",
+        scenario="an-old-voter-comes-back",
+    ),
+    _found(
+        "a row whose directory was renamed is forgotten",
+        "partitions/storage/journal/redo.py",
+        old="    redoing.forget_renamed()\n",
+        new="",
+        scenario="renamed-and-not-forgotten",
+    ),
 )

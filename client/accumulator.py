@@ -56,6 +56,8 @@ class ProducerIdentity:
 
     producer_id: int
     epoch: int
+    is_transactional: bool = False
+    """Whether its epochs are its coordinator's to raise, and what is given up fails the rest."""
 
 
 class PartitionQueue:
@@ -155,7 +157,7 @@ class PartitionQueue:
             batch.order, self._next_order = (self._next_order, 0), self._next_order + 1
             batch.encode(self._limits.compression)
         if self._identity is not None and batch.sequence is None:
-            batch.stamp(self._identity.producer_id, self._identity.epoch, self._next_sequence)
+            self._stamp(batch, self._identity, self._next_sequence)
             self._next_sequence = (self._next_sequence + batch.count) & _SEQUENCE_MASK
         self._is_alone = batch.attempts > 0 or not self._is_known
         batch.attempts += 1
@@ -188,7 +190,7 @@ class PartitionQueue:
             batch.settle(Stored(base_offset, append_time_ms))
         elif code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             batch.settle(Stored(NO_OFFSET))
-        elif code in _SEQUENCE_BROKEN and self._identity is not None:
+        elif code in _SEQUENCE_BROKEN and self._renumbers:
             # While recovering, it may be the gap that an earlier batch leaves until it is repeated.
             self._must_renumber |= not self._is_recovering
             self._give_back(batch, code, retry_at)
@@ -228,6 +230,28 @@ class PartitionQueue:
         self._returned.clear()
         self._sealed.clear()
 
+    def begin(self, identity: ProducerIdentity) -> None:
+        """Go on in another epoch of a transactional producer. Nothing of the one before is left."""
+        assert not [*self._in_flight, *self._returned, *self._sealed]
+        assert self._open is None
+        self._identity = identity
+        self._next_sequence = 0
+        self._is_known = False
+        self._is_alone = self._is_recovering = self._must_renumber = False
+        self._not_before = -math.inf
+
+    @property
+    def _renumbers(self) -> bool:
+        return self._identity is not None and not self._identity.is_transactional
+
+    def _stamp(self, batch: Batch, identity: ProducerIdentity, sequence: int) -> None:
+        batch.stamp(
+            identity.producer_id,
+            identity.epoch,
+            sequence,
+            is_transactional=identity.is_transactional,
+        )
+
     def _give_back(self, batch: Batch, code: ErrorCode, retry_at: float) -> None:
         batch.last_error = code
         insort(self._returned, batch, key=lambda returned: returned.order)
@@ -239,7 +263,7 @@ class PartitionQueue:
         sequence = batch.sequence
         for half in batch.split(self._limits.compression):
             if self._identity is not None and sequence is not None:
-                half.stamp(self._identity.producer_id, self._identity.epoch, sequence)
+                self._stamp(half, self._identity, sequence)
                 sequence = (sequence + half.count) & _SEQUENCE_MASK
             self._give_back(half, ErrorCode.MESSAGE_TOO_LARGE, -math.inf)
 

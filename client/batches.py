@@ -41,6 +41,16 @@ class Split:
 Outcome = Stored | Failed | Split
 
 
+def failure_of(outcome: Outcome | None) -> RequestError | None:
+    """The error of a batch that was given up, or of a part of it."""
+    match outcome:
+        case Failed(error):
+            return error
+        case Split(halves):
+            return next(filter(None, (failure_of(half.outcome) for half in halves)), None)
+    return None
+
+
 class Batch:
     """Records of one partition that travel together.
 
@@ -97,12 +107,21 @@ class Batch:
             self.data = encode_batch(self.records, compression=compression)
             self.records = []
 
-    def stamp(self, producer_id: int, epoch: int, sequence: int) -> None:
-        """Say who sends it and the sequence of its first record."""
+    def stamp(
+        self, producer_id: int, epoch: int, sequence: int, *, is_transactional: bool = False
+    ) -> None:
+        """Say who sends it, in a transaction or not, and the sequence of its first record."""
         assert self.data is not None
         if not isinstance(self.data, bytearray):
             self.data = bytearray(self.data)
-        place_producer(self.data, 0, producer_id=producer_id, epoch=epoch, sequence=sequence)
+        place_producer(
+            self.data,
+            0,
+            producer_id=producer_id,
+            epoch=epoch,
+            sequence=sequence,
+            is_transactional=is_transactional,
+        )
         self.sequence = sequence
 
     def split(self, compression: Compression) -> "tuple[Batch, Batch]":

@@ -42,6 +42,8 @@ class Client:
         max_in_flight: int = 5,
         delivery_timeout_seconds: float = 120.0,
         partitioner: Partitioner = murmur2_partition,
+        transactional_id: str | None = None,
+        transaction_timeout_seconds: float = 60.0,
     ) -> AbstractAsyncContextManager[Producer]:
         """A producer for as long as the block; leaving the block flushes, an error in it does not.
 
@@ -50,6 +52,10 @@ class Client:
         its batch is full, then to another. `linger_ms` is how long a batch waits for company while
         nothing else holds it back. Per partition, records are stored in the order of `send`; with
         `idempotent=False` and more than one request in flight a retry may change the order.
+
+        With a `transactional_id` it sends within `async with producer.transaction():`, and fences
+        whoever had that id before. A transaction that is open for longer than
+        `transaction_timeout_seconds` is aborted by the broker.
         """
         return open_producer(
             self._network,
@@ -64,6 +70,8 @@ class Client:
                 max_in_flight=max_in_flight,
                 delivery_timeout_seconds=delivery_timeout_seconds,
                 partitioner=partitioner,
+                transactional_id=transactional_id,
+                transaction_timeout_seconds=transaction_timeout_seconds,
             ),
         )
 

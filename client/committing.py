@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import (
     OUTSIDE,
+    GroupMembership,
     Membership,
     as_commit,
     commit,
@@ -38,6 +39,11 @@ class Committer:
 
         await on_coordinator(self._network, self._group, ask)
         self._last |= {tp: committed.offset for tp, committed in commits.items()}
+
+    @property
+    def group_membership(self) -> GroupMembership:
+        """In whose name commits are made now."""
+        return GroupMembership(group=self._group, membership=self._membership)
 
     @property
     def _membership(self) -> Membership:

@@ -11,7 +11,7 @@ long makes it unusable: answers come in order, so nothing behind it would ever b
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import trio
@@ -96,6 +96,11 @@ class Connection:
     def version(self, request: type[Message]) -> int:
         """The version in which a request of this type travels; see `Wire.version`."""
         return self.wire.version(request)
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """What the cluster can do, by Kafka's names, and at which level."""
+        return self.wire.features
 
     def speaks(self, request: type[Message]) -> bool:
         """Whether the broker answers requests of this type."""

@@ -13,6 +13,7 @@ import trio
 
 from tidemark.client.background import Signal, open_background
 from tidemark.client.committing import Committer
+from tidemark.client.coordinator import GroupMembership
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
 from tidemark.client.fetcher import FetchSettings
@@ -265,6 +266,11 @@ class Consumer:
     async def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits for what is assigned; partitions without one are left out."""
         return await self._require_group().committed(self._readings.by_partition)
+
+    @property
+    def group_membership(self) -> GroupMembership:
+        """This consumer in its group, as it is now: for `Producer.send_offsets_to_transaction`."""
+        return self._require_group().group_membership
 
     def _require_group(self) -> Committer:
         if self._committer is None:

@@ -51,6 +51,14 @@ OUTSIDE: Final = Membership()
 """No member: allowed while the group has none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMembership:
+    """A group, and who commits for it."""
+
+    group: str
+    membership: Membership = OUTSIDE
+
+
 async def find_coordinator(network: Network, name: str, *, kind: int = GROUP) -> BrokerDescription:
     """Ask any broker who coordinates the group, or the transactional id.
 

@@ -24,6 +24,8 @@ class ProducerOptions(TypedDict, total=False):
     max_in_flight: int
     delivery_timeout_seconds: float
     partitioner: Partitioner
+    transactional_id: str | None
+    transaction_timeout_seconds: float
 
 
 class ConsumerOptions(TypedDict, total=False):

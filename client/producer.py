@@ -7,8 +7,8 @@ nor given up is `buffer_bytes`, and who wants to send beyond it waits.
 """
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,14 +16,17 @@ import trio
 
 from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
 from tidemark.client.background import open_background
-from tidemark.client.batches import RECORD_OVERHEAD, Batch
+from tidemark.client.batches import RECORD_OVERHEAD, Batch, failure_of
 from tidemark.client.codes import check
+from tidemark.client.coordinator import GroupMembership
 from tidemark.client.delivery import DeliveryFuture, wait_settled
+from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.network import Network
 from tidemark.client.partitioner import Partitioner, StickyPartitions, murmur2_partition
 from tidemark.client.pool import open_pool
 from tidemark.client.routes import Routes
 from tidemark.client.sender import SendSettings
+from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -32,10 +35,11 @@ from tidemark.protocol.messages.init_producer_id import (
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import check_batch
 from tidemark.protocol.records.records import Record
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Offset, TopicPartition
 
 _FIRST: Final = Offset(0)
 _EXPIRY_INTERVAL_SECONDS: Final = 0.5
+_ABORT_SECONDS_MAX: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +56,16 @@ class ProducerSettings:
     max_in_flight: int = 5
     delivery_timeout_seconds: float = 120.0
     partitioner: Partitioner = murmur2_partition
+    transactional_id: str | None = None
+    transaction_timeout_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         if self.acks not in (-1, 0, 1):
             raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
         if self.max_in_flight < 1:
             raise ValueError("max_in_flight is at least 1")
+        if self.transactional_id is not None and not self.wants_identity:
+            raise ValueError('a transactional producer is idempotent and needs acks="all"')
         if self.idempotent and self.acks != -1:
             raise ValueError('an idempotent producer needs acks="all"')
         if self.idempotent and self.max_in_flight > 5:
@@ -71,6 +79,15 @@ class ProducerSettings:
         return self.idempotent
 
 
+class OpenTransaction:
+    """What is known of the one that is open."""
+
+    def __init__(self) -> None:
+        self.is_empty = True
+        self.failure: RequestError | None = None
+        """Of the first record that could not be stored: all of it can only be aborted."""
+
+
 class Producer:
     """Sends records; made by `Client.producer`."""
 
@@ -81,6 +98,7 @@ class Producer:
         sticky: StickyPartitions,
         *,
         is_idempotent: bool,
+        transactions: TransactionCalls | None,
     ) -> None:
         self._routes = routes
         self._settings = settings
@@ -89,6 +107,11 @@ class Producer:
         self._buffered_bytes = 0
         self._waiting_for_room = trio.lowlevel.ParkingLot()
         self._is_closed = False
+        self._transactions = transactions
+        self._transaction: OpenTransaction | None = None
+        self._is_shut = transactions is not None
+        """Whether no record is taken now."""
+        self._must_take_over = False
         self.is_idempotent = is_idempotent
         """Whether the broker keeps retries from storing a record twice."""
 
@@ -118,7 +141,7 @@ class Producer:
             size += _headers_bytes(headers)
         if self._buffered_bytes + size > self._settings.buffer_bytes:
             await self._wait_room(size)
-        if size > self._settings.request_bytes_max or self._is_closed:
+        if size > self._settings.request_bytes_max or self._is_shut:
             self._refuse(size)
         if timestamp_ms is None:
             timestamp_ms = time.time_ns() // 1_000_000
@@ -151,7 +174,7 @@ class Producer:
             raise ValueError(f"{len(batch)} bytes are not one batch of {header.size_bytes}")
         if self._buffered_bytes + len(batch) > self._settings.buffer_bytes:
             await self._wait_room(len(batch))
-        if self._is_closed:
+        if self._is_shut:
             self._refuse(len(batch))
         queue = known.queue(partition)
         ready = queue.add_ready(batch, header.record_count, trio.current_time())
@@ -169,6 +192,78 @@ class Producer:
         with self._without_linger():
             for batch in list(self._unsettled):
                 await wait_settled(batch)
+
+    # Transactions
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """What is sent within this block is read together or not at all.
+
+        At its end everything is stored and committed. If the block fails or is cancelled, or a
+        record could not be stored, it is aborted, and that error is raised. If the commit itself
+        fails with an `OSError`, only looking will tell whether it was made; with `RequestError`
+        PRODUCER_FENCED another producer has the transactional id now.
+        """
+        calls = self._require_transactions()
+        if self._transaction is not None:
+            raise ValueError("a transaction is open; they cannot be nested")
+        if self._must_take_over:
+            self._go_on(await calls.take_over())
+        transaction = self._transaction = OpenTransaction()
+        self._is_shut = self._is_closed
+        try:
+            yield
+            await self.flush()
+            if transaction.failure is not None:
+                raise transaction.failure
+        except BaseException:
+            await self._abort(calls, transaction)
+            raise
+        self._leave()
+        if not transaction.is_empty:
+            self._must_take_over = True
+            self._go_on(await calls.end(commit=True))
+
+    async def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        group: GroupMembership,
+    ) -> None:
+        """Commit offsets for a group together with the open transaction.
+
+        `group` is a consumer's `group_membership`: if it has lost its partitions to another member,
+        this raises `RequestError`, and the transaction is to be left by an error.
+        """
+        if self._transaction is None:
+            raise ValueError("no transaction is open")
+        self._transaction.is_empty = False
+        await self._require_transactions().commit_offsets(group, offsets)
+
+    async def _abort(self, calls: TransactionCalls, transaction: OpenTransaction) -> None:
+        self._leave()
+        error = RequestError(ErrorCode.TRANSACTION_ABORTABLE, "its transaction was aborted")
+        for queue in self._routes.queues():
+            queue.abandon(error)
+        if transaction.is_empty:
+            return
+        self._must_take_over = True
+        # What comes late of it is of an epoch that has passed. If there is no answer in time, the
+        # next one begins with another epoch, and that aborts it too.
+        with trio.move_on_after(_ABORT_SECONDS_MAX, shield=True), suppress(RequestError, OSError):
+            self._go_on(await calls.end(commit=False))
+
+    def _leave(self) -> None:
+        self._transaction = None
+        self._is_shut = True
+
+    def _go_on(self, identity: ProducerIdentity) -> None:
+        self._must_take_over = False
+        self._routes.begin(identity)
+
+    def _require_transactions(self) -> TransactionCalls:
+        if self._transactions is None:
+            raise ValueError("this producer has no transactional_id")
+        return self._transactions
 
     @contextmanager
     def _without_linger(self) -> Iterator[None]:
@@ -196,8 +291,13 @@ class Producer:
 
     def _track(self, batch: Batch) -> None:
         self._unsettled[batch] = None
+        transaction = self._transaction
+        if transaction is not None:
+            transaction.is_empty = False
 
         def release() -> None:
+            if transaction is not None:
+                transaction.failure = transaction.failure or failure_of(batch.outcome)
             del self._unsettled[batch]
             self._buffered_bytes -= batch.size_bytes
             self._waiting_for_room.unpark_all()
@@ -214,6 +314,8 @@ class Producer:
     def _refuse(self, size_bytes: int) -> None:
         if self._is_closed:
             raise trio.ClosedResourceError("the producer is closed")
+        if self._is_shut:
+            raise ValueError("a transactional producer sends within `async with p.transaction():`")
         raise RequestError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"a record of {size_bytes} bytes; request_bytes_max is"
@@ -233,7 +335,7 @@ class Producer:
 
     def close(self) -> None:
         """Take nothing more in, and give up what is not settled."""
-        self._is_closed = True
+        self._is_closed = self._is_shut = True
         error = RequestError(ErrorCode.REQUEST_TIMED_OUT, "the producer was closed before")
         for queue in self._routes.queues():
             queue.abandon(error)
@@ -247,7 +349,13 @@ def _headers_bytes(headers: Sequence[tuple[str, bytes | None]]) -> int:
 @asynccontextmanager
 async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIterator[Producer]:
     """See `Client.producer`."""
-    identity = await _identify(network, settings)
+    identity, transactions = None, None
+    if settings.transactional_id is not None:
+        timeout_ms = int(settings.transaction_timeout_seconds * 1000)
+        transactions = TransactionCalls(network, settings.transactional_id, timeout_ms)
+        identity = await transactions.take_over()
+    else:
+        identity = await _identify(network, settings)
     limits = BatchLimits(
         batch_bytes=settings.batch_bytes,
         in_flight_max=settings.max_in_flight,
@@ -259,11 +367,18 @@ async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIt
         request_bytes_max=settings.request_bytes_max,
         in_flight_max=settings.max_in_flight,
         request_timeout_ms=int(network.settings.request_timeout_seconds * 1000),
+        transactional_id=settings.transactional_id,
     )
     async with open_pool(network.settings) as pool, open_background() as nursery:
         routes = Routes(network, pool, nursery, send_settings, limits, identity)
         sticky = StickyPartitions(network.random)
-        producer = Producer(routes, settings, sticky, is_idempotent=identity is not None)
+        producer = Producer(
+            routes,
+            settings,
+            sticky,
+            is_idempotent=identity is not None,
+            transactions=transactions,
+        )
         nursery.start_soon(routes.refresh_when_stale)
         nursery.start_soon(producer.expire_until_cancelled)
         with network.listening(routes.update):

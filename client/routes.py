@@ -71,6 +71,12 @@ class Routes:
         self.update()
         return known
 
+    def begin(self, identity: ProducerIdentity) -> None:
+        """Go on in another epoch of a transactional producer; see `PartitionQueue.begin`."""
+        self._identity = identity
+        for queue in self.queues():
+            queue.begin(identity)
+
     def queues(self) -> Iterator[PartitionQueue]:
         """All there are."""
         for topic in self.topics.values():

@@ -43,6 +43,7 @@ class SendSettings:
     request_bytes_max: int
     in_flight_max: int
     request_timeout_ms: int
+    transactional_id: str | None = None
 
 
 class BrokerSender:
@@ -231,6 +232,7 @@ def _request(taken: Taken, settings: SendSettings) -> ProduceRequest:
             PartitionProduceData(index=partition, records=memoryview(batch.data))
         )
     return ProduceRequest(
+        transactional_id=settings.transactional_id,
         acks=settings.acks,
         timeout_ms=settings.request_timeout_ms,
         topic_data=[

@@ -129,6 +129,8 @@ class Wire:
         self._next_correlation_id = 0
         self._versions: dict[int, int] = {}
         self.ranges: Mapping[int, tuple[int, int]] = {}
+        self.features: Mapping[str, int] = {}
+        """Kafka's names for what the cluster can do, and the level that is in force."""
         """What the broker said it speaks, by API key; empty until it is settled."""
 
     @property
@@ -158,6 +160,7 @@ class Wire:
         if code is not ErrorCode.NONE:
             raise RequestError(code, "the broker refused ApiVersions")
         self.ranges = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.features = {each.name: each.max_version_level for each in answer.finalized_features}
         self._versions = _common_versions(self.ranges, self._version_max)
         return None
 

@@ -14,6 +14,7 @@ from tidemark.client.admin import Admin
 from tidemark.client.client import Client
 from tidemark.client.client import open_client as open_trio_client
 from tidemark.client.consumer import Consumer
+from tidemark.client.coordinator import GroupMembership
 from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.offsets import Start
@@ -165,6 +166,20 @@ class BlockingProducer:
         )
         return BlockingDelivery(future, self._portal)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """As `Producer.transaction`."""
+        with self._portal.entered(self._producer.transaction()):
+            yield
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        group: GroupMembership,
+    ) -> None:
+        """As `Producer.send_offsets_to_transaction`."""
+        self._portal.run(self._producer.send_offsets_to_transaction, offsets, group)
+
     def send_batch(self, topic: str, partition: int, batch: bytes) -> BlockingDelivery:
         """As `Producer.send_batch`."""
         future = self._portal.run(self._producer.send_batch, topic, partition, batch)
@@ -231,6 +246,10 @@ class BlockingConsumer:
     def fetch_batches(self) -> FetchedBatches | None:
         """As `Consumer.fetch_batches`."""
         return self._portal.run(self._consumer.fetch_batches)
+
+    @property
+    def group_membership(self) -> GroupMembership:
+        return self._consumer.group_membership
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:

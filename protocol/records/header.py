@@ -258,9 +258,18 @@ def place_log_append_time(data: bytearray | memoryview, at: int, timestamp_ms: i
 
 
 def place_producer(
-    data: bytearray | memoryview, at: int, *, producer_id: int, epoch: int, sequence: int
+    data: bytearray | memoryview,
+    at: int,
+    *,
+    producer_id: int,
+    epoch: int,
+    sequence: int,
+    is_transactional: bool = False,
 ) -> None:
     """Write who produced the batch and its first sequence into it, and give it a new CRC."""
+    if is_transactional:
+        # The lower byte of the attributes has all the bits that are in use.
+        data[at + _ATTRIBUTES_AT + 1] |= TRANSACTIONAL_BIT
     _PRODUCER.pack_into(data, at + _PRODUCER_AT, producer_id, epoch, sequence)
     seal(data, at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +30,20 @@ def create(bootstrap: str, topic: str, partitions: int = 1, replicas: int = 1) -
     client.create_topics([new])[topic].result(10)
 
 
-def end_offset(bootstrap: str, topic: str, isolation: IsolationLevel) -> int:
+def _wait_stable(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
+    deadline = time.monotonic() + 10
+    while any(
+        end_offset(bootstrap, topic, IsolationLevel.READ_COMMITTED, partition)
+        != end_offset(bootstrap, topic, IsolationLevel.READ_UNCOMMITTED, partition)
+        for partition in partitions
+    ):
+        assert time.monotonic() < deadline, f"{topic} has a transaction that does not end"
+        time.sleep(0.05)
+
+
+def end_offset(bootstrap: str, topic: str, isolation: IsolationLevel, number: int = 0) -> int:
     client = AdminClient({"bootstrap.servers": bootstrap})
-    partition = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, number)
     asked = client.list_offsets({partition: OffsetSpec.latest()}, isolation_level=isolation)
     return int(asked[partition].result(10).offset)
 
@@ -39,7 +51,12 @@ def end_offset(bootstrap: str, topic: str, isolation: IsolationLevel) -> int:
 def read(
     bootstrap: str, topic: str, *, committed: bool = True, partitions: Sequence[int] = (0,)
 ) -> list[str]:
-    """All values there are, by partition and offset."""
+    """All values there are, by partition and offset.
+
+    Those that are committed, once markers are written: a commit is answered before.
+    """
+    if committed:
+        _wait_stable(bootstrap, topic, partitions)
     settings: dict[str, Any] = {  # Any: whatever the library takes
         "bootstrap.servers": bootstrap,
         "group.id": "none",

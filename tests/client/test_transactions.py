@@ -1,0 +1,190 @@
+"""The transactional producer against a real broker."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import trio
+
+from tests.client.helpers import until
+from tidemark.client import (
+    Client,
+    Consumer,
+    ErrorCode,
+    Producer,
+    RequestError,
+    TopicPartition,
+    blocking,
+    open_client,
+)
+from tidemark.client.offsets import Isolation
+from tidemark.protocol.types import Offset
+from tidemark.testing import BlockingCluster
+
+
+async def committed(client: Client, topic: str) -> list[bytes | None]:
+    """What is read, once the markers are written: a commit is answered before."""
+    (described,) = await client.admin.describe_topics([topic])
+    partitions = [TopicPartition(topic, each.partition) for each in described.partitions]
+
+    async def is_over() -> bool:
+        ends = await client.admin.end_offsets(partitions)
+        stable = await client.admin.end_offsets(partitions, isolation=Isolation.READ_COMMITTED)
+        return ends == stable
+
+    await until(is_over)
+    async with client.consumer(
+        topic, until_end=True, isolation=Isolation.READ_COMMITTED
+    ) as consumer:
+        return sorted([record.value async for record in consumer], key=lambda value: value or b"")
+
+
+class Oops(Exception):
+    """What goes wrong in a block."""
+
+
+async def fail(producer: Producer, topic: str, value: bytes) -> None:
+    async with producer.transaction():
+        await producer.send(topic, value, partition=0)
+        await producer.flush()
+        raise Oops
+
+
+async def test_all_of_a_transaction_is_read_or_nothing(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=3)
+    async with client.producer(transactional_id=topic) as producer:
+        for number in range(4):
+            async with producer.transaction():
+                for partition in range(3):
+                    await producer.send(topic, b"%d-%d" % (number, partition), partition=partition)
+        with pytest.raises(Oops):
+            await fail(producer, topic, b"never")
+        async with producer.transaction():
+            await producer.send(topic, b"last", b"key")
+        async with producer.transaction():
+            pass
+    expected = [b"%d-%d" % (number, partition) for number in range(4) for partition in range(3)]
+    assert await committed(client, topic) == [*expected, b"last"]
+
+
+async def test_a_cancelled_one_is_aborted(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic)
+    async with client.producer(transactional_id=topic) as producer:
+        with trio.move_on_after(0.2):
+            async with producer.transaction():
+                await producer.send(topic, b"never")
+                await producer.flush()
+                await trio.sleep_forever()
+        async with producer.transaction():
+            await producer.send(topic, b"after it")
+    assert await committed(client, topic) == [b"after it"]
+
+
+async def test_another_one_fences_the_first(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic)
+
+    async def be_late(zombie: Producer) -> None:
+        async with zombie.transaction():
+            await zombie.send(topic, b"of the zombie")
+            await zombie.flush()
+            async with client.producer(transactional_id=topic) as heir, heir.transaction():
+                await heir.send(topic, b"of its heir")
+
+    async with client.producer(transactional_id=topic) as zombie:
+        for _ in range(2):
+            with pytest.raises(RequestError) as fenced:
+                await be_late(zombie)
+            assert fenced.value.code is ErrorCode.PRODUCER_FENCED
+    assert await committed(client, topic) == [b"of its heir"]
+
+
+async def test_a_record_that_cannot_be_stored_aborts_the_rest(client: Client, topic: str) -> None:
+    async def send_too_much(producer: Producer) -> None:
+        async with producer.transaction():
+            await producer.send(topic, b"small", partition=0)
+            await producer.send(topic, b"x" * 2000, partition=1)
+
+    await client.admin.create_topic(topic, partitions=2, configs={"max.message.bytes": "1000"})
+    async with client.producer(transactional_id=topic) as producer:
+        with pytest.raises(RequestError) as refused:
+            await send_too_much(producer)
+        assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+        async with producer.transaction():
+            await producer.send(topic, b"after it", partition=1)
+    assert await committed(client, topic) == [b"after it"]
+
+
+async def test_offsets_are_committed_with_it(client: Client, topic: str, group: str) -> None:
+    await client.admin.create_topic(topic)
+    partition = TopicPartition(topic, 0)
+
+    async def is_committed(offset: int) -> bool:
+        found = await client.admin.list_group_offsets(group, [partition])
+        return found[partition].offset == offset
+
+    async def commit_and_fail(producer: Producer, consumer: Consumer) -> None:
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction(
+                {partition: Offset(3)}, consumer.group_membership
+            )
+            raise Oops
+
+    async with client.producer() as producer:
+        for value in (b"1", b"2", b"3"):
+            await producer.send(topic, value)
+    async with (
+        client.consumer(topic, group=group, auto_commit_seconds=None) as consumer,
+        client.producer(transactional_id=topic) as producer,
+    ):
+        await consumer.fetch()
+        await consumer.commit({partition: Offset(1)})
+        async with producer.transaction():
+            membership = consumer.group_membership
+            await producer.send_offsets_to_transaction({partition: Offset(2)}, membership)
+            with trio.move_on_after(0.3) as waited:
+                await is_committed(1)
+            assert waited.cancelled_caught, "who wants stable offsets waits for the end"
+        await until(partial(is_committed, 2))
+        with pytest.raises(Oops):
+            await commit_and_fail(producer, consumer)
+        await until(partial(is_committed, 2))
+
+
+async def test_what_cannot_be_is_said_at_once(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic)
+    with pytest.raises(ValueError, match="acks"):
+        client.producer(transactional_id=topic, acks=1)
+    async with client.producer() as producer:
+        with pytest.raises(ValueError, match="transactional_id"):
+            async with producer.transaction():
+                pass
+    async with client.producer(transactional_id=topic) as producer:
+        with pytest.raises(ValueError, match="within"):
+            await producer.send(topic, b"outside")
+        async with producer.transaction():
+            with pytest.raises(ValueError, match="nested"):
+                async with producer.transaction():
+                    pass
+
+
+def test_the_blocking_twin_does_the_same(tidemark_session: BlockingCluster, topic: str) -> None:
+    with blocking.open_client(tidemark_session.bootstrap) as client:
+        client.run(client.admin.create_topic, topic)
+
+        def fail_in(producer: blocking.BlockingProducer) -> None:
+            with producer.transaction():
+                producer.send(topic, b"never")
+                raise Oops
+
+        with client.producer(transactional_id=topic) as producer:
+            with producer.transaction():
+                producer.send(topic, b"kept")
+            with pytest.raises(Oops):
+                fail_in(producer)
+
+    async def look() -> list[bytes | None]:
+        async with open_client(tidemark_session.bootstrap) as client:
+            return await committed(client, topic)
+
+    assert trio.run(look) == [b"kept"]

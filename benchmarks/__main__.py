@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
 The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `compaction`,
-`replication`, `observers`, `moving` and `balancing`; without a name, all.
+`replication`, `observers`, `moving`, `balancing` and `rebalance`; without a name, all.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from benchmarks import (
     moving,
     observers,
     plot,
+    rebalance,
     replication,
 )
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
@@ -60,6 +61,7 @@ QUESTIONS: dict[str, Question] = {
     "observers": observers.measure,
     "moving": moving.measure,
     "balancing": balancing.measure,
+    "rebalance": rebalance.measure,
 }
 
 

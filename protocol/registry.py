@@ -27,6 +27,7 @@ from tidemark.protocol.messages import (
     confirm_leadership,
     consumer_group_describe,
     consumer_group_heartbeat,
+    consumer_group_heartbeat_response,
     create_partitions,
     create_topics,
     delete_groups,
@@ -283,7 +284,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             _api(
                 68,
                 consumer_group_heartbeat.ConsumerGroupHeartbeatRequest,
-                consumer_group_heartbeat.ConsumerGroupHeartbeatResponse,
+                consumer_group_heartbeat_response.ConsumerGroupHeartbeatResponse,
             ),
             _api(
                 69,

@@ -12,12 +12,12 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_group_describe import (
     CONSUMER_MEMBER,
     NOT_ASKED,
-    ConsumerGroupDescribeAssignment,
-    ConsumerGroupDescribeGroup,
-    ConsumerGroupDescribeMember,
+    Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    ConsumerGroupDescribeTopicPartitions,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
 )
 
 
@@ -30,7 +30,7 @@ def handle(
     )
 
 
-def _describe(node: Node, group_id: str, operations: int) -> ConsumerGroupDescribeGroup:
+def _describe(node: Node, group_id: str, operations: int) -> DescribedGroup:
     try:
         if not group_id:
             raise RequestError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
@@ -42,7 +42,7 @@ def _describe(node: Node, group_id: str, operations: int) -> ConsumerGroupDescri
                 f"there is no group {group_id} of the consumer protocol",
             )
     except RequestError as error:
-        return ConsumerGroupDescribeGroup(
+        return DescribedGroup(
             error_code=error.code,
             error_message=error.message,
             group_id=group_id,
@@ -55,10 +55,8 @@ def _describe(node: Node, group_id: str, operations: int) -> ConsumerGroupDescri
     return _respond(node, described, operations)
 
 
-def _respond(
-    node: Node, described: ConsumerGroupDescription, operations: int
-) -> ConsumerGroupDescribeGroup:
-    return ConsumerGroupDescribeGroup(
+def _respond(node: Node, described: ConsumerGroupDescription, operations: int) -> DescribedGroup:
+    return DescribedGroup(
         group_id=described.group_id,
         group_state=described.state.value,
         group_epoch=described.epoch,
@@ -69,9 +67,9 @@ def _respond(
     )
 
 
-def _member(node: Node, described: ConsumerMemberDescription) -> ConsumerGroupDescribeMember:
+def _member(node: Node, described: ConsumerMemberDescription) -> Member:
     member = described.member
-    return ConsumerGroupDescribeMember(
+    return Member(
         member_id=member.id,
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -86,14 +84,12 @@ def _member(node: Node, described: ConsumerMemberDescription) -> ConsumerGroupDe
     )
 
 
-def _assignment(node: Node, partitions: Partitions) -> ConsumerGroupDescribeAssignment:
+def _assignment(node: Node, partitions: Partitions) -> Assignment:
     """Without topics that were deleted: nobody could say what they were called."""
     found = ((node.topics.by_id(topic_id), numbers) for topic_id, numbers in by_topic(partitions))
-    return ConsumerGroupDescribeAssignment(
+    return Assignment(
         topic_partitions=[
-            ConsumerGroupDescribeTopicPartitions(
-                topic_id=topic.id, topic_name=topic.name, partitions=numbers
-            )
+            TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=numbers)
             for topic, numbers in found
             if topic is not None
         ]

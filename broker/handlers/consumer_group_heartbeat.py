@@ -14,12 +14,10 @@ from tidemark.partitions.state_machines.groups.topic_view import (
     TopicIdPartition,
     by_topic,
 )
+from tidemark.protocol.messages import consumer_group_heartbeat_response as told
 from tidemark.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestTopicPartitions,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseAssignment,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
+    TopicPartitions,
 )
 
 _OWN_MEMBER_IDS_SINCE = 1
@@ -27,7 +25,7 @@ _OWN_MEMBER_IDS_SINCE = 1
 
 def handle(
     node: Node, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> Pending[ConsumerGroupHeartbeatResponse]:
+) -> Pending[told.ConsumerGroupHeartbeatResponse]:
     member_id = request.member_id
     is_joining = request.member_epoch == JOINING_EPOCH
     if not member_id and is_joining and context.api_version < _OWN_MEMBER_IDS_SINCE:
@@ -51,7 +49,7 @@ def handle(
 
 
 def _owned(
-    topics: Sequence[ConsumerGroupHeartbeatRequestTopicPartitions] | None,
+    topics: Sequence[TopicPartitions] | None,
 ) -> Partitions | None:
     if topics is None:
         return None
@@ -62,8 +60,8 @@ def _owned(
     )
 
 
-def _respond(answer: ConsumerHeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(
+def _respond(answer: ConsumerHeartbeatAnswer) -> told.ConsumerGroupHeartbeatResponse:
+    return told.ConsumerGroupHeartbeatResponse(
         error_code=answer.error,
         error_message=answer.message,
         member_id=answer.member_id,
@@ -73,10 +71,10 @@ def _respond(answer: ConsumerHeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
     )
 
 
-def _assignment(partitions: Partitions) -> ConsumerGroupHeartbeatResponseAssignment:
-    return ConsumerGroupHeartbeatResponseAssignment(
+def _assignment(partitions: Partitions) -> told.Assignment:
+    return told.Assignment(
         topic_partitions=[
-            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic_id, partitions=numbers)
+            told.TopicPartitions(topic_id=topic_id, partitions=numbers)
             for topic_id, numbers in by_topic(partitions)
         ]
     )

@@ -42,7 +42,7 @@ def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
             "group": listed.group,
             "state": listed.state or None,
             "protocol": listed.protocol_type or None,
-            "kind": listed.kind,
+            "type": listed.kind,
             "coordinator": listed.coordinator,
         }
         for listed in groups
@@ -51,7 +51,7 @@ def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
         Column("group"),
         Column("state"),
         Column("protocol"),
-        Column("kind", wide=True),
+        Column("type"),
         Column("coordinator", wide=True),
     ]
     print_rows(rows, columns, form)
@@ -128,7 +128,7 @@ def describe(session: Session, name: str, form: Form) -> None:
         "group": name,
         "state": facts.description.state,
         "protocol": facts.description.protocol_type or None,
-        "kind": facts.description.kind,
+        "type": facts.description.kind,
         "assignor": facts.description.assignor or None,
         "coordinator": facts.description.coordinator,
         "members": len(facts.description.members),

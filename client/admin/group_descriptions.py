@@ -12,12 +12,7 @@ from tidemark.client.descriptions import (
     RebalanceDescription,
 )
 from tidemark.protocol.errors import ErrorCode, MalformedMessage
-from tidemark.protocol.messages.consumer_group_describe import (
-    ConsumerGroupDescribeGroup,
-    ConsumerGroupDescribeMember,
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
+from tidemark.protocol.messages import consumer_group_describe as described
 from tidemark.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -37,11 +32,11 @@ async def describe(
     group: str, coordinator: BrokerDescription, connection: Connection
 ) -> GroupDescription:
     """A group of either protocol. Raises GROUP_ID_NOT_FOUND."""
-    if connection.speaks(ConsumerGroupDescribeRequest):
-        request = ConsumerGroupDescribeRequest(
+    if connection.speaks(described.ConsumerGroupDescribeRequest):
+        request = described.ConsumerGroupDescribeRequest(
             group_ids=[group], include_authorized_operations=False
         )
-        answer = await connection.request(request, ConsumerGroupDescribeResponse)
+        answer = await connection.request(request, described.ConsumerGroupDescribeResponse)
         (found,) = answer.groups
         if found.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
             check(found.error_code, f"group {group}", found.error_message)
@@ -49,11 +44,11 @@ async def describe(
     classic = await connection.request(
         DescribeGroupsRequest(groups=[group]), DescribeGroupsResponse
     )
-    (described,) = classic.groups
-    check(described.error_code, f"group {group}", described.error_message)
-    if described.group_state == "Dead":  # How older versions say that there is none.
+    (one,) = classic.groups
+    check(one.error_code, f"group {group}", one.error_message)
+    if one.group_state == "Dead":  # How older versions say that there is none.
         check(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group}")
-    return _classic(described, coordinator)
+    return _classic(one, coordinator)
 
 
 async def describe_rebalances(group: str, connection: Connection) -> list[RebalanceDescription]:
@@ -76,9 +71,7 @@ async def describe_rebalances(group: str, connection: Connection) -> list[Rebala
     ]
 
 
-def _consumers(
-    found: ConsumerGroupDescribeGroup, coordinator: BrokerDescription
-) -> GroupDescription:
+def _consumers(found: described.DescribedGroup, coordinator: BrokerDescription) -> GroupDescription:
     return GroupDescription(
         group=found.group_id,
         state=found.group_state,
@@ -90,7 +83,7 @@ def _consumers(
     )
 
 
-def _consumer(member: ConsumerGroupDescribeMember) -> MemberDescription:
+def _consumer(member: described.Member) -> MemberDescription:
     return MemberDescription(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -104,16 +97,16 @@ def _consumer(member: ConsumerGroupDescribeMember) -> MemberDescription:
     )
 
 
-def _classic(described: DescribedGroup, coordinator: BrokerDescription) -> GroupDescription:
+def _classic(one: DescribedGroup, coordinator: BrokerDescription) -> GroupDescription:
     return GroupDescription(
-        group=described.group_id,
-        state=described.group_state,
-        protocol_type=described.protocol_type,
-        assignor=described.protocol_data,
+        group=one.group_id,
+        state=one.group_state,
+        protocol_type=one.protocol_type,
+        assignor=one.protocol_data,
         coordinator=coordinator.node_id,
         members=tuple(
-            _member(member, is_consumer=described.protocol_type == CONSUMER_PROTOCOL)
-            for member in described.members
+            _member(member, is_consumer=one.protocol_type == CONSUMER_PROTOCOL)
+            for member in one.members
         ),
     )
 

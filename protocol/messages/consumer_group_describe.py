@@ -38,7 +38,7 @@ class ConsumerGroupDescribeRequest(Message):
 
 
 @struct
-class ConsumerGroupDescribeTopicPartitions(Struct):
+class TopicPartitions(Struct):
     """Partitions of one topic."""
 
     topic_id: UUID = wire(UUID16, "The id of the topic.")
@@ -47,16 +47,16 @@ class ConsumerGroupDescribeTopicPartitions(Struct):
 
 
 @struct
-class ConsumerGroupDescribeAssignment(Struct):
+class Assignment(Struct):
     """What a member reads."""
 
-    topic_partitions: Sequence[ConsumerGroupDescribeTopicPartitions] = wire(
-        array(ConsumerGroupDescribeTopicPartitions), "The partitions, by topic."
+    topic_partitions: Sequence[TopicPartitions] = wire(
+        array(TopicPartitions), "The partitions, by topic."
     )
 
 
 @struct
-class ConsumerGroupDescribeMember(Struct):
+class Member(Struct):
     """A member of a group."""
 
     member_id: str = wire(STRING, "The member's id.")
@@ -71,12 +71,8 @@ class ConsumerGroupDescribeMember(Struct):
     subscribed_topic_regex: str | None = wire(
         STRING, "The regular expression it names topics by.", null_since=0, default=None
     )
-    assignment: ConsumerGroupDescribeAssignment = wire(
-        nested(ConsumerGroupDescribeAssignment), "What it reads now."
-    )
-    target_assignment: ConsumerGroupDescribeAssignment = wire(
-        nested(ConsumerGroupDescribeAssignment), "What it is to read."
-    )
+    assignment: Assignment = wire(nested(Assignment), "What it reads now.")
+    target_assignment: Assignment = wire(nested(Assignment), "What it is to read.")
     member_type: int = wire(
         INT8,
         "How it takes part: 0 by the classic protocol, 1 by the consumer protocol, -1 if that "
@@ -88,7 +84,7 @@ class ConsumerGroupDescribeMember(Struct):
 
 
 @struct
-class ConsumerGroupDescribeGroup(Struct):
+class DescribedGroup(Struct):
     """A group."""
 
     error_code: int = wire(INT16, "What went wrong; 0 is nothing.", default=0)
@@ -103,9 +99,7 @@ class ConsumerGroupDescribeGroup(Struct):
     group_epoch: int = wire(INT32, "The group's epoch, which grows whenever it has to rebalance.")
     assignment_epoch: int = wire(INT32, "The epoch that the target assignment is of.")
     assignor_name: str = wire(STRING, "The assignor in use.")
-    members: Sequence[ConsumerGroupDescribeMember] = wire(
-        array(ConsumerGroupDescribeMember), "Its members."
-    )
+    members: Sequence[Member] = wire(array(Member), "Its members.")
     authorized_operations: int = wire(
         INT32,
         "What the client may do with the group, a bit each; the smallest int32 if it was not "
@@ -123,6 +117,4 @@ class ConsumerGroupDescribeResponse(Message):
         "How long the client is asked to hold back, in milliseconds; 0 is not at all.",
         default=0,
     )
-    groups: Sequence[ConsumerGroupDescribeGroup] = wire(
-        array(ConsumerGroupDescribeGroup), "The groups."
-    )
+    groups: Sequence[DescribedGroup] = wire(array(DescribedGroup), "The groups.")

@@ -22,8 +22,8 @@ from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from tidemark.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
+from tidemark.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tidemark.protocol.messages.consumer_group_heartbeat_response import (
     ConsumerGroupHeartbeatResponse,
 )
 from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest

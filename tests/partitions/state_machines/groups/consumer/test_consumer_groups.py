@@ -17,6 +17,7 @@ from tests.partitions.state_machines.groups.driver import GROUP, NO_DELAY, Coord
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroupState
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_offsets import GroupMetadataKey
 
 NONE = ErrorCode.NONE
 
@@ -334,6 +335,22 @@ def test_an_empty_group_becomes_one_of_the_other_kind_and_keeps_its_commits(
     groups.restart()
     assert groups.state() is GroupState.STABLE
     assert groups.committed_offset() == 7
+
+
+def test_of_a_group_that_became_another_kind_nothing_is_left_in_the_log(
+    groups: Coordinator,
+) -> None:
+    groups.form("classic")
+    groups.leave("classic")
+    Member(groups, "a").beat()
+    last = dict(groups.log)
+    assert last[GroupMetadataKey(group=GROUP)] is None
+    groups.leave("a")
+    groups.form("classic")
+    last = dict(groups.log)
+    assert [key for key, value in last.items() if value is not None] == [
+        GroupMetadataKey(group=GROUP)
+    ]
 
 
 def test_a_group_with_members_is_not_deleted(groups: Coordinator) -> None:

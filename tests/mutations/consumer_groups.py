@@ -1,0 +1,145 @@
+"""Rules of groups of the consumer protocol: nobody reads what another one reads."""
+
+from tests.mutations import Mutation
+
+_CONSUMER = "partitions/state_machines/groups/consumer"
+_RULES = f"tests/{_CONSUMER}/test_consumer_groups.py"
+_ASSIGNORS = f"tests/{_CONSUMER}/test_assignors.py"
+_PATTERN = f"tests/{_CONSUMER}/test_pattern.py"
+
+MUTATIONS = (
+    Mutation(
+        name="what a member has not let go of is given to nobody",
+        file=f"{_CONSUMER}/member.py",
+        old="return self.assigned | self.revoking if self.revoking else self.assigned",
+        new="return self.assigned",
+        killed_by=f"{_RULES}::test_a_partition_is_given_only_once_its_reader_has_let_go_of_it",
+    ),
+    Mutation(
+        name="a member is given only what nobody else holds",
+        file=f"{_CONSUMER}/reconciliation.py",
+        old="for partition in target - kept if is_free(partition)}",
+        new="for partition in target - kept}",
+        killed_by=f"{_RULES}::test_a_partition_is_given_only_once_its_reader_has_let_go_of_it",
+    ),
+    Mutation(
+        name="a member gives up first, and is given others then",
+        file=f"{_CONSUMER}/reconciliation.py",
+        old="    if to_revoke and _owns_any(owned, to_revoke):",
+        new="    if False:",
+        killed_by=f"{_RULES}::test_a_partition_is_given_only_once_its_reader_has_let_go_of_it",
+    ),
+    Mutation(
+        name="a member has let go only once it says so",
+        file=f"{_CONSUMER}/reconciliation.py",
+        old="    if member.state is MemberState.REVOKING and _owns_any(owned, member.revoking):",
+        new="    if False:",
+        killed_by=f"{_RULES}::test_who_does_not_say_what_it_owns_has_not_let_go",
+    ),
+    Mutation(
+        name="who does not say what it owns may own all it had",
+        file=f"{_CONSUMER}/reconciliation.py",
+        old="return owned is None or not owned.isdisjoint(partitions)",
+        new="return owned is not None and not owned.isdisjoint(partitions)",
+        killed_by=f"{_RULES}::test_who_does_not_say_what_it_owns_has_not_let_go",
+    ),
+    Mutation(
+        name="another epoch than the member's own is fenced",
+        file=f"{_CONSUMER}/heartbeat.py",
+        old="    if request.epoch != member.epoch and not has_missed_it:",
+        new="    if False:",
+        killed_by=f"{_RULES}::test_another_epoch_than_the_members_own_is_fenced",
+    ),
+    Mutation(
+        name="with the epoch before its own a member may own no more than it was given",
+        file=f"{_CONSUMER}/heartbeat.py",
+        old="        and request.owned <= member.assigned",
+        new="",
+        killed_by=f"{_RULES}::test_another_epoch_than_the_members_own_is_fenced",
+    ),
+    Mutation(
+        name="an instance that has not left is not given away",
+        file=f"{_CONSUMER}/heartbeat.py",
+        old="            if not group.members[current].is_away:",
+        new="            if False:",
+        killed_by=f"{_RULES}::test_an_instance_that_has_not_left_is_not_released",
+    ),
+    Mutation(
+        name="an answer waits for the write that it rests on",
+        file=f"{_CONSUMER}/writing.py",
+        old="    if not recording.answer(Reply(token, said), rests_on",
+        new="    if True or not recording.answer(Reply(token, said), rests_on",
+        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+    ),
+    Mutation(
+        name="an answer without a change waits for the write that is under way",
+        file=f"{_CONSUMER}/recording.py",
+        old="        elif self.is_under_way:\n",
+        new="        elif False:\n",
+        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+    ),
+    Mutation(
+        name="a group has one write on its way",
+        file=f"{_CONSUMER}/writing.py",
+        old="if not recording.is_touched or recording.is_under_way or group.is_dead:",
+        new="if not recording.is_touched or group.is_dead:",
+        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+    ),
+    Mutation(
+        name="what could not be written is written again",
+        file=f"{_CONSUMER}/recording.py",
+        old="        self.forget(key for key, _ in records)\n",
+        new="",
+        killed_by=f"{_RULES}::test_a_write_that_failed_is_made_good_by_the_next",
+    ),
+    Mutation(
+        name="a restored member that has to let go keeps its deadline",
+        file=f"{_CONSUMER}/restoring.py",
+        old="            if member.state is MemberState.REVOKING:",
+        new="            if False:",
+        killed_by=f"{_RULES}::test_a_restart_in_the_middle_keeps_a_partition_held",
+    ),
+    Mutation(
+        name="a commit is made in the member's own epoch",
+        file="partitions/state_machines/groups/commits.py",
+        old="    is_current = request.generation == group.members[request.member_id].epoch",
+        new="    is_current = True",
+        killed_by=f"{_RULES}::test_a_commit_needs_the_members_epoch",
+    ),
+    Mutation(
+        name="of two kinds under one name the log's last word counts",
+        file="partitions/state_machines/groups/conversion.py",
+        old="    converted.recording.forget([GroupMetadataKey(group=group.id)])\n",
+        new="",
+        killed_by=f"{_RULES}::test_of_a_group_that_became_another_kind_nothing_is_left_in_the_log",
+    ),
+    Mutation(
+        name="no epoch comes up twice when a group becomes one of the other kind",
+        file="partitions/state_machines/groups/conversion.py",
+        old="wall_ms=turn.at.wall_ms, epoch=group.generation)",
+        new="wall_ms=turn.at.wall_ms)",
+        killed_by=f"{_RULES}"
+        "::test_an_empty_group_becomes_one_of_the_other_kind_and_keeps_its_commits",
+    ),
+    Mutation(
+        name="a partition is kept by one member at most",
+        file=f"{_CONSUMER}/balancing.py",
+        old="in self._subscriptions[member] and partition not in self._taken:",
+        new="in self._subscriptions[member]:",
+        killed_by=_ASSIGNORS,
+    ),
+    Mutation(
+        name="loads are evened out along chains",
+        file=f"{_CONSUMER}/assignors.py",
+        old="    balance.even_out()\n",
+        new="",
+        killed_by=_ASSIGNORS,
+    ),
+    Mutation(
+        name="a pattern's cost is bounded",
+        file=f"{_CONSUMER}/pattern_program.py",
+        old="        if len(self.steps) >= STEPS_MAX:",
+        new="        if len(self.steps) >= 100 * STEPS_MAX:",
+        killed_by=_PATTERN,
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql.datasource import (
     EqualTo,
     Filter,
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.client.spark.batch import BatchReader, FilteringReader
-from tidemark.client.spark.driver import CannotReach, DataLoss
+from tidemark.client.spark.driver import CannotReach, DataLoss, Driver
 from tidemark.client.spark.options import read_options
 from tidemark.client.spark.ranges import OffsetRange
 from tidemark.client.spark.stream import StreamReader
@@ -164,6 +165,52 @@ def test_brokers_that_do_not_answer_are_an_error_that_says_what_to_do() -> None:
     reader = BatchReader(read_options(given, streaming=False), ("offset",))
     with pytest.raises(CannotReach, match=f"{bootstrap}.* for 0.1 s; see that the brokers run"):
         reader.partitions()
+
+
+def test_committed_transactions_are_read_and_aborted_ones_are_not(
+    tidemark: BlockingCluster, client: BlockingClient
+) -> None:
+    producer = Producer({"bootstrap.servers": tidemark.bootstrap, "transactional.id": "spark"})
+    producer.init_transactions(20)
+    for turn, is_committed in enumerate((True, False, True)):
+        producer.begin_transaction()
+        for number in range(3):
+            producer.produce("t", b"%d-%d" % (turn, number))
+        producer.flush(20)
+        (producer.commit_transaction if is_committed else producer.abort_transaction)(20)
+    producer.begin_transaction()
+    producer.produce("t", b"open")
+    producer.flush(20)
+
+    def read(**options: str) -> list[bytes]:
+        reader = batch_reader(tidemark, **options)
+        partitions = reader.partitions()
+        return [
+            value
+            for partition in partitions
+            for batch in reader.read(partition)
+            for value in batch["value"].to_pylist()
+        ]
+
+    committed = [b"%d-%d" % (turn, number) for turn in (0, 2) for number in range(3)]
+    assert read(**{"kafka.isolation.level": "read_committed"}) == committed
+    everything = read()
+    assert len(everything) == 10
+    assert everything[-1] == b"open"
+    producer.abort_transaction(20)
+    assert read(**{"kafka.isolation.level": "read_committed"}) == committed
+
+
+def test_the_ends_that_a_stream_goes_by_are_asked_for_now_and_then(
+    tidemark: BlockingCluster, client: BlockingClient
+) -> None:
+    given = {"bootstrap": tidemark.bootstrap, "subscribe": "t", "offsetCacheMs": "60000"}
+    with Driver(read_options(given, streaming=True)) as driver:
+        assert driver.recent_ends() == {TP: 0}
+        produce(client, 3)
+        assert driver.recent_ends() == {TP: 0}, "Spark asks ninety times a second"
+        assert driver.ends_now() == {TP: 3}
+        assert driver.recent_ends() == {TP: 3}
 
 
 def test_a_stream_goes_on_when_the_broker_was_restarted(

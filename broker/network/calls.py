@@ -26,6 +26,8 @@ class Route:
     codec: ApiCodec
     handle: Handler
     is_async: bool
+    is_seen_by_next: bool
+    """Whether what a connection asks next is only looked at once this is answered."""
     knows_frames: FrameHandler | None
     """The handler, if it may do without the request's being decoded."""
     metrics: ApiMetrics

@@ -46,6 +46,7 @@ class Connection:
     """One client's socket. It belongs to a `Connections`, which knows what they share."""
 
     __slots__ = (
+        "_awaited",
         "_calls",
         "_descriptor",
         "_flush_is_due",
@@ -85,6 +86,7 @@ class Connection:
         )
         # Requests whose answers have not been queued, in the order of their coming.
         self._calls: deque[Call | Answered] = deque()
+        self._awaited: Call | None = None  # nothing behind it is taken before it is settled
         self._out = SendQueue()
         self._flush_is_due = False
         self._is_blocked = False  # the socket takes no more for now
@@ -116,6 +118,7 @@ class Connection:
         return (
             len(self._calls) < self._requests_max
             and self._line is None
+            and (self._awaited is None or self._awaited.is_settled)
             and out.memory_bytes < self._response_bytes_max
             and out.size_bytes < _QUEUED_BYTES_MAX
         )
@@ -223,6 +226,8 @@ class Connection:
         """It is not there, or others are to be sent before it."""
         call = Answered(answer) if isinstance(answer, list) else answer
         self._calls.append(call)
+        if isinstance(call, Call) and call.route.is_seen_by_next:
+            self._awaited = call
         if isinstance(call, Answered) or call.is_settled:
             self._flush_later()
         else:

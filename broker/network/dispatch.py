@@ -40,6 +40,12 @@ from tidemark.protocol.schema import Message
 # What a client may send before it has proven who it is: SaslHandshake, SaslAuthenticate.
 _BEFORE_SASL: Final = frozenset({API_VERSIONS_KEY, 17, 36})
 
+# What changes something that the next request of the connection may look at: it finds it done, as
+# it would with Kafka, which takes one request at a time. CreateTopics, DeleteTopics, DeleteRecords,
+# AlterConfigs, CreatePartitions, DeleteGroups, IncrementalAlterConfigs, OffsetDelete,
+# AlterClientQuotas.
+_SEEN_BY_NEXT: Final = frozenset({19, 20, 21, 33, 37, 42, 44, 47, 49})
+
 # A request begins with them, two bytes each: read as one number.
 _KEY_AND_VERSION: Final = Struct(">I")
 _CORRELATION: Final = Struct(">i")
@@ -211,6 +217,7 @@ class Dispatcher:
                 ApiCodec(APIS[api_key], version),
                 handle,
                 inspect.iscoroutinefunction(handle),
+                api_key in _SEEN_BY_NEXT,
                 handle if isinstance(handle, FrameHandler) else None,
                 self._node.metrics.api(api_key),
                 self._odd_events,

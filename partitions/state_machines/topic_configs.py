@@ -43,10 +43,10 @@ class TopicConfig:
 
     cleanup_policy: tuple[str, ...] = setting(
         "cleanup.policy",
-        ListOf(("delete", "compact"), empty_allowed=False),
+        ListOf(("delete", "compact")),
         "delete",
         "What happens to old records: delete removes whole segments by age and size, compact keeps "
-        "the last record of each key, and both together do both.",
+        "the last record of each key, both together do both, and neither keeps everything.",
         synonym="log.cleanup.policy",
     )
     compression_gzip_level: int = setting(

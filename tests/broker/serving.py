@@ -52,6 +52,7 @@ class Script:
         self.parked = list[tuple[int, Pending[HeartbeatResponse]]]()
         self.abandoned = list[int]()
         self.sent_bytes = list[int]()  # how much had been sent, at each "look"
+        self.gate: trio.Event | None = None  # what the async handler waits for
         self.line: Line | None = None  # where "hold" waits; without one it is taken
 
     def answer(self, number: int) -> None:
@@ -96,6 +97,8 @@ class Script:
     async def list_groups(
         self, node: Node, request: ListGroupsRequest, context: RequestContext
     ) -> ListGroupsResponse:
+        if self.gate is not None:
+            await self.gate.wait()
         await trio.lowlevel.checkpoint()
         if request.states_filter:
             raise ZeroDivisionError("our own fault")

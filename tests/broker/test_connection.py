@@ -14,12 +14,14 @@ from trio.testing import MockClock
 from tests.broker.serving import (
     HEARTBEAT,
     HOLD_BACK_SECONDS,
+    LIST_GROUPS,
     encoded,
     open_serving,
     request,
 )
 from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.network import dispatch
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import decode_response
 from tidemark.protocol.messages.api_versions import ApiVersionsResponse
@@ -406,3 +408,20 @@ async def test_a_broker_that_stops_reads_nobody_who_was_held_back() -> None:
         serving.connections.stop_reading()
         await trio.sleep(2 * HOLD_BACK_SECONDS)
         assert serving.script.seen == [1]
+
+
+async def test_what_changes_something_is_done_before_the_next_request_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "_SEEN_BY_NEXT", frozenset({LIST_GROUPS}))
+    async with open_serving(SETTINGS) as serving:
+        serving.script.gate = trio.Event()
+        client, other = await serving.connect(), await serving.connect()
+        await client.send(encoded(ListGroupsRequest(), 3) + request("echo", 1))
+        await client.ask("echo", 2)
+        await other.ask("echo", 3)
+        assert await other.read_number() == 3
+        assert serving.script.seen == [3]
+        serving.script.gate.set()
+        decode_response(APIS[LIST_GROUPS], 3, await client.read_frame())
+        assert [await client.read_number() for _ in range(2)] == [1, 2]

@@ -99,4 +99,12 @@ MUTATIONS = (
         new="        self._requests_max = 0\n        self._update_interest()",
         killed_by=_OF_CONNECTIONS + "test_a_broker_that_stops_reads_nobody_who_was_held_back",
     ),
+    Mutation(
+        name="what was changed is seen by the next request of the connection",
+        file=_CONNECTION,
+        old="            self._awaited = call\n",
+        new="            pass\n",
+        killed_by=_OF_CONNECTIONS
+        + "test_what_changes_something_is_done_before_the_next_request_is_looked_at",
+    ),
 )

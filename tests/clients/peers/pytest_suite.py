@@ -44,7 +44,7 @@ class PytestSuite:
             return [self._judged(result) for result in read_report(report)]
 
     def _environment(self, bootstrap: str, checkout: Path) -> dict[str, str]:
-        host, _, port = bootstrap.rpartition(":")
+        host, _, port = bootstrap.partition(",")[0].rpartition(":")
         added = {
             "TIDEMARK_HOST": host,
             "TIDEMARK_PORT": port,

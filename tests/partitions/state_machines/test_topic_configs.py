@@ -66,7 +66,6 @@ def test_a_brokers_default_comes_before_the_tables_and_after_the_topics() -> Non
         ("max.message.bytes", str(2**31), "a whole number, 0 or more"),
         ("compression.lz4.level", "18", "a whole number from 1 to 17"),
         ("cleanup.policy", "burn", "a list of delete and compact"),
-        ("cleanup.policy", "", "at least one of delete and compact"),
         ("message.timestamp.type", "Now", "CreateTime or LogAppendTime"),
         ("min.cleanable.dirty.ratio", "1.5", "a number from 0 to 1"),
         ("min.cleanable.dirty.ratio", "nan", "a number from 0 to 1"),

@@ -106,7 +106,7 @@ class _Run:
         self._schedule = possible_schedules[chosen.schedule]
         self.workload = Workload(
             cluster.bootstrap,
-            brokers=len(cluster.nodes),
+            nodes=cluster.nodes,
             sends_per_second=chosen.rate,
             seed=seed,
         )

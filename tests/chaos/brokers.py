@@ -14,6 +14,7 @@ from typing import Final
 
 from tests.chaos.disks import Disk, open_disks
 from tests.chaos.networks import Link, Network, open_network
+from tests.chaos.workload.racks import rack_of
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess
 
 TIDEMARK: Final = (sys.executable, "-m", "tidemark.cli.main")
@@ -44,6 +45,7 @@ class ChaosBroker(BrokerProcess):
         command += [*TIDEMARK, "serve"]
         command += ["--data-dir", str(self.data_dir)]
         command += ["--node-id", str(self.node), "--http", "127.0.0.1:0"]
+        command += ["--rack", rack_of(self.node)]
         command += self._network.arguments(self.node)
         for address in self._joined:
             command += ["--join", address]
@@ -86,6 +88,14 @@ class ChaosBroker(BrokerProcess):
                 self.kill()
             else:
                 self._forget()
+
+    def pause_if_running(self) -> None:
+        if self.is_running:
+            self.pause()
+
+    def resume_if_running(self) -> None:
+        if self.is_running:
+            self.resume()
 
     @contextmanager
     def inject(self, *what: str) -> Iterator[None]:
@@ -154,8 +164,7 @@ class ChaosCluster:
     def heal(self) -> None:
         """Start whoever is down, and wait until all are up. Raises `BrokerDidNotStart`."""
         for broker in self.brokers.values():
-            if broker.is_running:
-                broker.resume()
+            broker.resume_if_running()
         self.start_missing()
         for broker in self.brokers.values():
             broker.wait_ready()

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 import trio
 
+from tests.chaos.workload.promise import MOVED
 from tidemark.client import Admin, ErrorCode, ReplicaRole, RequestError, TopicPartition
 
 _PAUSE_SECONDS: Final = (0.2, 3.0)
@@ -23,6 +24,7 @@ _DRAINED_SECONDS: Final = (0.5, 8.0)
 _FORCE_PROBABILITY: Final = 0.7
 
 DONE: Final = "done"
+_NO_PLACE: Final = "every broker holds it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,10 @@ async def move_leader(admin: Admin, place: Place, rng: Random) -> str:
 async def move_replica(admin: Admin, place: Place, rng: Random) -> str:
     at = place.any_movable(rng)
     voters = await _voters(admin, at)
-    source, to = rng.choice(voters), rng.choice(_others(place, voters))
+    others = _others(place, voters)
+    if not others:
+        return _NO_PLACE
+    source, to = rng.choice(voters), rng.choice(others)
     place.note(f"{at} from {source} to {to}")
     await admin.move_replica(at, source=source, to=to)
     if await _comes_true(lambda: _is_over(admin, at)):
@@ -94,7 +99,10 @@ async def cancel_replica_move(admin: Admin, place: Place, rng: Random) -> str:
     """Begun, and called off shortly after."""
     at = place.any_movable(rng)
     voters = await _voters(admin, at)
-    source, to = rng.choice(voters), rng.choice(_others(place, voters))
+    others = _others(place, voters)
+    if not others:
+        return _NO_PLACE
+    source, to = rng.choice(voters), rng.choice(others)
     place.note(f"{at} from {source} to {to}")
     await admin.reassign_partitions({at: [to if node == source else node for node in voters]})
     await trio.sleep(rng.uniform(*_CANCEL_SECONDS))
@@ -107,6 +115,31 @@ async def cancel_replica_move(admin: Admin, place: Place, rng: Random) -> str:
     if await _comes_true(lambda: _is_over(admin, at)):
         return DONE
     return f"taken, goes on after {_SEEN_SECONDS:.0f} s"
+
+
+async def change_replica_count(admin: Admin, place: Place, rng: Random) -> str:
+    """One replica more, and that one, or another, given up again."""
+    at = place.any_movable(rng)
+    voters = await _voters(admin, at)
+    # Nobody is left if the second step came to nothing the last time.
+    more = [*voters, *_others(place, voters)][: MOVED.replicas + 1]
+    fewer = rng.sample(more, MOVED.replicas)
+    place.note(f"{at} from {voters} to {more} to {fewer}")
+    for wanted in (more, fewer):
+        await admin.reassign_partitions({at: wanted})
+        if not await _comes_true(lambda: _is_over(admin, at)):
+            return f"taken, goes on after {_SEEN_SECONDS:.0f} s"
+    return DONE
+
+
+async def elect_preferred_leaders(admin: Admin, place: Place, rng: Random) -> str:
+    topic = rng.choice(place.topics())
+    place.note(f"of {topic}")
+    numbers = [TopicPartition(topic, number) for number in range(place.partitions)]
+    for each in await admin.elect_leaders(numbers, timeout_seconds=_MOVE_LEADER_SECONDS):
+        if each.error is not None and not each.was_needless:
+            raise each.error
+    return DONE
 
 
 async def drain_and_resume(admin: Admin, place: Place, rng: Random) -> str:
@@ -127,7 +160,7 @@ async def add_observer(admin: Admin, place: Place, rng: Random) -> str:
     described = (await admin.describe_replicas([at]))[at]
     free = _others(place, [each.node_id for each in described.replicas])
     if not free:
-        return "every broker holds it"
+        return _NO_PLACE
     node = rng.choice(free)
     place.note(f"{at} on {node}")
     await admin.change_observers(at, add=[node])
@@ -153,6 +186,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "move a leader": move_leader,
     "move a replica": move_replica,
     "cancel a replica's move": cancel_replica_move,
+    "change how many replicas there are": change_replica_count,
+    "elect preferred leaders": elect_preferred_leaders,
     "drain and resume a broker": drain_and_resume,
     "add an observer": add_observer,
     "remove an observer": remove_observer,

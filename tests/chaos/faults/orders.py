@@ -48,7 +48,7 @@ def _in_turn(
     is then with the second alone, while the third stands still."""
     del rng
     first, second, third = (cluster.brokers[node] for node in order)
-    second.pause()
+    second.pause_if_running()  # another fault of the round may have ended it
     if loses_power:
         cluster.cut_power([first.node])
     else:
@@ -56,9 +56,9 @@ def _in_turn(
     time.sleep(_ALONE_SECONDS)
     first.spawn()
     time.sleep(_TOGETHER_SECONDS)
-    third.pause()
-    second.resume()
+    third.pause_if_running()
+    second.resume_if_running()
     time.sleep(_TOGETHER_SECONDS)
-    third.resume()
+    third.resume_if_running()
     how = "power cut" if loses_power else "kill -9"
     yield f"{how} of {first.node}, pause of {second.node} and then of {third.node}"

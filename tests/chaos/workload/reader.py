@@ -28,7 +28,7 @@ CONSUMER: Final[dict[str, str | int | bool]] = {
 
 
 class Reader:
-    """Gives its polls to `add`."""
+    """Gives its polls to `add`. One with a rack reads from the replica or observer in it."""
 
     def __init__(
         self,
@@ -37,6 +37,8 @@ class Reader:
         partitions: int,
         client: str,
         add: Callable[[Poll], None],
+        *,
+        rack: str = "",
     ) -> None:
         self._topic = topic
         self._client = client
@@ -48,6 +50,7 @@ class Reader:
                 "bootstrap.servers": bootstrap,
                 "group.id": "not used",
                 "auto.offset.reset": "error",
+                "client.rack": rack,
             }
         )
         self._consumer.assign([TopicPartition(topic, n, 0) for n in range(partitions)])

@@ -65,10 +65,11 @@ class Stream:
             else:
                 return
 
-    def start(self, *, producers: int, consumers: int, sends_per_second: float) -> None:
+    def start(self, *, producers: int, racks: Sequence[str], sends_per_second: float) -> None:
+        """With a consumer in each of the racks, and one that is in none."""
         rate = sends_per_second / producers
         work = [self._producing(f"p{number}", rate) for number in range(producers)]
-        work += [self._consuming(f"c{number}") for number in range(consumers)]
+        work += [self._consuming(f"c{number}", rack) for number, rack in enumerate(["", *racks])]
         self._threads = [threading.Thread(target=each, daemon=True) for each in work]
         for thread in self._threads:
             thread.start()
@@ -104,9 +105,11 @@ class Stream:
         with self._lock:
             self.history.polls.append(poll)
 
-    def _consuming(self, client: str) -> Callable[[], None]:
+    def _consuming(self, client: str, rack: str) -> Callable[[], None]:
         def work() -> None:
-            reader = Reader(self._bootstrap, self.topic, PARTITIONS, client, self._add_poll)
+            reader = Reader(
+                self._bootstrap, self.topic, PARTITIONS, client, self._add_poll, rack=rack
+            )
             while not self._stopping.is_set():
                 reader.poll()
             reader.close()

@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.chaos.workload.group import GroupRun
 from tests.chaos.workload.promise import CACHED, LEADER_ONLY, MOVED, SYNCED, Promise
+from tests.chaos.workload.racks import rack_of
 from tests.chaos.workload.stream import PARTITIONS, Stream, served_since
 
 _MEMBERS: Final = 3
@@ -18,12 +19,14 @@ _GROUP_END_SECONDS: Final = 60.0
 class Workload:
     """The clients of one cluster."""
 
-    def __init__(self, bootstrap: str, *, brokers: int, sends_per_second: float, seed: int) -> None:
+    def __init__(
+        self, bootstrap: str, *, nodes: Sequence[int], sends_per_second: float, seed: int
+    ) -> None:
         self.ended: list[Stream] = []
         """Those whose topic lost what it did not promise to keep: each made place for another."""
         self.problems: list[str] = []
         self._bootstrap = bootstrap
-        self._brokers = brokers
+        self._nodes = nodes
         self._sends_per_second = sends_per_second
         self.synced = Stream(bootstrap, SYNCED.name, SYNCED)
         self.cached = Stream(bootstrap, f"{CACHED.name}-1", CACHED)
@@ -42,7 +45,7 @@ class Workload:
     @property
     def movable(self) -> list[Stream]:
         """Those with fewer replicas than there are brokers."""
-        return [each for each in self.current if each.promise.replicas < self._brokers]
+        return [each for each in self.current if each.promise.replicas < len(self._nodes)]
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -89,12 +92,14 @@ class Workload:
         self._start(self.cached)
 
     def _create(self, stream: Stream) -> None:
-        stream.create(min(stream.promise.replicas, self._brokers))
+        stream.create(min(stream.promise.replicas, len(self._nodes)))
 
     def _start(self, stream: Stream) -> None:
         rate = self._sends_per_second * _share(stream.promise)
         producers = 2 if stream.promise is SYNCED else 1
-        stream.start(producers=producers, consumers=1, sends_per_second=rate)
+        # So that somebody reads from observers, which only these topics have.
+        racks = [rack_of(node) for node in self._nodes] if stream in self.movable else []
+        stream.start(producers=producers, racks=racks, sends_per_second=rate)
 
 
 def _share(promise: Promise) -> float:

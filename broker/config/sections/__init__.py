@@ -1,0 +1,1 @@
+"""What can be set, a class for each section of the reference."""

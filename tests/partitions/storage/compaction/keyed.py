@@ -80,7 +80,8 @@ def put(log: Log, *pairs: tuple[bytes | None, bytes | None]) -> None:
 
 def seal(log: Log) -> None:
     """Close the segment that is written to, so that all that is there may be compacted."""
-    log._roll()  # as by time
+    if log._active.size_bytes:  # an empty one is never closed
+        log._roll()
     log.sync()
 
 

@@ -13,6 +13,7 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
     COMPRESSION_BITS,
     CONTROL_BIT,
+    DELETE_HORIZON_BIT,
     HEADER_BYTES,
     LOG_OVERHEAD,
     TRANSACTIONAL_BIT,
@@ -27,7 +28,7 @@ ZSTD_SINCE: Final = 7
 """The Produce version from which on a producer may send zstd, and has to expect it from others."""
 # Length, attributes, two deltas, key length, value length and header count: a byte each.
 _RECORD_BYTES_MIN: Final = 7
-_UNUSUAL: Final = COMPRESSION_BITS | TRANSACTIONAL_BIT | CONTROL_BIT
+_UNUSUAL: Final = COMPRESSION_BITS | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
 
 
 class InvalidRecords(RequestError):
@@ -86,6 +87,8 @@ def admit(
 def _check_attributes(header: BatchHeader, api_version: int) -> None:
     if header.is_control:
         raise _invalid("a client may not write control records")
+    if header.delete_horizon_ms is not None:
+        raise _invalid("from when on deletions may go is the broker's to say: leave bit 6 clear")
     if header.is_transactional and header.producer_id < 0:
         raise _invalid("a batch in a transaction of no producer")
     if header.compression is Compression.ZSTD and api_version < ZSTD_SINCE:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from tidemark.broker.metadata.topics import Topics
+from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.timers import Timers
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, TopicPartition
@@ -14,6 +14,14 @@ UNKNOWN_SECONDS: Final = 10.0
 """A topic that nobody here has seen being deleted is given up after that: a broker that coordinates
 hears of the metadata all the time, but may be a moment behind when it begins to."""
 _NAMES_MAX: Final = 10_000
+
+
+class Topics(Protocol):
+    """The topics that this broker knows."""
+
+    def get(self, name: str) -> Topic | None: ...
+
+    def when_deleted(self, callback: Callable[[str], None]) -> None: ...
 
 
 class Places:

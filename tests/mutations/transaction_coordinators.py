@@ -1,0 +1,83 @@
+"""What carries decisions out: markers, the requests of producers and leaders, and the client."""
+
+from tests.mutations import Mutation
+
+_MARKERS = "tests/broker/transactions/test_markers.py"
+_COORDINATING = "tests/broker/transactions/test_coordinating.py"
+_CLIENT = "tests/client/test_transactions.py"
+
+
+MUTATIONS = (
+    Mutation(
+        name="a marker that was refused is sent again",
+        file="broker/transactions/marker_sender.py",
+        old="            else:\n                self._retry_later(owed)\n",
+        new="            else:\n                self._done(owed)\n",
+        killed_by=f"{_MARKERS}::test_what_is_refused_is_asked_of_whoever_leads_then",
+    ),
+    Mutation(
+        name="a marker waits for a leader",
+        file="broker/transactions/marker_sender.py",
+        old="is None:\n            self._retry_later(owed)\n",
+        new="is None:\n            self._done(owed)\n",
+        killed_by=f"{_MARKERS}::test_it_is_tried_for_ever_and_ever_less_often",
+    ),
+    Mutation(
+        name="who coordinates no more sends no markers",
+        file="broker/transactions/marker_sender.py",
+        old="        if not owed.owner.is_current:\n",
+        new="        if not owed.markers:\n",
+        killed_by=f"{_MARKERS}::test_who_coordinates_no_more_sends_no_more",
+    ),
+    Mutation(
+        name="a topic that was not heard of yet is not given up",
+        file="broker/transactions/whereabouts.py",
+        old="        return now >= self._missing[name]\n",
+        new="        return True\n",
+        killed_by=f"{_MARKERS}::test_a_topic_that_is_unknown_may_be_one_that_was_not_heard_of_yet",
+    ),
+    Mutation(
+        name="all partitions are added or none",
+        file="broker/handlers/add_partitions_to_txn.py",
+        old="    if refused or not partitions:\n",
+        new="    if not partitions:\n",
+        killed_by=f"{_COORDINATING}::TestPartitions::test_all_of_them_or_none",
+    ),
+    Mutation(
+        name="a leader is told what is not in the transaction",
+        file="broker/handlers/add_partitions_to_txn.py",
+        old="            return not_in if partition in missing else answer.error\n",
+        new="            return answer.error\n",
+        killed_by=f"{_COORDINATING}"
+        "::TestPartitions::test_leaders_ask_about_several_transactions_at_once",
+    ),
+    Mutation(
+        name="an end raises the epoch of who knows of it",
+        file="broker/handlers/end_txn.py",
+        old="        bumps_epoch = version >= _BUMPS_SINCE\n",
+        new="        bumps_epoch = False\n",
+        killed_by=f"{_COORDINATING}"
+        "::TestEpochs::test_an_end_answers_with_the_next_epoch_to_who_knows_of_it",
+    ),
+    Mutation(
+        name="groups hear of markers",
+        file="broker/handlers/write_txn_markers.py",
+        old="    if error is None:\n        node.coordinator.transaction_over(",
+        new="    if error is not None:\n        node.coordinator.transaction_over(",
+        killed_by=f"{_CLIENT}::test_offsets_are_committed_with_it",
+    ),
+    Mutation(
+        name="unstable offsets are not told to who wants stable ones",
+        file="broker/handlers/offset_fetch.py",
+        old="        if requires_stable and node",
+        new="        if not requires_stable and node",
+        killed_by=f"{_CLIENT}::test_offsets_are_committed_with_it",
+    ),
+    Mutation(
+        name="a transaction of which a record was not stored is not committed",
+        file="client/producer.py",
+        old="            if transaction.failure is not None:\n                raise",
+        new="            if transaction.failure is self:\n                raise",
+        killed_by=f"{_CLIENT}::test_a_record_that_cannot_be_stored_aborts_the_rest",
+    ),
+)

@@ -57,6 +57,7 @@ REPLICA_TRIGGERS: Final = (
 )
 """Moments of a replica's move."""
 
+_CACHES_SHARE: Final = 0.15
 _DISK_KINDS: Final = ("sync error", "disk full")
 
 TRIGGERS: Final = (
@@ -195,7 +196,31 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
     knobs = replace(profile(rng, knobs), journaled_bytes_max=journaled)
-    return _with_observers(stream(seed, "observers"), knobs)
+    knobs = _with_observers(stream(seed, "observers"), knobs)
+    return _with_page_caches(stream(seed, "page caches"), knobs)
+
+
+def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs nothing is synced, and who has acknowledged something loses its power and then
+    another one's vote is asked for: one at a time, so that nothing may be lost."""
+    if rng.random() >= _CACHES_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        nodes=3,
+        voters=3,
+        groups=rng.choice((1, 2)),
+        unsynced=1.0,
+        observers=0,
+        replica_reads=0.0,
+        fault_interval=rng.choice((1.0, 2.0)),
+        fault_kinds=("power", "strand", "isolate"),
+        triggers=("ack", "commit", "leader"),
+        trigger_chance=rng.choice((0.1, 0.3)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=("power", "strand", "isolate"),
+        fault_seconds=rng.choice((0.3, 1.0)),
+    )
 
 
 def _with_observers(rng: Random, knobs: Knobs) -> Knobs:

@@ -328,7 +328,8 @@ def _change_voters(core: Group, voters: tuple[NodeId, ...]) -> None:
     for node in voters:
         if node not in core.config.members:
             core.add_learner(node)
-    if not core.config.is_joint and core.config.voters != voters:
+    if core.config.voters != voters:
+        # Also while a change is under way, or may not begin yet: the core has to refuse that.
         with suppress(RequestError):
             core.change_config(voters)
 

@@ -6,7 +6,7 @@ Harvey et al. 2003). So the chains are looked for and followed until there is no
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from heapq import heapify, heapreplace
 from uuid import UUID
 
@@ -26,6 +26,8 @@ class Balance:
         self._taken: set[TopicIdPartition] = set()
         self._heap: list[tuple[int, str]] = []
         self._heap_of: UUID | None = None
+        self._settled: set[str] = set()
+        self._settled_topics: set[UUID] = set()
 
     def keep(self, member: str, partition: TopicIdPartition) -> None:
         """Leave a partition with the member that had it, if it still reads that topic."""
@@ -59,7 +61,6 @@ class Balance:
             del loads[load][member]
             end = self._move_chain_from(member)
             if end is None:
-                # Nothing that is done for members with less opens a way for this one.
                 continue
             loads.setdefault(load - 1, {})[member] = None
             received = len(self.parts[end])
@@ -71,32 +72,50 @@ class Balance:
         self._taken.add(partition)
 
     def _move_chain_from(self, start: str) -> str | None:
-        """Make `start` one partition lighter; who got one more, or None if there is no way."""
+        """Make `start` one partition lighter; who got one more, or None if there is no way.
+
+        If there is none, whoever was reached is settled: they all have about as many as `start`,
+        and what can be reached from any of them is among them. So no later chain leads through
+        them, and each topic is looked at in vain once.
+        """
+        if start in self._settled:
+            return None
         wanted = len(self.parts[start]) - 2
         came_by: dict[str, tuple[str, TopicIdPartition]] = {}
-        line = deque([start])
-        seen = {start}
+        line, seen, seen_topics = deque([start]), {start}, set[UUID]()
         while line:
             giver = line.popleft()
-            for taker, partition in self._moves_from(giver, seen):
-                seen.add(taker)
+            takers = self._takers(giver, seen, seen_topics)
+            for taker, partition in takers.items():
                 came_by[taker] = (giver, partition)
-                line.append(taker)
-                if len(self.parts[taker]) <= wanted:
-                    self._follow(start, taker, came_by)
-                    return taker
+            lightest = min(takers, key=self._load, default=None)
+            if lightest is not None and len(self.parts[lightest]) <= wanted:
+                self._follow(start, lightest, came_by)
+                return lightest
+            line.extend(takers)
+        self._settled |= seen
+        self._settled_topics |= seen_topics
         return None
 
-    def _moves_from(self, giver: str, seen: set[str]) -> Iterator[tuple[str, TopicIdPartition]]:
-        """Members that could take a partition of the giver's, those that have least first."""
+    def _takers(
+        self, giver: str, seen: set[str], seen_topics: set[UUID]
+    ) -> dict[str, TopicIdPartition]:
+        """Members not seen yet that could take a partition of the giver's, and which; seen now."""
         # The last that was given of each topic goes first: what has been kept longest stays.
         last_of = {partition.topic_id: partition for partition in self.parts[giver]}
         takers: dict[str, TopicIdPartition] = {}
         for topic_id, partition in last_of.items():
+            if topic_id in seen_topics or topic_id in self._settled_topics:
+                continue
+            seen_topics.add(topic_id)
             for taker in self._readers[topic_id]:
-                if taker not in seen:
+                if taker not in seen and taker not in self._settled:
+                    seen.add(taker)
                     takers[taker] = partition
-        yield from sorted(takers.items(), key=lambda each: (len(self.parts[each[0]]), each[0]))
+        return takers
+
+    def _load(self, member: str) -> tuple[int, str]:
+        return len(self.parts[member]), member
 
     def _follow(
         self, start: str, end: str, came_by: Mapping[str, tuple[str, TopicIdPartition]]

@@ -10,6 +10,7 @@ import pytest
 
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.state_db import (
     NO_VOTE,
     Command,
@@ -265,6 +266,16 @@ def test_a_deleted_partition_leaves_nothing(path: str) -> None:
     db.forget_partitions([KEY])
     assert db.group_snapshot(KEY) is None
     assert (db.epochs(), db.recovery_points()) == ({}, {OTHER: 2})
+
+
+def test_a_file_of_the_second_format_remembers_what_is_left_from_now_on(path: str) -> None:
+    StateDb.open(path).close()
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TABLE left_group; PRAGMA user_version = 2;")
+    connection.close()
+    db = StateDb.open(path)
+    leave(db, {KEY: Epoch(4)})
+    assert left_epochs(reopened(db, path)) == {KEY: 4}
 
 
 def test_a_transaction_that_fails_changes_nothing(path: str) -> None:

@@ -95,7 +95,7 @@ def test_a_marker_that_was_cut_with_the_logs_end_did_not_end_anything() -> None:
     cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
     end(cluster[2], ABORT)
     cluster.run(3)
-    leader = cluster.brokers[1] if cluster[1].replica().is_serving else cluster.brokers[3]
+    leader = cluster[1] if cluster[1].replica().is_serving else cluster[3]
     assert leader.replica().is_serving
     write(leader, "more")
     end(leader, COMMIT)

@@ -98,7 +98,9 @@ def read_kafka_python(bootstrap: str, topic: str, end: int) -> Read:
 
 
 async def read_aiokafka(bootstrap: str, topic: str, end: int) -> Read:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, fetch_max_wait_ms=100)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, fetch_max_wait_ms=100, isolation_level="read_committed"
+    )
     await consumer.start()
     try:
         partition = AioTopicPartition(topic, 0)
@@ -170,3 +172,31 @@ def test_a_record_without_a_key_is_refused_by_a_compacted_topic(bootstrap: str, 
     producer.produce(topic, b"value", on_delivery=lambda error, _: refused.append(error))
     producer.flush(SECONDS_MAX)
     assert [error and error.name() for error in refused] == ["INVALID_RECORD"]
+
+
+def test_committed_transactions_are_read_and_aborted_ones_are_gone(
+    bootstrap: str, topic: str
+) -> None:
+    create(bootstrap, topic)
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions(SECONDS_MAX)
+    for number in range(30):
+        producer.begin_transaction()
+        for key in range(KEYS):
+            producer.produce(topic, b"%d" % number + b"v" * 50, b"key-%d" % key, partition=0)
+        producer.flush()  # else an abort leaves nothing to be aborted
+        if number % 2:
+            producer.abort_transaction(SECONDS_MAX)
+        else:
+            producer.commit_transaction(SECONDS_MAX)
+    until = time.monotonic() + SECONDS_MAX
+    while len(read_librdkafka(bootstrap, topic, 0)) >= 15 * KEYS * 2 / 3:
+        assert time.monotonic() < until, "it was not compacted"
+        time.sleep(0.3)
+    for found in (
+        read_librdkafka(bootstrap, topic, 0),
+        asyncio.run(read_aiokafka(bootstrap, topic, 30 * (KEYS + 1))),
+    ):
+        last = {key: value for _, key, value in found}
+        assert last == {b"key-%d" % key: b"28" + b"v" * 50 for key in range(KEYS)}
+        assert all(int(value[:2].rstrip(b"v")) % 2 == 0 for _, _, value in found)

@@ -1,7 +1,7 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
 The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `compaction`,
-`replication`, `observers`, `moving`, `balancing` and `rebalance`; without a name, all.
+`replication`, `observers`, `moving`, `balancing`, `rebalance` and `spark`; without a name, all.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from benchmarks import (
     plot,
     rebalance,
     replication,
+    spark,
 )
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
 from benchmarks.limits import sync_latency
@@ -62,6 +63,7 @@ QUESTIONS: dict[str, Question] = {
     "moving": moving.measure,
     "balancing": balancing.measure,
     "rebalance": rebalance.measure,
+    "spark": spark.measure,
 }
 
 

@@ -129,9 +129,10 @@ def _committed_at_last(bootstrap: str, group: str, topic: str) -> int:
         try:
             return _committed(bootstrap, group, topic, stable=True)
         except KafkaException as error:
-            assert error.args[0].code() == KafkaError.UNSTABLE_OFFSET_COMMIT
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+            is_unstable = error.args[0].code() == KafkaError.UNSTABLE_OFFSET_COMMIT
+            if not is_unstable or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def _committed(bootstrap: str, group: str, topic: str, *, stable: bool) -> int:

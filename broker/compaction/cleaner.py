@@ -24,7 +24,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.log_compacting import Dirt
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Offset, ProducerId
 
 RETRY_SECONDS: Final = 60.0
 """After a run that failed for a reason that may pass: a full disk, a process that was killed."""
@@ -131,7 +131,7 @@ class Cleaner:
             compaction_settings(replica.config),
             self._limits,
             now_ms=self._services.clock.now_ms(),
-            producers=(producer for producer, _ in replica.member.producers.producers),
+            producers=(ProducerId(producer) for producer, _ in replica.member.producers.producers),
         )
 
     async def _run(self, replica: Replica, log: Log, job: Job) -> Tally:

@@ -17,7 +17,7 @@ from tidemark.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from tidemark.protocol.types import NO_EPOCH, NO_OFFSET
+from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, ProducerId
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
@@ -59,7 +59,7 @@ def _producers(table: ProducerTable) -> list[ProducerState]:
     opened = dict(table.transactions.opened)
     found = []
     for producer_id, producer in table.producers:
-        begun = opened.pop(producer_id, None)
+        begun = opened.pop(ProducerId(producer_id), None)
         state = ProducerState(
             producer_id=producer_id,
             producer_epoch=producer.epoch,

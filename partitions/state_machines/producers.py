@@ -43,7 +43,7 @@ class ProducerTable:
 
     def __init__(self, *, producers_max: int = 100_000) -> None:
         self.transactions = OpenTransactions()
-        self._producers: OrderedDict[ProducerId, Producer] = OrderedDict()
+        self._producers: OrderedDict[int, Producer] = OrderedDict()
         self._producers_max = producers_max
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class ProducerTable:
         return bool(self._producers) or bool(self.transactions)
 
     @property
-    def producers(self) -> ItemsView[ProducerId, Producer]:
+    def producers(self) -> ItemsView[int, Producer]:
         """By their ids, the least recently heard first."""
         return self._producers.items()
 

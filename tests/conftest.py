@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +35,11 @@ REAL_TIME: Final = (
     "tests/broker/test_topics.py",
     "tests/chaos/test_relay.py",
     "tests/cli/",
+    "tests/client/spark/test_elsewhere.py",
+    "tests/client/spark/test_docs.py",
     "tests/client/spark/test_in_spark.py",
+    "tests/client/spark/test_many_brokers.py",
+    "tests/client/spark/test_sink_in_spark.py",
     "tests/client/test_admin.py",
     "tests/client/test_blocking.py",
     "tests/client/test_connection.py",
@@ -103,9 +108,15 @@ def spark() -> "Iterator[SparkSession]":
     """One Spark for all tests: it takes longer to start than they take to run."""
     from tidemark.client.spark import session
 
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        connect_port = free.getsockname()[1]
     started = session(
         "local[2]",
         config={
+            # Spark Connect's server, in the same JVM.
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(connect_port),
             "spark.ui.enabled": "false",
             # It ends before the better compiler would have paid off.
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

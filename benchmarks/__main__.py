@@ -1,7 +1,8 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `compaction`,
-`replication`, `observers`, `moving`, `balancing`, `rebalance` and `spark`; without a name, all.
+The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `idempotence`,
+`compaction`, `replication`, `observers`, `moving`, `balancing`, `rebalance` and `spark`; without
+a name, all.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from benchmarks import (
     clients,
     columns,
     compacting,
+    idempotence,
     latency,
     lifecycle,
     moving,
@@ -57,6 +59,7 @@ QUESTIONS: dict[str, Question] = {
     "latency": latency.measure,
     "columns": lambda _: columns.run(),
     "clients": clients.measure,
+    "idempotence": idempotence.measure,
     "compaction": compacting.measure,
     "replication": replication.measure,
     "observers": observers.measure,

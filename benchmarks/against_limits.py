@@ -144,10 +144,12 @@ def _producer(
     return lambda: produce_load(address, frame, requests=requests)
 
 
-def in_pairs(measured: Callable[[], float], limit: Callable[[], float]) -> tuple[float, float]:
-    """The median of `measured`, and of its ratio to `limit`, over `RUNS` pairs after a warm one."""
+def in_pairs(
+    measured: Callable[[], float], limit: Callable[[], float], *, runs: int = RUNS
+) -> tuple[float, float]:
+    """The median of `measured`, and of its ratio to `limit`, over `runs` pairs after a warm one."""
     measured(), limit()
-    pairs = [(measured(), limit()) for _ in range(RUNS)]
+    pairs = [(measured(), limit()) for _ in range(runs)]
     return (
         statistics.median(value for value, _ in pairs),
         statistics.median(value / bound for value, bound in pairs),

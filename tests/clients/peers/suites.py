@@ -72,6 +72,10 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
             not_applicable={
                 "*ssl*": _NO_TLS,
             },
+            known={
+                "*test_consumer_seek_to_end": "a record written with acks=1 is acknowledged a "
+                "moment before it is committed, and only then is the end behind it"
+            },
         ),
         "confluent-kafka-python": PytestSuite(
             arguments=(
@@ -91,7 +95,9 @@ SUITES: Final[Mapping[str, PytestSuite | LibrdkafkaSuite]] = MappingProxyType(
             },
             known={
                 "*test_basic_operations": "its last step asks for ACLs, of which there are none; "
-                "all before that passes"
+                "all before that passes",
+                "*test_incremental_alter_configs": "it expects min.insync.replicas to be set for "
+                "all brokers, as Kafka 4.1 does by itself; all else that it compares is equal",
             },
         ),
         "librdkafka": LibrdkafkaSuite(),

@@ -76,7 +76,7 @@ MUTATIONS = (
         file=f"{_CONSUMER}/recording.py",
         old="        elif self.is_under_way:\n",
         new="        elif False:\n",
-        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+        killed_by=f"{_RULES}::test_an_answer_that_says_nothing_new_waits_for_what_was_said_before",
     ),
     Mutation(
         name="a group has one write on its way",
@@ -126,7 +126,7 @@ MUTATIONS = (
         file=f"{_CONSUMER}/balancing.py",
         old="in self._subscriptions[member] and partition not in self._taken:",
         new="in self._subscriptions[member]:",
-        killed_by=_ASSIGNORS,
+        killed_by=f"{_ASSIGNORS}::test_what_two_had_before_one_has_then",
     ),
     Mutation(
         name="loads are evened out along chains",

@@ -150,7 +150,7 @@ MUTATIONS = (
     Mutation(
         name="whoever waits for a write is answered when the coordinator resigns",
         file=f"{_GROUPS}/shard.py",
-        old="            _refuse_waiting(unstored.then, turn)\n",
+        old="            refuse_waiting(unstored.then, turn)\n",
         new="            pass\n",
         killed_by=f"{_DURABILITY}::test_whoever_waits_is_sent_away_when_the_coordinator_resigns",
     ),
@@ -246,7 +246,7 @@ MUTATIONS = (
     Mutation(
         name="only an empty group is deleted",
         file=f"{_GROUPS}/deletion.py",
-        old="    elif group.state is not GroupState.EMPTY:\n",
+        old="    elif not is_empty(group):\n",
         new="    elif False:\n",
         killed_by=f"{_TRAPS}::test_trap_g13_only_an_empty_group_is_deleted",
     ),

@@ -129,6 +129,14 @@ def test_uniform_deals_out_what_a_leaver_had_and_moves_nothing_else(
         assert before[member] <= after[member]
 
 
+def test_what_two_had_before_one_has_then() -> None:
+    reads = frozenset({"orders"})
+    before = {"a": parts("orders", 0, 1), "b": parts("orders", 0, 1)}
+    targets = assign(uniform, {"a": reads, "b": reads}, {"orders": 2}, before)
+    assert sorted(map(len, targets.values())) == [1, 1]
+    assert targets["a"] | targets["b"] == parts("orders", 0, 1)
+
+
 def test_uniform_finds_the_way_through_others() -> None:
     # Only b can take what a has too much of, and only c what b has then.
     subscribed = {

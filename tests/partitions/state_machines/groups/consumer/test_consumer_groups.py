@@ -391,6 +391,21 @@ def test_an_answer_leaves_once_what_it_says_is_durable() -> None:
     assert not groups.waits(other)
 
 
+def test_an_answer_that_says_nothing_new_waits_for_what_was_said_before(
+    groups: Coordinator,
+) -> None:
+    first, second = Member(groups, "a"), Member(groups, "b")
+    first.beat()
+    second.beat()
+    groups.holds_writes = True
+    one = first.send(says_owned=False)
+    again = first.send(says_owned=False)
+    assert len(groups.held) == 1
+    assert all(groups.waits(each) for each in (one, again))
+    groups.store_one()
+    assert not any(groups.waits(each) for each in (one, again))
+
+
 def test_a_write_that_failed_is_made_good_by_the_next() -> None:
     groups = Coordinator(topics=topics(orders=4), holds_writes=True)
     first, second = Member(groups, "a"), Member(groups, "b")
@@ -427,6 +442,7 @@ def test_a_restart_in_the_middle_keeps_a_partition_held(groups: Coordinator) -> 
     second.beat()
     assert second.owned == frozenset()
     groups.advance(REBALANCE_MS // 2)
+    first.beat(says_owned=False)
     second.beat()
     groups.advance(REBALANCE_MS // 2)
     second.beat()

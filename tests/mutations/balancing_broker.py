@@ -128,9 +128,10 @@ MUTATIONS = (
     ),
     _rule(
         "who was let be for a while is looked at again after it",
-        "balancer.py",
-        old="        group.moved_ms is not None\n",
-        new="        False\n",
-        killed_by=f"{_LOOP}::test_a_move_that_fails_is_not_tried_again_at_once",
+        "settled.py",
+        old="        return not cooled or (not self.waits and len(cooled) < len(cooling))\n",
+        new="        return True\n",
+        killed_by="test_settled.py"
+        "::test_a_move_that_waits_for_a_group_to_cool_is_thought_of_when_that_has",
     ),
 )

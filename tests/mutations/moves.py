@@ -108,6 +108,8 @@ MUTATIONS = (
         name="nothing of a held request is appended",
         file="broker/handlers/produce.py",
         old="        _check_not_held(node, request, context.session)\n"
+        "        if request.transactional_id is not None:\n"
+        "            node.verifier.check_known(request, context.api_version)\n"
         "        work = _Work(node, request, context.api_version)\n"
         "        response = _response(responses=[work.append_to(topic) "
         "for topic in request.topic_data])\n",

@@ -142,3 +142,32 @@ def test_a_replica_that_begins_where_the_log_does_knows_what_is_open_below() -> 
     end(cluster.leader(), ABORT)
     cluster.run(2)
     assert aborted(cluster[3]) == [(0, 4)]
+
+
+def test_what_was_aborted_below_the_start_is_forgotten() -> None:
+    cluster = three()
+    write(cluster[2])
+    end(cluster[2], ABORT)
+    write(cluster[2])
+    end(cluster[2], ABORT)
+    cluster.run(0.5)
+    cluster[2].replica().move_log_start(Offset(2))
+    cluster.run(2)
+    for node in (1, 2, 3):
+        assert aborted(cluster[node]) == [(2, 3)]
+
+
+def test_a_log_whose_end_was_cut_tells_its_markers_again() -> None:
+    cluster = three()
+    write(cluster[2])
+    end(cluster[2], ABORT)
+    cluster.run(0.5)
+    cluster.cut = {(2, 1), (2, 3), (1, 2), (3, 2)}
+    cluster[2].append("never")
+    cluster.run(3)
+    leader = cluster[1] if cluster[1].replica().is_serving else cluster[3]
+    leader.append("instead")
+    cluster.cut = set()
+    cluster.run(3)
+    assert cluster[2].values()[-1] == "instead"
+    assert aborted(cluster[2]) == [(0, 1)]

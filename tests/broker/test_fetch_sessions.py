@@ -199,6 +199,14 @@ def test_still_partitions_are_not_answered_again() -> None:
     assert reader.fetch() == set()
 
 
+def test_records_are_said_though_the_ends_have_not_moved() -> None:
+    reader = opened(FetchSessions(1))
+    reader.world.ends[0] = 5
+    assert reader.fetch() == {0}
+    reader.wanted[0] = 2
+    assert reader.fetch() == {0}
+
+
 def test_that_an_error_is_over_is_said() -> None:
     reader = opened(FetchSessions(1))
     reader.world.errors[0] = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -13,8 +13,6 @@ def _rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
     )
 
 
-_AS_WITHOUT = "test_the_answers_in_a_session_say_what_those_without_would"
-
 MUTATIONS = (
     _rule(
         "a request out of step is refused",
@@ -26,7 +24,7 @@ MUTATIONS = (
         "records are always news",
         old="told != remembered.told or bool(answer.records)",
         new="told != remembered.told",
-        killed_by=_AS_WITHOUT,
+        killed_by="test_records_are_said_though_the_ends_have_not_moved",
     ),
     _rule(
         "that an error is over is news",
@@ -38,7 +36,7 @@ MUTATIONS = (
         "a new position replaces the one that is remembered",
         old="                remembered.asked = asked\n",
         new="                pass\n",
-        killed_by=_AS_WITHOUT,
+        killed_by="test_still_partitions_are_not_answered_again",
     ),
     _rule(
         "what is forgotten is not read any more",

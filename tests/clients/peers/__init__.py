@@ -9,7 +9,7 @@ copied: each suite is run where it was checked out, with the interpreter that ha
     python -m tests.clients.peers librdkafka ~/src/librdkafka
 
 A broker is started for the run. What is printed is the table of `docs/compatibility.md`: each test
-passed, failed, or not applicable, with the reason. The interpreter has to have what the suite needs:
+passed, failed, or not applicable, with the reason. The interpreter has what a suite needs:
 pytest, pytest-timeout, pytest-mock, pytest-asyncio, `py`, and for confluent's what its schema
 registry client imports. librdkafka is built before, with its tests:
 `./configure && make libs && make -C tests build`.

@@ -92,9 +92,9 @@ async def test_looking_for_a_coordinator_makes_the_topic_that_groups_are_kept_in
         assert topic.config.is_compacted
 
 
-async def test_trap_g9_a_transactions_coordinator_is_refused_in_words(tmp_path: Path) -> None:
+async def test_trap_g9_a_coordinator_of_another_kind_is_refused_in_words(tmp_path: Path) -> None:
     async with open_node(tmp_path, **AT_ONCE) as node:
-        request = FindCoordinatorRequest(key_type=1, coordinator_keys=["id"])
+        request = FindCoordinatorRequest(key_type=2, coordinator_keys=["id"])
         answer = await ask(find_coordinator.handle, node, request, 4)
         assert answer.coordinators[0].error_code == ErrorCode.INVALID_REQUEST
         assert answer.coordinators[0].error_message is not None

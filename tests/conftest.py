@@ -36,7 +36,6 @@ REAL_TIME: Final = (
     "tests/chaos/test_relay.py",
     "tests/cli/",
     "tests/client/spark/test_elsewhere.py",
-    "tests/client/spark/test_docs.py",
     "tests/client/spark/test_in_spark.py",
     "tests/client/spark/test_many_brokers.py",
     "tests/client/spark/test_sink_in_spark.py",

@@ -1,8 +1,8 @@
 """`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
 
 The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `idempotence`,
-`compaction`, `replication`, `observers`, `moving`, `balancing`, `rebalance` and `spark`; without
-a name, all.
+`compaction`, `replication`, `scaling`, `observers`, `moving`, `balancing`, `rebalance` and
+`spark`; without a name, all.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from benchmarks import (
     plot,
     rebalance,
     replication,
+    scaling,
     spark,
 )
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
@@ -62,6 +63,7 @@ QUESTIONS: dict[str, Question] = {
     "idempotence": idempotence.measure,
     "compaction": compacting.measure,
     "replication": replication.measure,
+    "scaling": scaling.measure,
     "observers": observers.measure,
     "moving": moving.measure,
     "balancing": balancing.measure,

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: a coordinator of transactions has partitions' leaders write how one has ended."""
+"""WriteTxnMarkers: a coordinator has partitions' leaders write how transactions have ended."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,9 @@
 """Scenarios of replicas that leave a group, and come back to it with nothing but an epoch."""
 
+from functools import partial
+
 from tests.scenarios.cluster import Cluster, adding
-from tidemark.partitions.raft.group import Limits
+from tidemark.partitions.raft.group import Group, Limits
 from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.protocol.types import NodeId
 
@@ -16,8 +18,8 @@ def gone_over(size: int, old: set[int], new: int) -> Cluster:
     cluster[1].do(lambda group: group.change_config((NodeId(new),)))
     cluster.settle()
     assert cluster[new].group.is_leader, "it was handed over"
-    for node in old:
-        cluster[new].do(lambda group, node=node: group.remove_learner(NodeId(node)))
+    for node in map(NodeId, old):
+        cluster[new].do(partial(Group.remove_learner, node=node))
     cluster.produce(new, b"c")
     return cluster
 
@@ -29,8 +31,8 @@ def come_back(cluster: Cluster, *nodes: int, leader: int) -> None:
         cluster.restart(node)
         cluster[leader].do(adding(node))
     while any(len(cluster[node].log) < 2 for node in nodes):
-        for node in cluster.nodes.values():
-            node.persist()
+        for each in cluster.nodes.values():
+            each.persist()
         cluster.deliver(*cluster.take())
     cluster.messages.clear()
 
@@ -73,7 +75,7 @@ def test_those_who_come_back_do_not_elect_each_other() -> None:
     for node in (2, 3):
         cluster.restart(node)
     for is_migration in (False, True):
-        cluster[1].do(lambda group, by=is_migration: group.campaign(is_migration=by))
+        cluster[1].do(partial(Group.campaign, is_migration=is_migration))
         cluster.settle()
         assert not cluster[1].group.is_leader
     cluster.restart(4)

@@ -32,6 +32,7 @@ from tidemark.testing import BlockingCluster
 
 TP = TopicPartition("t", 0)
 NOW_MS = int(time.time() * 1000)
+_IN_2100_MS = 4_102_444_800_000
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_retention_after_planning_is_an_error_or_skipped(
             {"startingOffsets": '{"t": {"0": 3}}', "endingOffsets": '{"t": {"0": 2}}'},
             "starting offset 3 is behind the ending offset 2",
         ),
-        ({"startingTimestamp": str(NOW_MS + 10**9)}, "startingTimestamp is after the last record"),
+        ({"startingTimestamp": str(_IN_2100_MS)}, "startingTimestamp is after the last record"),
     ],
     ids=str,
 )

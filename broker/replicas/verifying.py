@@ -156,9 +156,8 @@ class Verifier:
                 except CorruptBatch:
                     continue
                 producer_id, epoch = ProducerId(header.producer_id), header.producer_epoch
-                if header.attributes & TRANSACTIONAL_BIT and replica.wants_verification(
-                    producer_id, epoch
-                ):
+                is_somebodys = header.attributes & TRANSACTIONAL_BIT and producer_id >= 0
+                if is_somebodys and replica.wants_verification(producer_id, epoch):
                     place = TopicPartition(topic.name, data.index)
                     found.append((place, replica, producer_id, epoch))
         return found

@@ -90,7 +90,7 @@ class TestTakingOver:
             assert (again.id, again.epoch) == (first.id, first.epoch + 1)
 
     @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
-    async def test_a_time_out_must_be_within_its_limit(
+    async def test_p13_a_time_out_must_be_within_its_limit(
         self, tmp_path: Path, timeout_ms: int
     ) -> None:
         async with open_node(tmp_path, **FEW) as node:

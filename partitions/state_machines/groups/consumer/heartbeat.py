@@ -68,7 +68,9 @@ def heartbeat(
     """The answer, which is to leave once all that it rests on is durable. Raises `RequestError`."""
     before = _admit(group, request, turn.settings)
     reason = _take_in(group, before, request)
-    reason = targets.refresh(group, topics, turn) or reason
+    have_changed = targets.refresh(group, topics, turn)
+    # To a new group all topics are other ones: that somebody came says more.
+    reason = reason or have_changed
     if reason:
         targets.begin_epoch(group, reason, turn)
         targets.make_target(group, topics, turn)

@@ -44,6 +44,7 @@ def test_the_first_member_gets_everything_at_once(groups: Coordinator) -> None:
     assert member.beat() is NONE
     assert (member.epoch, member.owned) == (1, parts("orders", 0, 1, 2, 3))
     assert state(groups) is ConsumerGroupState.STABLE
+    assert reasons(groups) == ["member a of client client at 127.0.0.1 joined"]
 
 
 def test_a_partition_is_given_only_once_its_reader_has_let_go_of_it(groups: Coordinator) -> None:

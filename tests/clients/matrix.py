@@ -49,6 +49,36 @@ FEATURES = {
     "test_group_failover": "a group's coordinator is killed: nothing skipped, no commit lost",
 }
 
+_COMPACTED = (
+    "clients/test_compaction.py::test_every_client_reads_a_compacted_topic_from_its_beginning"
+)
+_OBSERVED = (
+    "clients/test_observers.py::"
+    "test_a_config_asks_for_observers_and_other_clients_read_from_the_one_near_them"
+)
+_SASL = "clients/test_sasl.py::test_a_client_that_knows_the_password_is_served"
+_IN_CLUSTERS = "clients/test_transactions_in_clusters.py::"
+_OTHERS = ("test_librdkafka", "test_aiokafka", "test_kafka_python")
+
+SHARED = {
+    "transactions, read committed": {
+        "test_tidemark": "client/test_transactions.py::"
+        "test_all_of_a_transaction_is_read_or_nothing",
+        "test_librdkafka": _IN_CLUSTERS
+        + "test_what_librdkafka_commits_is_all_that_readers_of_committed_records_get",
+        "test_aiokafka": _IN_CLUSTERS + "test_aiokafka_does_the_same",
+        "test_kafka_python": _IN_CLUSTERS + "test_kafka_python_does_the_same",
+    },
+    "groups of the consumer protocol (KIP-848)": {
+        "test_librdkafka": "clients/test_consumer_protocol.py::"
+        "test_members_come_and_go_and_only_what_must_moves",
+    },
+    "compacted topics": dict.fromkeys(("test_tidemark", *_OTHERS), _COMPACTED),
+    "reads from an observer near by": dict.fromkeys(("test_tidemark", *_OTHERS), _OBSERVED),
+    "SASL (PLAIN, SCRAM)": dict.fromkeys(_OTHERS, _SASL),
+}
+"""Features whose tests lie in modules of their own, as each client's `module::test`."""
+
 
 def matrix() -> str:
     """The table as Markdown: a mark where the client's module has a test of the feature's name."""
@@ -60,6 +90,9 @@ def matrix() -> str:
     for test, feature in FEATURES.items():
         marks = " | ".join("✓" if test in present[module] else "" for module in CLIENTS)
         lines.append(f"| {feature} | {marks} |")
+    for feature, shown_by in SHARED.items():
+        marks = " | ".join("✓" if module in shown_by else "" for module in CLIENTS)
+        lines.append(f"| {feature} | {marks} |")
     return "\n".join(lines) + "\n"
 
 
@@ -67,6 +100,17 @@ def unnamed() -> set[str]:
     """Tests that no row of the table stands for."""
     found = set().union(*(_tests(HERE / f"{module}.py") for module in CLIENTS))
     return found - set(FEATURES)
+
+
+def missing() -> set[str]:
+    """The tests in `SHARED` that are not there."""
+    named = {each for shown_by in SHARED.values() for each in shown_by.values()}
+    return {each for each in named if not _is_there(*each.split("::"))}
+
+
+def _is_there(module: str, test: str) -> bool:
+    path = HERE.parent / module
+    return path.exists() and test in _tests(path)
 
 
 def written(readme: str) -> str:

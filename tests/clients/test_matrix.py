@@ -1,6 +1,6 @@
 """The README's client matrix says what the tests here show, no more and no less."""
 
-from tests.clients.matrix import README, unnamed, written
+from tests.clients.matrix import README, missing, unnamed, written
 
 
 def test_the_readme_shows_the_matrix_of_these_tests() -> None:
@@ -10,3 +10,7 @@ def test_the_readme_shows_the_matrix_of_these_tests() -> None:
 
 def test_every_client_test_has_a_row() -> None:
     assert unnamed() == set()
+
+
+def test_every_mark_of_a_shared_module_is_a_test_there() -> None:
+    assert missing() == set()

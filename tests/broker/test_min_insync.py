@@ -22,15 +22,13 @@ Write = tuple[int, Sequence[JournalRecord], Persisted, Sequence[Synced]]
 
 async def new_topic(brokers: Brokers, min_insync: int) -> tuple[Node, Replica]:
     """A topic with a replica on each broker; where it is led."""
-    controller = brokers.nodes[0].brokers.controller
-    assert controller is not None
     wanted = NewTopic(
         name="t",
         partitions=1,
         replication_factor=3,
         configs={"min.insync.replicas": str(min_insync)},
     )
-    await brokers[controller].topics.create(wanted)
+    await brokers.create(wanted)
     await wait_until(lambda: len(serving(brokers.nodes)) == 1)
     ((node, replica),) = serving(brokers.nodes)
     return node, replica

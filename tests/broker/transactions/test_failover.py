@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-from tests.broker.clusters import Brokers, open_brokers, wait_until
+from tests.broker.clusters import SECONDS_MAX, Brokers, insist, open_brokers, wait_until
 from tests.broker.transactions.producers import (
     TXN,
     Producer,
@@ -33,15 +33,14 @@ NONE = ErrorCode.NONE
 async def three_brokers(data_dir: Path) -> AsyncIterator[Brokers]:
     """With one partition of transactional ids, of which each has a replica."""
     async with open_brokers(data_dir, 3, transaction_state_log_num_partitions=1) as brokers:
-        await wait_until(lambda: len(brokers[1].cluster.state.brokers) == 3)
-        await brokers[1].transactions.ensure_topic()
+        await insist(brokers[1].transactions.ensure_topic)
         await wait_until(lambda: all(node.topics.get(TRANSACTION_STATE) for node in brokers.nodes))
         yield brokers
 
 
 async def coordinator(brokers: Brokers) -> Node:
     """The broker that coordinates now, once there is one."""
-    with trio.fail_after(20):
+    with trio.fail_after(SECONDS_MAX):
         while True:
             for node in brokers.nodes:
                 try:
@@ -56,17 +55,14 @@ async def topic_apart_from(node: Node, brokers: Brokers, name: str) -> Node:
     """A topic of one partition, on another broker: that one."""
     (other, *_) = [each for each in brokers.nodes if each.node_id != node.node_id]
     assignments = ((NodeId(other.node_id),),)
-    wanted = NewTopic(name=name, assignments=assignments)
-    await wait_until(lambda: any(each.controller.is_here for each in brokers.nodes))
-    controller = next(each for each in brokers.nodes if each.controller.is_here)
-    await controller.topics.create(wanted)
+    await brokers.create(NewTopic(name=name, assignments=assignments))
     await wait_until(lambda: other.topics.replica(name, 0) is not None)
     await wait_until(lambda: all(each.topics.get(name) for each in brokers.nodes))
     return other
 
 
 async def begun(node: Node) -> Producer:
-    with trio.fail_after(10):
+    with trio.fail_after(SECONDS_MAX):
         while (producer := await init(node)).error is not NONE:  # noqa: ASYNC110
             await trio.sleep(0.02)
     return producer

@@ -7,7 +7,10 @@ says counts at its record's place in the log, once its marker has said so.
 from tidemark.partitions.state_machines.groups.records import decode_record
 from tidemark.partitions.state_machines.groups.replay import Replay
 from tidemark.partitions.state_machines.groups.undecided import Undecided
-from tidemark.protocol.types import ProducerId
+from tidemark.protocol.records.control import read_marker
+from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.records.records import decode_batch
+from tidemark.protocol.types import BytesLike, ProducerId
 
 
 class ReadBack:
@@ -16,6 +19,22 @@ class ReadBack:
     def __init__(self) -> None:
         self._latest: dict[bytes, bytes | None] = {}
         self._undecided: Undecided[bytes, bytes | None] = Undecided()
+
+    def take_batch(self, data: BytesLike, header: BatchHeader, at: int) -> None:
+        """The batch with that header, which lies there in `data`. Raises `CorruptBatch`."""
+        producer_id = ProducerId(header.producer_id)
+        if header.is_control:
+            marker = read_marker(data, header, at)
+            if marker is not None:
+                self.end_transaction(producer_id, is_commit=marker.is_commit)
+            return
+        for record in decode_batch(data, header, at):
+            if record.key is None:
+                continue
+            if header.is_transactional:
+                self.take_undecided(producer_id, record.key, record.value)
+            else:
+                self.take(record.key, record.value)
 
     def take(self, key: bytes, value: bytes | None) -> None:
         self._undecided.supersede(key)

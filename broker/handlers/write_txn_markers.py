@@ -23,10 +23,12 @@ from tidemark.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from tidemark.protocol.records.control import Marker
-from tidemark.protocol.types import ProducerId, TopicPartition
+from tidemark.protocol.types import Offset, ProducerId, TopicPartition
 
 if TYPE_CHECKING:
+    from tidemark.broker.groups.coordinator import GroupCoordinator
     from tidemark.broker.node import Node
+    from tidemark.broker.replicas.replica import Replica
 
 BUMPS_SINCE = 2
 """The transactions' version from which on each end raises the producer's epoch."""
@@ -57,28 +59,42 @@ async def _write(
     try:
         replica = node.topics.replica_here(place.topic, place.partition)
         await replica.wait_flowing()
-        if place.topic == CONSUMER_OFFSETS:
-            node.coordinator.check_serves(place.partition)
-        end_offset = replica.append_marker(
-            ProducerId(asked.producer_id),
-            asked.producer_epoch,
-            Marker(asked.transaction_result, asked.coordinator_epoch),
-            raises_epoch=asked.transaction_version >= BUMPS_SINCE,
-        )
-        if place.topic == CONSUMER_OFFSETS:
-            replica.when_committed(end_offset, partial(_tell_groups, node, asked, place))
+        end_offset = append_marker(node.coordinator, replica, asked)
         await replica.wait_committed(end_offset)
     except RequestError as error:
         outcomes[place] = error.code
 
 
+def append_marker(
+    coordinator: GroupCoordinator, replica: Replica, asked: WritableTxnMarker
+) -> Offset:
+    """Append it, where it is not there, and have the groups in the partition hear of it in their
+    turn. It is for good once all below the offset is committed. Raises `RequestError`."""
+    has_groups = replica.topic == CONSUMER_OFFSETS
+    if has_groups:
+        coordinator.check_serves(replica.partition)
+    end_offset = replica.append_marker(
+        ProducerId(asked.producer_id),
+        asked.producer_epoch,
+        Marker(asked.transaction_result, asked.coordinator_epoch),
+        raises_epoch=asked.transaction_version >= BUMPS_SINCE,
+    )
+    if has_groups:
+        told = partial(_tell_groups, coordinator, asked, replica.partition)
+        replica.when_committed(end_offset, told)
+    return end_offset
+
+
 def _tell_groups(
-    node: Node, asked: WritableTxnMarker, place: TopicPartition, error: RequestError | None
+    coordinator: GroupCoordinator,
+    asked: WritableTxnMarker,
+    partition: int,
+    error: RequestError | None,
 ) -> None:
     """In the order of the log: the offsets that it ends are those before it, and no later ones."""
     if error is None:
-        node.coordinator.transaction_over(
-            place.partition, ProducerId(asked.producer_id), is_commit=asked.transaction_result
+        coordinator.transaction_over(
+            partition, ProducerId(asked.producer_id), is_commit=asked.transaction_result
         )
 
 

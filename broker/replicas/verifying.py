@@ -41,7 +41,7 @@ ADDS_SINCE: Final = 12
 """The Produce version from which on it is the leader that puts a partition into a transaction."""
 ANSWER_SECONDS_MAX: Final = 5.0
 """How long a coordinator may be looked for, or busy with the end of the transaction before."""
-_RETRY_SECONDS: Final = 0.02
+RETRY_SECONDS: Final = 0.02
 _RETRIED: Final = frozenset(
     {
         ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -51,6 +51,9 @@ _RETRIED: Final = frozenset(
         ErrorCode.NETWORK_EXCEPTION,
     }
 )
+
+Errors = Mapping[TopicPartition, RequestError | None]
+"""By partition: `None` where the transaction is open there."""
 
 Ask = Callable[[str, AddPartitionsToTxnRequest], Awaitable[AddPartitionsToTxnResponse]]
 """Asks the coordinator of a transactional id. Raises `RequestError`."""
@@ -89,7 +92,7 @@ class Transactional(NamedTuple):
     """Whether its partitions are to be put into the transaction, and not only looked for."""
 
 
-class _Asking:
+class Asking:
     """What one coordinator is asked at once, and the line of those who wait for the answer."""
 
     def __init__(self, who: Transactional, questions: Mapping[TopicPartition, Question]) -> None:
@@ -118,7 +121,7 @@ class Verifier:
         self._topics = topics
         self._tasks = tasks
         self._turn = turn
-        self._asking: dict[Question, _Asking] = {}
+        self._asking: dict[Question, Asking] = {}
 
     def check_known(self, request: ProduceRequest, api_version: int) -> None:
         """Raises `NotNow`, before anything is appended, while it is not known of each partition
@@ -174,19 +177,8 @@ class Verifier:
         """Until it is certain that the transaction is open at that partition, and holds for what
         is appended before anything is awaited. Raises `RequestError`, with the coordinator's code.
         """
-        while replica.wants_verification(producer_id, epoch):
-            verifications = replica.verifications
-            question = verifications.find(producer_id, epoch)
-            if question is not None and question.is_settled:
-                if question.error is None:
-                    return
-                verifications.forget(producer_id)
-                raise question.error
-            asking = None if question is None else self._asking.get(question)
-            if asking is None:
-                who = Transactional(transactional_id, producer_id, epoch, adds)
-                place = TopicPartition(replica.topic, replica.partition)
-                asking = self._begin(who, {place: replica})
+        who = Transactional(transactional_id, producer_id, epoch, adds)
+        while (asking := self.asking_about(replica, who)) is not None:
             waiter = HeldTask()
             asking.join(waiter, 0)
             try:
@@ -194,46 +186,61 @@ class Verifier:
             finally:
                 asking.leave(waiter)
 
-    def _begin(self, who: Transactional, unknown: Mapping[TopicPartition, Replica]) -> _Asking:
+    def asking_about(self, replica: Replica, who: Transactional) -> Asking | None:
+        """The line to wait in; `None`: it is certain, for now. Raises as `confirm` does."""
+        if not replica.wants_verification(who.producer_id, who.epoch):
+            return None
+        verifications = replica.verifications
+        question = verifications.find(who.producer_id, who.epoch)
+        if question is not None and question.is_settled:
+            if question.error is None:
+                return None
+            verifications.forget(who.producer_id)
+            raise question.error
+        asking = None if question is None else self._asking.get(question)
+        place = TopicPartition(replica.topic, replica.partition)
+        return self._begin(who, {place: replica}) if asking is None else asking
+
+    def _begin(self, who: Transactional, unknown: Mapping[TopicPartition, Replica]) -> Asking:
         questions = {
             place: replica.verifications.begin(who.producer_id, who.epoch)
             for place, replica in unknown.items()
         }
-        asking = _Asking(who, questions)
+        asking = Asking(who, questions)
         self._asking |= dict.fromkeys(questions.values(), asking)
         self._tasks.start_soon(self._run, asking)
         return asking
 
-    async def _run(self, asking: _Asking) -> None:
+    async def _run(self, asking: Asking) -> None:
         error = RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "it did not answer in time")
-        errors: Mapping[TopicPartition, RequestError | None] = dict.fromkeys(
-            asking.questions, error
-        )
+        errors: Errors = dict.fromkeys(asking.questions, error)
         with trio.move_on_after(ANSWER_SECONDS_MAX):
-            errors = await self._ask_until_known(asking)
+            answered = await self._ask_once(asking)
+            while is_to_be_asked_again(answered):
+                await trio.sleep(RETRY_SECONDS)
+                answered = await self._ask_once(asking)
+            errors = answered
         self._turn.run(partial(self._settle, asking, errors))
 
-    def _settle(
-        self, asking: _Asking, errors: Mapping[TopicPartition, RequestError | None]
-    ) -> None:
+    def _settle(self, asking: Asking, errors: Errors) -> None:
         for place, question in asking.questions.items():
             question.settle(errors[place])
             del self._asking[question]
         asking.release()
 
-    async def _ask_until_known(
-        self, asking: _Asking
-    ) -> Mapping[TopicPartition, RequestError | None]:
+    async def _ask_once(self, asking: Asking) -> Errors:
         request = _request(asking.who, asking.questions)
-        while True:
-            try:
-                answer = await self.ask(asking.who.transactional_id, request)
-                errors = _errors_of(answer, asking.questions)
-            except RequestError as error:
-                errors = dict.fromkeys(asking.questions, error)
-            if not any(error is not None and error.code in _RETRIED for error in errors.values()):
-                return errors
-            await trio.sleep(_RETRY_SECONDS)
+        try:
+            return _errors_of(
+                await self.ask(asking.who.transactional_id, request), asking.questions
+            )
+        except RequestError as error:
+            return dict.fromkeys(asking.questions, error)
+
+
+def is_to_be_asked_again(errors: Errors) -> bool:
+    """Whether one of the answers is none: the coordinator is busy, or moves."""
+    return any(error is not None and error.code in _RETRIED for error in errors.values())
 
 
 def _request(

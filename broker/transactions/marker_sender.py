@@ -124,8 +124,7 @@ class MarkerSender:
             self._tasks.start_soon(self._send_batch, leader, lane)
 
     async def _send_batch(self, leader: NodeId, lane: _Lane) -> None:
-        # What else this turn has for that broker comes along.
-        await trio.lowlevel.checkpoint()
+        await self._end_of_turn()
         lane.is_gathering = False
         batch = lane.take()
         self._keep_going(leader, lane)
@@ -144,18 +143,27 @@ class MarkerSender:
         for owed in batch:
             new: tuple[Ending, list[TopicPartition]] = (owed.markers, owed.owner.epoch), []
             endings.setdefault(id(owed.markers), new)[1].append(owed.partition)
+        answer = await self._asked(leader, request_of(endings.values()))
+        outcomes = {} if answer is None else outcomes_of(answer)
+        return [
+            outcomes.get((each.markers.producer_id, each.partition), _NOT_ANSWERED)
+            for each in batch
+        ]
+
+    async def _end_of_turn(self) -> None:
+        """What else this turn has for a broker comes along."""
+        await trio.lowlevel.checkpoint()
+
+    async def _asked(
+        self, leader: NodeId, request: WriteTxnMarkersRequest
+    ) -> WriteTxnMarkersResponse | None:
+        """A broker's answer; `None` where there is none in time."""
         try:
             with trio.move_on_after(WRITE_SECONDS_MAX):
-                request = request_of(endings.values())
-                answer = await self._ask(leader, request, WriteTxnMarkersResponse)
-                outcomes = outcomes_of(answer)
-                return [
-                    outcomes.get((each.markers.producer_id, each.partition), _NOT_ANSWERED)
-                    for each in batch
-                ]
+                return await self._ask(leader, request, WriteTxnMarkersResponse)
         except RequestError as error:
             logger.debug("broker %d writes no markers: %s", leader, error)
-        return [_NOT_ANSWERED] * len(batch)
+        return None
 
     def _done(self, owed: _Owed) -> None:
         self._metrics.markers_owed -= 1

@@ -62,8 +62,8 @@ MUTATIONS = (
     Mutation(
         name="groups hear of markers",
         file="broker/handlers/write_txn_markers.py",
-        old="    if error is None:\n        node.coordinator.transaction_over(",
-        new="    if error is not None:\n        node.coordinator.transaction_over(",
+        old="    if error is None:\n        coordinator.transaction_over(",
+        new="    if error is not None:\n        coordinator.transaction_over(",
         killed_by=f"{_CLIENT}::test_offsets_are_committed_with_it",
     ),
     Mutation(

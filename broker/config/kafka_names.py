@@ -28,7 +28,6 @@ _WITHOUT_MEANING: Final = (
     "authorizer.",
     "background.threads",
     "broker.heartbeat.",
-    "broker.session.timeout.ms",
     "client.quota.",
     "compression.gzip.level",
     "compression.lz4.level",

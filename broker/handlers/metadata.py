@@ -1,6 +1,9 @@
 """Metadata: who the brokers are, what the topics are; and topics made by first use."""
 
+from collections.abc import Sequence
+
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
+from tidemark.broker.metadata.brokers import ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_view
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
@@ -40,7 +43,7 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
                 port=broker.address.port,
                 rack=broker.rack,
             )
-            for broker in node.brokers.shown_to(context.session)
+            for broker in _brokers(node, context)
         ],
         cluster_id=node.cluster_id,
         controller_id=NOBODY if controller is None else controller,
@@ -49,6 +52,16 @@ async def handle(node: Node, request: MetadataRequest, context: RequestContext) 
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
+
+
+def _brokers(node: Node, context: RequestContext) -> Sequence[ShownBroker]:
+    """Those that live, and those that have just died, as Kafka has it until their session ends.
+
+    librdkafka gives up its handle of a broker that is not in this list, and what waits for that
+    broker waits on: sending offsets to a transaction has hung for minutes (its issue 5511).
+    """
+    silent_seconds_max = node.settings.broker_session_timeout_ms / 1000
+    return node.brokers.shown_to(context.session, silent_seconds_max=silent_seconds_max)
 
 
 def _asks_for_all(request: MetadataRequest, api_version: int) -> bool:

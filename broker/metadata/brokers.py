@@ -20,6 +20,10 @@ class Liveness(Protocol):
 
     def is_alive(self, node: NodeId) -> bool: ...
 
+    def silent_seconds(self, node: NodeId) -> float:
+        """For how long nothing has come of a broker; infinite if nothing ever has."""
+        ...
+
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]: ...
 
     def lagging(self, key: PartitionKey, nodes: Collection[NodeId]) -> Collection[NodeId]:
@@ -86,18 +90,24 @@ class Brokers:
         """Whether it was heard of within the failure timeout; this broker always lives."""
         return node_id == self.node_id or self._liveness.is_alive(node_id)
 
-    def shown_to(self, session: Session, *, dead_too: bool = False) -> list[ShownBroker]:
+    def shown_to(
+        self, session: Session, *, dead_too: bool = False, silent_seconds_max: float = 0.0
+    ) -> list[ShownBroker]:
         """The brokers that a client can connect to, by number, each where it can reach it.
 
-        While nobody leads the metadata, as far as is known here, nobody is left out: this broker
-        may be the one that is cut off, and its clients have to find the way to the others.
+        With `silent_seconds_max` those too that were heard within that time: most brokers that
+        have just died are soon back. While nobody leads the metadata, as far as is known here,
+        nobody is left out: this broker may be the one that is cut off, and its clients have to
+        find the way to the others.
         """
         dead_too |= self.controller is None
         shown = []
         for node_id, broker in sorted(self._state().brokers.items()):
             is_alive = self.is_alive(node_id)
             address = self.address_for(node_id, session)
-            if address is not None and (is_alive or dead_too):
+            if address is None:
+                continue
+            if is_alive or dead_too or self._liveness.silent_seconds(node_id) < silent_seconds_max:
                 shown.append(ShownBroker(node_id, address, broker.rack, is_alive))
         return shown
 

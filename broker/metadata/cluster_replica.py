@@ -101,10 +101,14 @@ class GroupLiveness:
     """Who lives and leads, as this broker's groups know it."""
 
     def __init__(self, driver: ReplicationDriver) -> None:
+        self._driver = driver
         self._node: ReplicationNode = driver.node
 
     def is_alive(self, node: NodeId) -> bool:
         return node == self._node.node_id or self._node.peers.is_alive(node)
+
+    def silent_seconds(self, node: NodeId) -> float:
+        return self._driver.silent_seconds(node)
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self._node.leader_of(key)

@@ -14,6 +14,7 @@ about order, but for one thing: batches reach the journal in the order of their 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -134,6 +135,11 @@ class ReplicationDriver:
     def alive(self, nodes: Iterable[NodeId]) -> int:
         """How many of these brokers can be heard from; this one can."""
         return sum(map(self.node.peers.is_alive, nodes))
+
+    def silent_seconds(self, node: NodeId) -> float:
+        """For how long nothing has come of a broker; infinite if nothing ever has."""
+        heard = self.node.peers.heard_at(node)
+        return math.inf if heard is None else self._timers.now() - heard
 
     def watch_held(self, watcher: Watcher) -> None:
         """Have a watcher look at what the voters hold, after every turn, until it has enough."""

@@ -1,5 +1,6 @@
 """The cluster as one broker shows it: who lives, who leads, and what is not known."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,9 +35,13 @@ class FakeLiveness:
     alive: set[int] = field(default_factory=lambda: {2, 3})
     leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = field(default_factory=dict)
     behind: tuple[NodeId, ...] = ()
+    silent: float = math.inf
 
     def is_alive(self, node: NodeId) -> bool:
         return node in self.alive
+
+    def silent_seconds(self, node: NodeId) -> float:
+        return 0.0 if self.is_alive(node) else self.silent
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self.leaders.get(key, (None, NO_EPOCH))
@@ -182,6 +187,21 @@ async def test_clients_are_told_of_all_brokers_that_live(tmp_path: Path) -> None
         described = await ask(describe_cluster.handle, node, asked, 2)
         assert [each.is_fenced for each in described.brokers] == [False, False, True]
         assert described.controller_id == 2
+
+
+@pytest.mark.parametrize(("silent", "told"), [(8.9, [1, 2, 3]), (9.0, [1, 2])])
+async def test_clients_are_told_for_a_while_of_a_broker_that_is_not_heard_any_more(
+    tmp_path: Path, silent: float, told: list[int]
+) -> None:
+    leaders: dict[PartitionKey, tuple[NodeId | None, Epoch]] = {CLUSTER_KEY: (TWO, Epoch(1))}
+    async with open_node(tmp_path) as alone:
+        known = brokers(FakeLiveness(alive={2}, leaders=leaders, silent=silent))
+        node = replace(alone, brokers=known)
+        answer = await ask(metadata.handle, node, MetadataRequest(topics=()), 12)
+        assert [each.node_id for each in answer.brokers] == told
+        asked = DescribeClusterRequest(include_cluster_authorized_operations=False)
+        described = await ask(describe_cluster.handle, node, asked, 2)
+        assert [each.broker_id for each in described.brokers] == [1, 2], "tools see it at once"
 
 
 async def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:

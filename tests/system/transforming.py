@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 BATCH = 20
 SECONDS = 30
+STUCK_SECONDS = 2 * SECONDS
 
 
 class Transformer:
@@ -45,7 +46,11 @@ class Transformer:
             messages = self._consumer.consume(BATCH, timeout=1.0)
             read = [each for each in messages if each.error() is None]
             if read:
+                # librdkafka can wait for a coordinator past the time it was given, until some
+                # broker changes its state (its issues 5456 and 5511): another process goes on then.
+                faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
                 self._transform(read)
+                faulthandler.cancel_dump_traceback_later()
 
     def _go_back(self) -> None:
         """To where the group is committed."""

@@ -51,6 +51,14 @@ class Cluster:
         "broker that is well, and the same on all brokers.",
         section=_SECTION,
     )
+    broker_session_timeout_ms: int = setting(
+        "broker.session.timeout.ms",
+        whole_int(0),
+        9000,
+        "For this long clients are still told of a broker that is not heard any more: one that is "
+        "soon back never leaves their lists. What it led is led by others long before.",
+        section=_SECTION,
+    )
     replica_selector: str = setting(
         "replica.selector",
         OneOf(("rack", "leader")),

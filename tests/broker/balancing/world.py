@@ -65,6 +65,9 @@ class WrittenLiveness:
     def is_alive(self, node: NodeId) -> bool:
         return node in self.alive
 
+    def silent_seconds(self, _node: NodeId) -> float:
+        return 0.0
+
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return (ME, EPOCH) if key == CLUSTER_KEY else self.leaders.get(key, (None, NO_EPOCH))
 

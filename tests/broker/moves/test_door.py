@@ -30,6 +30,9 @@ class Liveness:
     def is_alive(self, node: NodeId) -> bool:
         return node not in self.dead
 
+    def silent_seconds(self, _node: NodeId) -> float:
+        return 0.0
+
     def leader_of(self, _key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self.leader, NO_EPOCH
 

@@ -2,8 +2,9 @@
 
 A record's length is all that says where the next one is. Producers' records often have one length;
 a run of them is found by looking at every n-th byte at once. Their batches then are often alike:
-what was found in one is tried on those that follow it, all at once. Where lengths differ, plain
-Python hops from one to the next.
+what was found in one is tried on those that follow it, all at once. Where lengths differ, records
+without headers still show by the zeros around their lengths (`guess.py`). Else plain Python hops
+from one to the next.
 """
 
 from array import array
@@ -14,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tidemark.protocol.records.columns.guess import guess_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Bytes, Integers
 from tidemark.protocol.records.varints import read_varint
@@ -51,9 +53,13 @@ def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
         if section.header.record_count * _RECORD_BYTES_MIN > section.end - section.begin:
             raise ValueError("more records than there is room for")
     counts = [section.header.record_count for section in sections]
+    model = counts.index(max(counts))
+    if not _begins_with_run(data, sections[model]):
+        guessed = guess_starts(data, sections)
+        if guessed is not None:
+            return Starts(*guessed)
     bounds = [0, *accumulate(counts)]
     starts = Starts(np.empty(bounds[-1], np.int64), np.empty(bounds[-1], np.int64))
-    model = counts.index(max(counts))
     starts.is_measured = _fill(starts, bounds[model], bounds[model + 1], data, sections[model])
     done = {model}
     is_worth_it = len(sections) > 1 and len(sections) * counts[model] < _ALIKE_MAX * bounds[-1]
@@ -64,6 +70,12 @@ def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
             is_measured = _fill(starts, bounds[index], bounds[index + 1], data, section)
             starts.is_measured &= is_measured
     return starts
+
+
+def _begins_with_run(data: Bytes, section: Section) -> bool:
+    body = data[section.begin : section.end]
+    wanted = min(_RUN_MIN, section.header.record_count)
+    return _may_run(body) and _run(body, wanted)[0] == wanted
 
 
 def _lay(

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from hypothesis import strategies as st
 from tests.protocol.records.strategies import CODECS, RECORDS, records_of
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.columns import SCHEMA, decode_columns, encode_columns
+from tidemark.protocol.records.columns.guess import guess_starts
+from tidemark.protocol.records.columns.sections import join_sections
 from tidemark.protocol.records.columns.varints import Unusual, VarintReader
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
     build_batch,
+    iter_headers,
     place,
     place_log_append_time,
     read_header,
@@ -121,6 +125,51 @@ def test_records_of_changing_lengths_are_the_records() -> None:
     sizes = [*range(300), *([80] * 40), *range(8000, 8400), *([3] * 20), 70_000, 0]
     log = log_of([([Record(value=b"x" * size) for size in sizes], Compression.NONE)])
     assert decode_columns(log).equals(columns_of(decode_records(log)))
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=40), min_size=1, max_size=4),
+    value=st.sampled_from([b"x", b"\x00", b"\x00\x01\x0e\x00", bytes(range(256))]),
+    key=st.sampled_from([None, b"", b"key"]),
+    odd=st.sampled_from([(), (("h", b"v"),), (("h", None), ("", b""))]),
+)
+def test_records_whose_lengths_vary_are_the_records(
+    sizes: list[list[int]],
+    value: bytes,
+    key: bytes | None,
+    odd: tuple[tuple[str, bytes | None], ...],
+) -> None:
+    """Zeros around lengths are what they are found by: so values are full of them, too."""
+    log = log_of(
+        [
+            (
+                [
+                    Record(value=(value * size)[:size], key=key, headers=odd if at == 3 else ())
+                    for at, size in enumerate(batch)
+                ],
+                Compression.NONE,
+            )
+            for batch in sizes
+        ]
+    )
+    assert decode_columns(log).equals(columns_of(decode_records(log)))
+
+
+def test_records_without_headers_are_found_without_hopping() -> None:
+    source = Random(7)
+    log = log_of(
+        [
+            ([Record(value=source.randbytes(source.randint(1, 300))) for _ in range(count)], codec)
+            for count in (300, 1, 200)
+            for codec in (Compression.NONE, Compression.LZ4)
+        ]
+    )
+    joined, sections = join_sections(log, list(iter_headers(log)), bytes_max=1 << 20)
+    guessed = guess_starts(np.frombuffer(joined, np.uint8), sections)
+    assert guessed is not None
+    starts, bodies = guessed
+    assert len(starts) == 2 * 501
+    assert all(1 <= size <= 2 for size in (bodies - starts).tolist())
 
 
 @given(batches=BATCHES, start=st.integers(0, 60), length=st.integers(0, 60))

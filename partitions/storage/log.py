@@ -152,7 +152,7 @@ class Log(CompactingLog):
             for segment in removed:
                 segment.forget_files()
             self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
-            self._unsynced = [segment for segment in self._unsynced if not segment.detached]
+            self._unsynced = tuple(each for each in self._unsynced if not each.detached)
         return Removal(self._home, tuple(removed))
 
     def truncate(self, offset: Offset) -> None:
@@ -177,8 +177,8 @@ class Log(CompactingLog):
             self._use_cut(self._segments[-1])
             state = self._state
             state.unsaved = [s for s in state.unsaved if s.offset <= self.end_offset]
-            state.unfinished = []
-        self._unsynced = [s for s in self._segments[:-1] if s.unsaved_index or s.writer]
+            state.unfinished = ()
+        self._unsynced = tuple(s for s in self._segments[:-1] if s.unsaved_index or s.writer)
 
     def _use_cut(self, active: Segment) -> None:
         """Append to a segment that was cut."""
@@ -207,10 +207,10 @@ class Log(CompactingLog):
             self._home.sync()
             active = self._home.create_segment(offset)
             self._home.sync()
-            self._state.unsaved, self._state.unfinished = [], []
+            self._state.unsaved, self._state.unfinished = [], ()
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
-        self._unsynced = []
+        self._unsynced = ()
         self.start_offset = self.end_offset = self._begun_end = offset
         self._keep_below_start(snapshot)
 
@@ -226,7 +226,7 @@ class Log(CompactingLog):
             snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
             self._state.unsaved.append(snapshot)
         if changed:
-            self._unsynced.append(self._active)
+            self._unsynced += (self._active,)
         end_offset = self.sync()
         self.abandon()
         return end_offset
@@ -238,7 +238,7 @@ class Log(CompactingLog):
         """
         with self._state.lock:
             self._state.generation += 1
-            self._state.unsaved, self._state.unfinished = [], []
+            self._state.unsaved, self._state.unfinished = [], ()
         for segment in self._segments:
             segment.forget_files()
             segment.writer = segment.pinned = None

@@ -124,7 +124,7 @@ class AppendingLog(LogState):
         active = self._home.create_segment(self.end_offset)
         if snapshot is not None:
             self._state.unsaved.append(snapshot)
-        self._unsynced.append(sealed)
+        self._unsynced += (sealed,)
         self._sealed_bytes += sealed.size_bytes
         self._use_active(active)
         self._segments.append(active)

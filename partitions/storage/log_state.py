@@ -71,7 +71,7 @@ class LogState:
         self._take_snapshot = take_snapshot
         self._state = SyncState()
         # Complete segments of which something is not on the disk: bytes, or the indexes.
-        self._unsynced = [segment for segment in segments[:-1] if segment.unsaved_index]
+        self._unsynced = tuple(segment for segment in segments[:-1] if segment.unsaved_index)
         self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         self._doubted_from: Offset | None = None
         # Loaded when it is first asked for.

@@ -13,9 +13,9 @@ class SyncingLog(AppendingLog):
     def begin_sync(self) -> SyncCapture:
         """Capture what is not on the disk. Its `sync` must follow, in the order of captures."""
         self._refuse_after_failure()
-        unfinished = [s for s in self._state.unfinished if not s.detached]
-        self._state.unfinished = []
-        self._unsynced = [*unfinished, *self._unsynced]
+        unfinished = tuple(s for s in self._state.unfinished if not s.detached)
+        self._state.unfinished = ()
+        self._unsynced = unfinished + self._unsynced
         files = [segment.writer for segment in self._unsynced if segment.writer is not None]
         if self._begun_end != self.end_offset and self._active.writer is not None:
             files.append(self._active.writer)
@@ -24,12 +24,12 @@ class SyncingLog(AppendingLog):
             state=self._state,
             generation=self._state.generation,
             files=tuple(files),
-            sealed=tuple(self._unsynced),
+            sealed=self._unsynced,
             snapshots=tuple(self._state.unsaved),
             start_offset=self.start_offset,
             end_offset=self._certain_end,
         )
-        self._unsynced = []
+        self._unsynced = ()
         self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         return capture
 

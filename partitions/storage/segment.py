@@ -44,10 +44,10 @@ class Segment:
     """
 
     __slots__ = (
+        "_directory",
         "_index",
         "_interval_bytes",
         "_readers",
-        "_stem",
         "base_offset",
         "detached",
         "end_offset",
@@ -81,7 +81,7 @@ class Segment:
         """To be read from while its files do not have their names yet."""
         self.detached = False
         """No longer of its log: its files are going away. Set under the log's sync lock."""
-        self._stem = f"{directory}/{file_name(base_offset, '')}"
+        self._directory = directory
         self._readers = readers
         self._interval_bytes = interval_bytes
         self._index: GrowingIndex | StoredIndex | None = None
@@ -91,15 +91,15 @@ class Segment:
 
     @property
     def path(self) -> str:
-        return self._stem + LOG_SUFFIX
+        return f"{self._directory}/{file_name(self.base_offset, LOG_SUFFIX)}"
 
     @property
     def index_path(self) -> str:
-        return self._stem + INDEX_SUFFIX
+        return f"{self._directory}/{file_name(self.base_offset, INDEX_SUFFIX)}"
 
     @property
     def time_index_path(self) -> str:
-        return self._stem + TIME_INDEX_SUFFIX
+        return f"{self._directory}/{file_name(self.base_offset, TIME_INDEX_SUFFIX)}"
 
     @property
     def file(self) -> File:

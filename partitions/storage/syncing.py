@@ -37,7 +37,7 @@ class SyncState:
     """Changes when the log's files are cut or go away: what was captured before is not saved."""
     unsaved: list["PendingSnapshot"] = field(default_factory=list)
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
-    unfinished: list[Segment] = field(default_factory=list)
+    unfinished: tuple[Segment, ...] = ()
     """Complete ones that were captured, for whose indexes there was no room."""
     swap: "LogSwap | None" = None
     """The segments that are being replaced, until the files of the old ones are gone. Set on the

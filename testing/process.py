@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from tidemark.protocol.errors import TidemarkError
 
@@ -79,9 +79,7 @@ class BrokerProcess:
         """Start the broker and return when it serves. Raises `BrokerDidNotStart`."""
         assert self._process is None, "it runs already"
         with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                self.command(), stdout=subprocess.PIPE, stderr=log, env=self._environment
-            )
+            self._process = self._spawn(log)
         try:
             line = self._first_line(timeout_seconds)
         except BaseException:
@@ -127,6 +125,11 @@ class BrokerProcess:
     ) -> None:
         if self._process is not None:
             self.kill()
+
+    def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.command(), stdout=subprocess.PIPE, stderr=log, env=self._environment
+        )
 
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "it does not run"

@@ -4,7 +4,7 @@ import gc
 import signal
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
@@ -100,6 +100,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFile
 
     scheduler._split_scope = scope_of
     return scheduler
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_brokers() -> Iterator[None]:
+    """Have each `BrokerProcess` be a fork of one process that has imported everything."""
+    from tests.forked import Forked
+    from tidemark.testing.process import BrokerProcess
+
+    def spawn(broker: BrokerProcess, log: IO[bytes]) -> Forked:
+        return Forked(broker.command(), stderr=log, environment=broker._environment)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BrokerProcess, "_spawn", spawn)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
 from tidemark.testing.process import BrokerProcess
 
-SECONDS: Final = 10.0
+SECONDS: Final = 30.0
 """How long anything may take before a test gives up."""
 M = TypeVar("M", bound=Message)
 
@@ -166,7 +166,7 @@ def batch(*values: bytes, key: bytes | None = None) -> bytes:
     return encode_batch([Record(timestamp_ms=now_ms, key=key, value=value) for value in values])
 
 
-ROUND_SECONDS_MAX: Final = 4.0
+ROUND_SECONDS_MAX: Final = 16.0
 """For a record and its reading back, on a machine that is busy with others."""
 
 

@@ -5,7 +5,7 @@ that must notice nothing.
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tests.forked import Forked, outcome
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster
@@ -28,23 +29,19 @@ def newcomer(directory: Path, *arguments: str) -> BrokerProcess:
 
 def refused(broker: BrokerProcess) -> str:
     """Start it, and see it end by itself: the one line, apart from the log, that it says."""
-    done = subprocess.run(
-        broker.command(), capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    assert done.returncode == 1
-    assert not done.stdout
-    (said,) = [line for line in done.stderr.splitlines() if not line.startswith("{")]
+    status, lines = outcome(broker.command())
+    assert status == 1
+    (said,) = [line for line in lines if not line.startswith("{")]
     return said
 
 
 @contextmanager
 def waiting(broker: BrokerProcess) -> Iterator[Callable[[], str]]:
     """A broker that is started and does not serve yet; calling it gives its next warning."""
-    process = subprocess.Popen(
-        broker.command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    lines = process.stderr
+    output, theirs = os.pipe()
+    lines = os.fdopen(output, "rb")
+    with os.fdopen(theirs, "wb") as log:
+        process = Forked(broker.command(), stderr=log)
 
     def next_warning() -> str:
         for line in lines:
@@ -57,8 +54,7 @@ def waiting(broker: BrokerProcess) -> Iterator[Callable[[], str]]:
         yield next_warning
         assert process.poll() is None, "it has ended, and should try on"
     finally:
-        process.kill()
-        process.wait()
+        process.end()
         lines.close()
 
 
@@ -141,7 +137,7 @@ class Bystander:
 
 
 @contextmanager
-def bystander(cluster: ProcessCluster, topic: str, *, seconds_max: float = 5.0) -> Iterator[None]:
+def bystander(cluster: ProcessCluster, topic: str, *, seconds_max: float = 20.0) -> Iterator[None]:
     """One as long as the block lasts: it loses nothing, and is never held up for long."""
     create_topic(cluster, topic)
     client = Bystander(cluster.bootstrap, topic)

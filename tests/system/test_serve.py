@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tidemark.testing.process import open_broker_process
+from tests.forked import outcome
 
 READY = re.compile(
     r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)"
@@ -53,16 +53,7 @@ def running(
 
 def refused(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     """The exit status and the lines of a broker that does not start."""
-    done = subprocess.run(
-        command(*arguments),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.stdout == ""
-    return done.returncode, done.stderr.splitlines()
+    return outcome(command(*arguments), directory=folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -164,7 +155,7 @@ def test_it_uses_all_the_descriptors_it_is_allowed(tmp_path: Path) -> None:
     low = max(256, 2 * len(os.listdir("/proc/self/fd")))
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(low, hard), hard))
     try:
-        with open_broker_process(tmp_path / "data") as broker:
-            assert resource.prlimit(broker.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+        with running(tmp_path, *FREE_PORTS) as (process, _):
+            assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -21,15 +21,11 @@ with open_client("127.0.0.1:9092") as client:
 ```
 """
 
-from tidemark.client.blocking.client import (
-    BlockingClient,
-    BlockingConsumer,
-    BlockingDelivery,
-    BlockingProducer,
-    open_client,
-)
+from tidemark.client.blocking.client import BlockingClient, open_client
 from tidemark.client.blocking.connection import BlockingConnection, connect
+from tidemark.client.blocking.consumer import BlockingConsumer
 from tidemark.client.blocking.kept import KeptConnections
+from tidemark.client.blocking.producer import BlockingDelivery, BlockingProducer
 from tidemark.client.blocking.reading import read_batches
 
 __all__ = [

@@ -26,6 +26,7 @@ from tidemark.client.partitioner import Partitioner, StickyPartitions, murmur2_p
 from tidemark.client.pool import open_pool
 from tidemark.client.routes import Routes
 from tidemark.client.sender import SendSettings
+from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.init_producer_id import (
@@ -86,6 +87,8 @@ class OpenTransaction:
         self.is_empty = True
         self.failure: RequestError | None = None
         """Of the first record that could not be stored: all of it can only be aborted."""
+        self.is_prepared = False
+        """Somebody else is going to end it."""
 
 
 class Producer:
@@ -213,16 +216,39 @@ class Producer:
         self._is_shut = self._is_closed
         try:
             yield
-            await self.flush()
-            if transaction.failure is not None:
-                raise transaction.failure
+            await self._store(transaction)
         except BaseException:
             await self._abort(calls, transaction)
             raise
         self._leave()
-        if not transaction.is_empty:
+        if transaction.is_prepared:
+            self._must_take_over = True
+        elif not transaction.is_empty:
             self._must_take_over = True
             self._go_on(await calls.end(commit=True))
+
+    async def prepare_transaction(self) -> PreparedTransaction | None:
+        """Store all of the open transaction, and leave it to somebody else to end it.
+
+        Who does needs what this returns, for `Admin.end_transaction`; None if nothing was sent, and
+        there is nothing to end. The block of `transaction` can only be left now. If nobody ends
+        it, it is aborted when the transaction times out, and when a producer of the same
+        transactional id begins.
+        """
+        calls, transaction = self._require_transactions(), self._transaction
+        if transaction is None:
+            raise ValueError("no transaction is open")
+        self._is_shut = True
+        await self._store(transaction)
+        if transaction.is_empty:
+            return None
+        transaction.is_prepared = True
+        return calls.prepared()
+
+    async def _store(self, transaction: OpenTransaction) -> None:
+        await self.flush()
+        if transaction.failure is not None:
+            raise transaction.failure
 
     async def send_offsets_to_transaction(
         self,

@@ -34,6 +34,15 @@ class TransactionDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTransaction:
+    """What is needed to end a transaction that a producer has stored, and left open."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HangingTransaction:
     """A transaction that is open in a partition, and that no coordinator is going to end."""
 

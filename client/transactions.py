@@ -19,6 +19,7 @@ from tidemark.client.coordinator import (
 )
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
 from tidemark.client.network import Network
+from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from tidemark.protocol.messages.init_producer_id import (
@@ -31,7 +32,7 @@ from tidemark.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import Offset, ProducerId, TopicPartition
 
 T = TypeVar("T")
 
@@ -75,6 +76,15 @@ class TransactionCalls:
 
         self.identity = await self._ask(ask)
         return self.identity
+
+    def prepared(self) -> PreparedTransaction:
+        """What somebody else needs to end what is open."""
+        assert self.identity is not None
+        return PreparedTransaction(
+            transactional_id=self.transactional_id,
+            producer_id=ProducerId(self.identity.producer_id),
+            epoch=self.identity.epoch,
+        )
 
     async def end(self, *, commit: bool) -> ProducerIdentity:
         """Commit or abort. An answer that is lost is asked for again, and is the same."""

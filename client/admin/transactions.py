@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from tidemark.client.accumulator import ProducerIdentity
 from tidemark.client.admin.producers import ProducerAdmin
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
@@ -12,9 +13,11 @@ from tidemark.client.network import address_of
 from tidemark.client.producer_descriptions import ProducerDescription
 from tidemark.client.transaction_descriptions import (
     HangingTransaction,
+    PreparedTransaction,
     TransactionDescription,
     TransactionListing,
 )
+from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -91,6 +94,16 @@ class TransactionAdmin(ProducerAdmin):
             return _description(state, coordinator)
 
         return await on_coordinator(self._network, transactional_id, ask, kind=TRANSACTION)
+
+    async def end_transaction(self, opened: PreparedTransaction, *, commit: bool) -> None:
+        """Commit or abort what a producer has left open (`Producer.prepare_transaction`).
+
+        Doing it again, to the same end, is nothing. Raises `RequestError`: INVALID_TXN_STATE where
+        it has ended otherwise, PRODUCER_FENCED and the like where somebody else has the id now.
+        """
+        calls = TransactionCalls(self._network, opened.transactional_id, _FENCE_TIMEOUT_MS)
+        calls.identity = ProducerIdentity(opened.producer_id, opened.epoch, True)
+        await calls.end(commit=commit)
 
     async def fence_producer(self, transactional_id: str) -> None:
         """Have whoever uses the id use it no more; what it has open is aborted."""

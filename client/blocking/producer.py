@@ -11,6 +11,7 @@ from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.producer import Producer
 from tidemark.client.records import RecordMetadata
+from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.protocol.types import Offset, TopicPartition
 
 _CHUNK: Final = 1000
@@ -67,6 +68,10 @@ class BlockingProducer:
         """As `Producer.transaction`."""
         with self._portal.entered(self._producer.transaction()):
             yield
+
+    def prepare_transaction(self) -> PreparedTransaction | None:
+        """As `Producer.prepare_transaction`."""
+        return self._portal.run(self._producer.prepare_transaction)
 
     def send_offsets_to_transaction(
         self,

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from tidemark.client.blocking import BlockingClient, BlockingProducer, open_clie
 from tidemark.client.columns.placing import check_schema, place, split_by_partition, split_by_topic
 from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.settings import ClientSettings
+from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
 from tidemark.protocol.records.columns import encode_columns
 from tidemark.protocol.records.compression import Compression
@@ -46,6 +47,8 @@ class ColumnsWriter:
         self._random = random.Random()
         self.rows = 0
         """How many have been written."""
+        self.is_prepared = False
+        """Nothing more can be written."""
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Take rows in: the columns `value`, `key`, `headers`, `partition`, `topic`, `timestamp`.
@@ -76,6 +79,16 @@ class ColumnsWriter:
         for future in self._futures:
             future.result()
         self._futures.clear()
+
+    def prepare(self) -> PreparedTransaction | None:
+        """Store all rows, and leave it to somebody else to end their transaction.
+
+        Only with a `transactional_id`. None if there were no rows. Raises what `flush` does; see
+        `Producer.prepare_transaction`.
+        """
+        self.flush()
+        self.is_prepared = True
+        return self._producer.prepare_transaction()
 
     def _check_delivered(self) -> None:
         """Raise the first failure there is, and forget what is stored."""
@@ -133,18 +146,29 @@ def open_writer(
     batch_bytes: int = BATCH_BYTES,
     acks: Literal["all", 0, 1] = "all",
     delivery_timeout_seconds: float = 120.0,
+    transactional_id: str | None = None,
+    transaction_timeout_seconds: float = 60.0,
 ) -> Iterator[ColumnsWriter]:
     """A writer for as long as the block; leaving the block flushes, an error in it does not.
 
-    Without a `topic`, rows say theirs in the column of that name.
+    Without a `topic`, rows say theirs in the column of that name. With a `transactional_id`, the
+    block is one transaction, which is aborted by an error and committed at the end, or left open
+    by `prepare`.
     """
     with (
         open_client(bootstrap, settings=settings) as client,
-        client.producer(acks=acks, delivery_timeout_seconds=delivery_timeout_seconds) as producer,
+        client.producer(
+            acks=acks,
+            delivery_timeout_seconds=delivery_timeout_seconds,
+            transactional_id=transactional_id,
+            transaction_timeout_seconds=transaction_timeout_seconds,
+        ) as producer,
+        nullcontext() if transactional_id is None else producer.transaction(),
     ):
         writer = ColumnsWriter(client, producer, topic, compression, batch_bytes)
         yield writer
-        writer.flush()
+        if not writer.is_prepared:
+            writer.flush()
 
 
 def write_topic(

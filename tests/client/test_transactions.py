@@ -68,6 +68,42 @@ async def test_all_of_a_transaction_is_read_or_nothing(client: Client, topic: st
     assert await committed(client, topic) == [*expected, b"last"]
 
 
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+async def test_what_a_producer_has_prepared_is_ended_by_somebody_else(
+    client: Client, topic: str, commit: bool
+) -> None:
+    await client.admin.create_topic(topic)
+    async with client.producer(transactional_id=topic) as producer:
+        async with producer.transaction():
+            await producer.send(topic, b"prepared")
+            prepared = await producer.prepare_transaction()
+            with pytest.raises(ValueError, match="sends within"):
+                await producer.send(topic, b"too late")
+        assert prepared is not None
+    assert (await client.admin.describe_transaction(topic)).state == "Ongoing"
+    for _ in range(2):  # an answer may be lost
+        await client.admin.end_transaction(prepared, commit=commit)
+    assert await committed(client, topic) == ([b"prepared"] if commit else [])
+    with pytest.raises(RequestError):
+        await client.admin.end_transaction(prepared, commit=not commit)
+
+
+async def test_a_producer_that_begins_aborts_what_was_prepared(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic)
+    async with client.producer(transactional_id=topic) as producer:
+        async with producer.transaction():
+            await producer.send(topic, b"never")
+            prepared = await producer.prepare_transaction()
+        async with producer.transaction():
+            assert await producer.prepare_transaction() is None
+        async with producer.transaction():
+            await producer.send(topic, b"next")
+    assert prepared is not None
+    with pytest.raises(RequestError):
+        await client.admin.end_transaction(prepared, commit=True)
+    assert await committed(client, topic) == [b"next"]
+
+
 async def test_a_cancelled_one_is_aborted(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic)
     async with client.producer(transactional_id=topic) as producer:

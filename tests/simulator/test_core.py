@@ -9,6 +9,7 @@ from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.replication.moves import Moves
+from tidemark.testing.simulator import run
 from tidemark.testing.simulator.core import process
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.knobs import Knobs, Layer
@@ -70,8 +71,10 @@ def test_a_follower_that_takes_in_nothing_is_noticed(monkeypatch: pytest.MonkeyP
 def test_writes_that_are_held_for_long_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moves, "_hand_over_when_quiet", lambda self, move, now: None)
     monkeypatch.setattr(Moves, "_give_up_attempt", lambda self, move, now: None)
+    monkeypatch.setattr(run, "EVENTS_MAX", 30_000)  # it asks again and again; see that soon
+    # One of them is the leader's own broker.
     wishes = (calm(at=2.0, kind="move leader", amount=n / 3, seconds=3.0) for n in range(3))
-    assert {verdict.invariant for verdict in wishes} & {"writes are not held for long", "bounded"}
+    assert any(each.invariant in ("writes are not held for long", "bounded") for each in wishes)
 
 
 DAMAGED_SEED = 1

@@ -4,6 +4,7 @@ import pytest
 
 from tidemark.partitions.replication.appending import AppendingReplica
 from tidemark.partitions.replication.moves import Moves
+from tidemark.testing.simulator import run
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.run import Verdict, simulate
@@ -36,4 +37,5 @@ def test_writes_that_are_held_for_ever_are_noticed(monkeypatch: pytest.MonkeyPat
 def test_a_move_that_never_gives_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moves, "_hand_over_when_quiet", lambda self, move, now: None)
     monkeypatch.setattr(Moves, "_give_up_attempt", lambda self, move, now: None)
+    monkeypatch.setattr(run, "EVENTS_MAX", 30_000)  # it asks again and again; see that soon
     assert moved().invariant in ("writes are not held for long", "bounded")

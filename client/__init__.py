@@ -79,6 +79,7 @@ from tidemark.client.records import (
     FetchedBatches,
     RecordMetadata,
 )
+from tidemark.client.security import Sasl, Tls, UntrustedBroker
 from tidemark.client.settings import ClientSettings
 from tidemark.client.transaction_descriptions import (
     HangingTransaction,
@@ -148,12 +149,15 @@ __all__ = [
     "ReplicaSize",
     "ReplicaStanding",
     "RequestError",
+    "Sasl",
     "Start",
     "StateChange",
+    "Tls",
     "TopicDescription",
     "TopicPartition",
     "TransactionDescription",
     "TransactionListing",
     "UnevennessTerm",
+    "UntrustedBroker",
     "open_client",
 ]

@@ -8,18 +8,18 @@ that still waits on it gets a `ConnectionError` that says why. A request that st
 long makes it unusable: answers come in order, so nothing behind it would ever be answered.
 """
 
-import os
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from ssl import SSLSocket
 from typing import Any, Generic, TypeVar
 
 import trio
 
-from tidemark import __version__
-from tidemark.client.settings import ClientSettings
+from tidemark.client.security.sasl import Sasl, authenticate
 from tidemark.client.wire import Wire
-from tidemark.protocol.errors import ProtocolError, RequestError
+from tidemark.protocol.errors import ProtocolError
 from tidemark.protocol.messages.api_versions import ApiVersionsResponse
 from tidemark.protocol.schema import Message
 
@@ -72,7 +72,7 @@ class Reply(Generic[R]):
 
 
 class Connection:
-    """See the module. Made by `serve_connection`, which also runs it."""
+    """See the module. Made by `connecting.serve_connection`, which also runs it."""
 
     def __init__(
         self, address: str, sock: socket.socket, wire: Wire, *, request_timeout_seconds: float
@@ -80,6 +80,8 @@ class Connection:
         self.address = address
         self.wire = wire
         self._socket = sock
+        # TLS receives more than it hands out; the rest does not make the socket readable again.
+        self._pending = sock.pending if isinstance(sock, SSLSocket) else lambda: 0
         self._request_timeout_seconds = request_timeout_seconds
         self._unsent: deque[memoryview] = deque()
         self._replies: deque[Reply[Any]] = deque()  # Any: each waits for a type of its own
@@ -205,7 +207,8 @@ class Connection:
         """Read answers and hand them out; the connection's own task."""
         while not self.is_closed:
             try:
-                await trio.lowlevel.wait_readable(self._socket)
+                if not self._pending():
+                    await trio.lowlevel.wait_readable(self._socket)
                 messages = self._receive()
             except trio.ClosedResourceError:
                 return
@@ -235,6 +238,17 @@ class Connection:
             answer = await self._send(frame, ApiVersionsResponse).wait()
             frame = self.wire.settle_versions(answer)
 
+    async def authenticate(self, sasl: Sasl) -> None:
+        """Prove who one is; before anything that the broker does not tell everybody.
+
+        Raises `RequestError` if it is not believed.
+        """
+        steps = authenticate(sasl)
+        with suppress(StopIteration):
+            ask = next(steps)
+            while True:
+                ask = steps.send(await self.request(*ask))
+
     async def close_when_unanswered(self) -> None:
         """Close when the oldest request is overdue; the connection's own task.
 
@@ -248,84 +262,3 @@ class Connection:
                 return
             with trio.move_on_at(due):
                 await self._closing.wait()
-
-
-async def serve_connection(
-    host: str,
-    port: int,
-    settings: ClientSettings,
-    *,
-    task_status: trio.TaskStatus[Connection] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Connect, find the versions, and run the connection until it is closed or cancelled.
-
-    For `nursery.start`, which gives the connection back ready for requests. Until then it raises:
-    `OSError` if the broker cannot be reached or does not speak the protocol, in one line that names
-    the address. Afterwards it raises nothing.
-    """
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    sock = await _connect(host, port, address, settings.connect_timeout_seconds)
-    wire = Wire(
-        settings.client_id,
-        software_version=__version__,
-        frame_bytes_max=settings.frame_bytes_max,
-        version_max=settings.version_max,
-    )
-    connection = Connection(
-        address, sock, wire, request_timeout_seconds=settings.request_timeout_seconds
-    )
-    failure: OSError | None = None
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection.read_until_closed)
-            nursery.start_soon(connection.write_until_closed)
-            nursery.start_soon(connection.close_when_unanswered)
-            # Kept out of the nursery, which would wrap it in an exception group.
-            failure = await _introduce(connection, settings.connect_timeout_seconds)
-            if failure is None:
-                task_status.started(connection)
-            else:
-                nursery.cancel_scope.cancel()
-    finally:
-        connection.close()
-    if failure is not None:
-        raise failure
-
-
-async def _introduce(connection: Connection, timeout_seconds: float) -> OSError | None:
-    """Find out which versions both sides speak; what went wrong, if it did."""
-    try:
-        with trio.move_on_after(timeout_seconds):
-            await connection.negotiate()
-            return None
-    except OSError as error:
-        return error
-    except RequestError as error:
-        return ConnectionError(f"{connection.address}: {error}")
-    return TimeoutError(f"{connection.address}: no answer to ApiVersions in {timeout_seconds:g} s")
-
-
-async def _connect(host: str, port: int, address: str, timeout_seconds: float) -> socket.socket:
-    """A connected, non-blocking socket."""
-    with trio.move_on_after(timeout_seconds):
-        try:
-            stream = await trio.open_tcp_stream(host, port)
-        except OSError as error:
-            raise ConnectionError(f"cannot connect to {address}: {_reason(error)}") from error
-        # The stream made the choice among the addresses; from here on the socket is read into
-        # buffers of our own and written without a checkpoint, which a trio socket does not do.
-        sock = socket.socket(fileno=stream.socket.detach())
-        sock.setblocking(False)
-        return sock
-    raise TimeoutError(f"cannot connect to {address}: no answer within {timeout_seconds:g} s")
-
-
-def _reason(error: BaseException) -> str:
-    """The system's words for a failed connection, without the list of every attempt."""
-    if isinstance(error, BaseExceptionGroup):
-        return _reason(error.exceptions[0])
-    if isinstance(error, socket.gaierror):
-        return error.strerror or str(error)
-    if isinstance(error, OSError) and error.errno is not None:
-        return os.strerror(error.errno)
-    return str(error) if error.__cause__ is None else _reason(error.__cause__)

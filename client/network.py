@@ -157,13 +157,15 @@ class Network:
         return connection
 
     async def _connect_to_any(self) -> tuple[Address, Connection]:
-        failures: list[str] = []
+        failures: list[OSError] = []
         for address in self._candidates():
             try:
                 return address, await self.pool.connection(address)
             except OSError as error:
-                failures.append(str(error))
-        raise ConnectionError("; ".join(failures))
+                failures.append(error)
+        if len(failures) == 1:
+            raise failures[0]
+        raise ConnectionError("; ".join(map(str, failures)))
 
     def _candidates(self) -> list[Address]:
         known = [address_of(broker) for broker in self.view.brokers.values()]

@@ -11,7 +11,8 @@ import trio
 
 from tidemark.client.addresses import Address
 from tidemark.client.background import open_background
-from tidemark.client.connection import Connection, serve_connection
+from tidemark.client.connecting import serve_connection
+from tidemark.client.connection import Connection
 from tidemark.client.settings import ClientSettings
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+from tidemark.client.security.tls import UntrustedBroker
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 # These say that what the client believes about who leads what is out of date.
@@ -71,4 +72,6 @@ class Backoff:
 
 def may_pass(error: OSError | RequestError) -> bool:
     """Whether the same operation may succeed later: network errors, and the retriable codes."""
-    return isinstance(error, OSError) or error.code.retriable
+    if isinstance(error, OSError):
+        return not isinstance(error, UntrustedBroker)
+    return error.code.retriable

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidemark.client.retries import Backoff
+from tidemark.client.security import Sasl, Tls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +15,12 @@ class ClientSettings:
     rack: str | None = None
     """The rack or zone this client is in: its consumers read from the replica or observer there,
     if there is one (Kafka's `client.rack`)."""
+    sasl: Sasl | None = None
+    """Who this client is, and its password."""
+    tls: Tls | None = None
+    """Whom to trust; without it, what is sent is not encrypted."""
     connect_timeout_seconds: float = 10.0
+    """For each of: the connection, TLS, finding the versions and authenticating."""
     request_timeout_seconds: float = 30.0
     """How long one request may stay unanswered before its connection is given up."""
     confirm_timeout_seconds: float = 3.0

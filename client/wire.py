@@ -31,6 +31,8 @@ from tidemark.protocol.schema import Message
 
 SOFTWARE_NAME: Final = "tidemark"
 _LENGTH_BYTES: Final = 4
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a listener with TLS answers who does not speak it; as a length, beyond any limit."""
 _SCRATCH_BYTES: Final = 64 * 1024
 _API_VERSIONS: Final = api_of(ApiVersionsRequest)
 _NO_LIMITS: Final[Mapping[int, int]] = {}
@@ -80,6 +82,8 @@ class FrameBuffer:
         while self._filled - at >= _LENGTH_BYTES:
             body = at + _LENGTH_BYTES
             length = int.from_bytes(self._scratch_view[at:body], "big", signed=True)
+            if bytes(self._scratch_view[at : at + 2]) == _TLS_ALERT:
+                raise MalformedMessage("it speaks TLS (security.protocol=SSL or SASL_SSL)")
             if not 0 <= length <= self._frame_bytes_max:
                 raise FrameTooLarge(length, self._frame_bytes_max)
             if body + length > self._filled:

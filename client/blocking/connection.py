@@ -2,6 +2,7 @@
 
 import select
 import socket
+import ssl
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from typing import TypeVar
 
 from tidemark import __version__
 from tidemark.client.addresses import Address
+from tidemark.client.security.sasl import Sasl, authenticate, refused
+from tidemark.client.security.tls import Tls, handshake_errors, wrap
 from tidemark.client.settings import ClientSettings
 from tidemark.client.wire import Wire
 from tidemark.protocol.errors import ProtocolError, RequestError
@@ -69,6 +72,8 @@ class BlockingConnection:
         """Whether it is open, all that was asked has been answered, and nothing else has come."""
         if self._is_closed or self.wire.awaited or self._arrived:
             return False
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return False
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         # What comes unasked is the broker's end of it.
@@ -89,6 +94,18 @@ class BlockingConnection:
                 frame = self.wire.settle_versions(answer)
             except RequestError as error:
                 raise self._lost(str(error)) from error
+
+    def authenticate(self, sasl: Sasl) -> None:
+        """Prove who one is. Raises `RequestError` if it is not believed."""
+        steps = authenticate(sasl)
+        try:
+            ask = next(steps)
+            while True:
+                ask = steps.send(self.request(*ask))
+        except StopIteration:
+            return
+        except RequestError as error:
+            raise refused(self.address, error) from error
 
     def _send(self, frame: bytes) -> None:
         try:
@@ -117,7 +134,8 @@ class BlockingConnection:
 
 
 def open_connection(address: Address, settings: ClientSettings) -> BlockingConnection:
-    """A connection whose versions are settled. Raises `OSError` in one line with the address."""
+    """A connection ready for requests. Raises `OSError` in one line with the address, or
+    `RequestError` if the broker does not believe who we are."""
     timeout = settings.connect_timeout_seconds
     try:
         sock = socket.create_connection((address.host, address.port), timeout)
@@ -125,14 +143,35 @@ def open_connection(address: Address, settings: ClientSettings) -> BlockingConne
         reason = error.strerror or str(error)
         raise ConnectionError(f"cannot connect to {address}: {reason}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if settings.tls is not None:
+        sock = _encrypt(sock, settings.tls, address)
     connection = BlockingConnection(address, sock, settings)
     try:
         connection.negotiate()
+        if settings.sasl is not None:
+            connection.authenticate(settings.sasl)
     except BaseException:
         connection.close()
         raise
     sock.settimeout(settings.request_timeout_seconds)
     return connection
+
+
+def _encrypt(sock: socket.socket, tls: Tls, address: Address) -> socket.socket:
+    """TLS over it. Closes the socket if that cannot be."""
+    encrypted = wrap(tls, sock, address.host)
+    try:
+        with handshake_errors(address):
+            encrypted.do_handshake()
+    except TimeoutError as error:
+        encrypted.close()
+        raise ConnectionError(
+            f"{address}: no TLS handshake in time; has this listener TLS?"
+        ) from error
+    except BaseException:
+        encrypted.close()
+        raise
+    return encrypted
 
 
 @contextmanager

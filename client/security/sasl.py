@@ -1,0 +1,95 @@
+"""Proving to a broker who one is: SASL PLAIN and SCRAM, as an exchange of messages.
+
+Like `Wire` it knows nothing of sockets: the trio connection and the blocking one send what
+`authenticate` yields, and give it the answers.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tidemark.client.codes import error_code
+from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError
+from tidemark.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from tidemark.protocol.schema import Message
+
+PLAIN: Final = "PLAIN"
+SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS: Final = (PLAIN, *SCRAM)
+
+Ask = tuple[Message, type[Message]]
+"""A request, and the type of its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sasl:
+    """A name and how to prove it. PLAIN shows the password to whoever listens: use it over TLS.
+
+    Raises `ConfigError` for a mechanism that is not spoken.
+    """
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            known = ", ".join(MECHANISMS)
+            raise ConfigError(f"no SASL mechanism {self.mechanism!r} here; there are {known}")
+
+
+def authenticate(sasl: Sasl) -> Generator[Ask, Message, None]:
+    """Yields each request with the type of its answer, which is to be sent in; ends when proven.
+
+    Raises `RequestError`: UNSUPPORTED_SASL_MECHANISM, or SASL_AUTHENTICATION_FAILED with what the
+    broker has said, or if it is the broker that cannot prove that it knows the password.
+    """
+    answer = yield SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse
+    assert isinstance(answer, SaslHandshakeResponse)
+    if answer.error_code != ErrorCode.NONE:
+        offered = ", ".join(answer.mechanisms) or "none"
+        raise RequestError(
+            error_code(answer.error_code),
+            f"the broker does not take {sasl.mechanism}; it takes {offered}",
+        )
+    yield from (_plain(sasl) if sasl.mechanism == PLAIN else _scram(sasl))
+
+
+def refused(address: object, error: RequestError) -> RequestError:
+    """What `authenticate` has raised, with the broker's name."""
+    if error.code is ErrorCode.UNSUPPORTED_VERSION:
+        return RequestError(error.code, f"{address}: {error.message}, so it asks for no password")
+    return RequestError(error.code, f"{address}: {error.message or 'it does not say why'}")
+
+
+def _plain(sasl: Sasl) -> Generator[Ask, Message, None]:
+    """RFC 4616."""
+    yield from _step(f"\0{sasl.username}\0{sasl.password}")
+
+
+def _scram(sasl: Sasl) -> Generator[Ask, Message, None]:
+    """RFC 5802."""
+    # Here, because a client without a password does not need it.
+    from scramp import ScramClient, ScramException
+
+    client = ScramClient([sasl.mechanism], sasl.username, sasl.password)
+    try:
+        client.set_server_first((yield from _step(client.get_client_first())))
+        client.set_server_final((yield from _step(client.get_client_final())))
+    except ScramException as error:
+        raise RequestError(
+            ErrorCode.SASL_AUTHENTICATION_FAILED,
+            f"the broker has not proven that it knows the password: {error}",
+        ) from error
+
+
+def _step(text: str) -> Generator[Ask, Message, str]:
+    answer = yield SaslAuthenticateRequest(auth_bytes=text.encode()), SaslAuthenticateResponse
+    assert isinstance(answer, SaslAuthenticateResponse)
+    if answer.error_code != ErrorCode.NONE:
+        raise RequestError(error_code(answer.error_code), answer.error_message)
+    return bytes(answer.auth_bytes).decode()

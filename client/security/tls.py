@@ -1,0 +1,115 @@
+"""TLS to brokers: whom to trust, and a socket that behaves as one without TLS does."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from socket import socket
+from typing import TYPE_CHECKING
+
+from tidemark.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+
+class UntrustedBroker(ConnectionError):
+    """It is not who it should be, or does not take this client for who it is. Final: trying again
+    changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Files are PEM. Without a CA of one's own, those that the system trusts are trusted."""
+
+    ca_file: str | None = None
+    ca_pem: str | None = field(default=None, repr=False)
+    """The same, given as text."""
+    certificate_file: str | None = None
+    """What this client shows of itself, with the chain up to a CA that the brokers know."""
+    key_file: str | None = None
+    """Its key, if it is not in `certificate_file`, too."""
+    key_password: str | None = field(default=None, repr=False)
+    checks_name: bool = True
+    """Whether the certificate has to be for the host that was asked for."""
+    checks_certificate: bool = True
+    """Without it, anybody can be the broker: for a first try alone."""
+
+
+@lru_cache(maxsize=8)
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """Read the files, once for as many connections as there will be. Raises `ConfigError`."""
+    try:
+        context = ssl.create_default_context(cafile=tls.ca_file, cadata=tls.ca_pem)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the CA {tls.ca_file or 'certificates'}: {_words(error)}") from error
+    context.check_hostname = tls.checks_name and tls.checks_certificate
+    if not tls.checks_certificate:
+        context.verify_mode = ssl.CERT_NONE
+    context.sslsocket_class = TlsSocket
+    if tls.certificate_file is not None:
+        # A function, or OpenSSL asks the terminal for the password of an encrypted key.
+        password = tls.key_password or ""
+        try:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, lambda: password)
+        except (OSError, ValueError) as error:
+            files = " and ".join(filter(None, (tls.certificate_file, tls.key_file)))
+            raise ConfigError(f"the client's certificate {files}: {_words(error)}") from error
+    return context
+
+
+class TlsSocket(ssl.SSLSocket):
+    """Where a plain socket that does not block would have to wait, this one says so as that does.
+
+    What was received and not yet taken does not make it readable: see `pending`.
+    """
+
+    def send(self, data: "ReadableBuffer", flags: int = 0) -> int:
+        with _as_blocking():
+            return super().send(data, flags)
+
+    def recv_into(
+        self, buffer: "WriteableBuffer", nbytes: int | None = None, flags: int = 0
+    ) -> int:
+        with _as_blocking():
+            return super().recv_into(buffer, nbytes, flags)
+
+
+@contextmanager
+def _as_blocking() -> Iterator[None]:
+    try:
+        yield
+    except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+        raise BlockingIOError from error
+
+
+def wrap(tls: Tls, sock: socket, host: str) -> ssl.SSLSocket:
+    """TLS over a connected socket, before its handshake. Raises `ConfigError`."""
+    name = host if host else None
+    return context_of(tls).wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
+
+
+@contextmanager
+def handshake_errors(address: object) -> Iterator[None]:
+    """A failed handshake as one line that names the broker and says what to do."""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        raise UntrustedBroker(
+            f"{address}: its certificate is not trusted: {error.verify_message}; name the CA that"
+            " signed it (ssl.ca.location)"
+        ) from error
+    except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        raise
+    except ssl.SSLError as error:
+        raise ConnectionError(
+            f"{address}: no TLS connection: {_words(error)}; is this a listener with TLS?"
+        ) from error
+
+
+def _words(error: BaseException) -> str:
+    """OpenSSL's reason in words, without the name of the function and its line."""
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

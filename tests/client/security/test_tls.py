@@ -1,0 +1,135 @@
+"""The client over TLS, trio's and the blocking one, against a broker behind a proxy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+from tests.client.security.tls_proxy import CERTIFICATES, TlsProxy, open_tls_proxy
+from tidemark.client import ClientSettings, Sasl, Tls, TopicPartition, UntrustedBroker, open_client
+from tidemark.client.blocking import KeptConnections, connect, read_batches
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tidemark.testing import open_cluster
+
+CA: Final = str(CERTIFICATES / "ca.pem")
+TRUSTING: Final = ClientSettings(tls=Tls(ca_file=CA))
+BEHIND: Final = "127.0.0.2"
+"""Where the broker listens itself, with the proxy's port."""
+RECORDS: Final = 300
+RECORD_BYTES: Final = 10_000
+
+
+@asynccontextmanager
+async def behind_tls(
+    *, asks_for: Path | None = None, users: str | None = None
+) -> AsyncIterator[TlsProxy]:
+    """A broker that tells its clients to come through a proxy."""
+    protocol = "PLAINTEXT" if users is None else "SASL_PLAINTEXT"
+    async with open_tls_proxy(asks_for=asks_for) as proxy:
+        settings = {
+            "listeners": f"{protocol}://{BEHIND}:{proxy.port}",
+            "advertised.listeners": f"{protocol}://localhost:{proxy.port}",
+            **({} if users is None else {"users": users}),
+        }
+        proxy.target = (BEHIND, proxy.port)
+        async with open_cluster(settings=settings):
+            yield proxy
+
+
+async def test_much_is_written_and_read_by_both_clients() -> None:
+    async with behind_tls() as proxy, open_client(proxy.bootstrap, settings=TRUSTING) as client:
+        await client.admin.create_topic("secrets", partitions=1)
+        async with client.producer() as producer:
+            for number in range(RECORDS):
+                await producer.send("secrets", b"%d" % number * 2 + b"x" * RECORD_BYTES)
+        async with client.consumer("secrets", until_end=True) as consumer:
+            assert len([record async for record in consumer]) == RECORDS
+
+        def read() -> int:
+            kept = KeptConnections()
+            counts = []
+            for _ in range(2):
+                found = read_batches(
+                    proxy.bootstrap,
+                    TopicPartition("secrets", 0),
+                    0,
+                    RECORDS,
+                    settings=TRUSTING,
+                    connections=kept,
+                )
+                counts.append(sum(each.next_offset - each.fetch_offset for each in found))
+            assert kept.idle, "an encrypted connection is kept, too"
+            kept.close()
+            assert counts[0] == counts[1]
+            return counts[0]
+
+        assert await trio.to_thread.run_sync(read) == RECORDS
+
+
+async def test_a_broker_that_nobody_vouches_for_is_not_talked_to() -> None:
+    stranger = Tls(ca_file=str(CERTIFICATES / "stranger.pem"))
+    async with behind_tls() as proxy:
+        settings = ClientSettings(tls=stranger)
+        with pytest.raises(UntrustedBroker, match=r"not trusted.*ssl\.ca\.location"):
+            async with open_client(proxy.bootstrap, settings=settings):
+                pass
+        # Its certificate is for another name.
+        with pytest.raises(UntrustedBroker, match=r"127\.0\.0\.1"):
+            async with open_client(f"127.0.0.1:{proxy.port}", settings=TRUSTING):
+                pass
+
+        def ask() -> None:
+            with connect("localhost", proxy.port, settings):
+                pass
+
+        with pytest.raises(UntrustedBroker):
+            await trio.to_thread.run_sync(ask)
+        careless = ClientSettings(tls=Tls(checks_certificate=False))
+        async with open_client(proxy.bootstrap, settings=careless) as client:
+            assert len((await client.admin.describe_cluster()).brokers) == 1
+
+
+async def test_who_has_to_show_a_certificate_shows_it() -> None:
+    ca = CERTIFICATES / "ca.pem"
+    mine = Tls(ca_file=CA, certificate_file=str(CERTIFICATES / "client.pem"))
+    async with behind_tls(asks_for=ca) as proxy:
+        async with open_client(proxy.bootstrap, settings=ClientSettings(tls=mine)) as client:
+            assert len((await client.admin.describe_cluster()).brokers) == 1
+        assert set(proxy.seen) == {"client"}
+        with pytest.raises(ConnectionError):
+            async with open_client(proxy.bootstrap, settings=TRUSTING):
+                pass
+
+
+async def test_who_does_not_speak_tls_is_told_on_either_side() -> None:
+    quick = ClientSettings(connect_timeout_seconds=5.0)
+    async with behind_tls() as proxy:
+        with pytest.raises(ConnectionError, match=r"speaks TLS|closed the connection"):
+            async with open_client(proxy.bootstrap, settings=quick):
+                pass
+        plain = f"{BEHIND}:{proxy.port}"
+        with pytest.raises(ConnectionError, match="listener"):
+            async with open_client(plain, settings=TRUSTING):
+                pass
+
+
+async def test_a_password_goes_through_it() -> None:
+    async with behind_tls(users="ada:secret") as proxy:
+        known = ClientSettings(tls=Tls(ca_file=CA), sasl=Sasl("PLAIN", "ada", "secret"))
+
+        def ask(settings: ClientSettings) -> int:
+            with connect("localhost", proxy.port, settings) as connection:
+                answer = connection.request(MetadataRequest(topics=()), MetadataResponse)
+                return len(answer.brokers)
+
+        assert await trio.to_thread.run_sync(ask, known) == 1
+        wrong = ClientSettings(tls=Tls(ca_file=CA), sasl=Sasl("SCRAM-SHA-256", "ada", "guess"))
+        with pytest.raises(RequestError, match="localhost") as caught:
+            await trio.to_thread.run_sync(ask, wrong)
+        assert caught.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED

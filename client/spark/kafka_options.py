@@ -10,6 +10,8 @@ import re
 from typing import Final
 
 from tidemark.client.retries import Backoff
+from tidemark.client.security.kafka_names import NAMES as SECURITY_NAMES
+from tidemark.client.security.kafka_names import read_security
 from tidemark.client.settings import ClientSettings
 from tidemark.client.spark.values import Options
 from tidemark.protocol.errors import ConfigError
@@ -25,8 +27,8 @@ KAFKA_HONOURED: Final = (
     "kafka.request.timeout.ms",
     "kafka.retry.backoff.max.ms",
     "kafka.retry.backoff.ms",
-    "kafka.security.protocol",
     "kafka.socket.connection.setup.timeout.ms",
+    *(f"kafka.{name}" for name in SECURITY_NAMES),
 )
 """Of both directions; see `read_client`."""
 
@@ -59,12 +61,12 @@ def read_bootstrap(options: Options) -> str:
 
 def read_client(options: Options, *, rack: str | None = None) -> ClientSettings:
     """How brokers are talked to."""
-    protocol = options.text("kafka.security.protocol") or "PLAINTEXT"
-    if protocol.upper() != "PLAINTEXT":
-        raise ConfigError(
-            f"the option kafka.security.protocol can only be PLAINTEXT, not {protocol}: this"
-            " client speaks neither TLS nor SASL; give it a plaintext listener"
-        )
+    of_kafka = {
+        name.removeprefix("kafka."): value
+        for name, value in options.given.items()
+        if name.startswith("kafka.")
+    }
+    sasl, tls = read_security(of_kafka, prefix="kafka.")
     default = ClientSettings()
 
     def seconds(name: str, otherwise: float) -> float:
@@ -75,6 +77,8 @@ def read_client(options: Options, *, rack: str | None = None) -> ClientSettings:
     pause = seconds("kafka.retry.backoff.ms", backoff.initial_seconds)
     return ClientSettings(
         rack=rack or None,
+        sasl=sasl,
+        tls=tls,
         client_id=options.text("kafka.client.id") or "tidemark-spark",
         connect_timeout_seconds=seconds(
             "kafka.socket.connection.setup.timeout.ms", default.connect_timeout_seconds

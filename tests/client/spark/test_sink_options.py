@@ -51,7 +51,7 @@ def test_settings_of_java_s_producer_are_passed_through() -> None:
         ({"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence cannot be false"),
         ({"kafka.value.serializer": "x"}, "not supported by the sink"),
         ({"kafka.partitioner.class": "x"}, "not supported by the sink"),
-        ({"kafka.sasl.mechanism": "PLAIN"}, "not supported by the sink"),
+        ({"kafka.sasl.login.class": "x"}, "not supported by the sink"),
         ({"batchBytes": "0"}, "batchBytes is a whole number above 0"),
     ],
     ids=str,

@@ -119,6 +119,7 @@ def export(
         partitions=partitions or None,
         columns=columns,
         isolation=isolation,
+        settings=session.settings(),
     )
     count = _write(batches, path, compression, is_text=text)
     notice(f"{count} records of {topic} in {path}")

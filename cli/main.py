@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
@@ -18,7 +19,7 @@ from click.shell_completion import shell_complete
 
 from tidemark import __version__
 from tidemark.cli.output import notice
-from tidemark.cli.session import Session, bootstrap_option
+from tidemark.cli.session import open_session, shared_options
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 
 FAILURE: Final = 1
@@ -109,16 +110,21 @@ class Nouns(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Each command has its own --help. Times are UTC unless they say otherwise.",
 )
-@bootstrap_option
+@shared_options
 @click.option(*VERBOSE, is_flag=True, expose_value=False, help="Show where a failure came from.")
 @click.version_option(__version__, prog_name="tidemark", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, bootstrap: str | None) -> None:
+def cli(
+    ctx: click.Context,
+    bootstrap: str | None,
+    client_config: Path | None,
+    pairs: tuple[str, ...],
+) -> None:
     """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
 
     Every command but `serve`, `demo` and `log` works against any Kafka broker.
     """
-    ctx.obj = Session() if bootstrap is None else Session(bootstrap)
+    ctx.obj = open_session(bootstrap, client_config, pairs)
 
 
 def main() -> None:

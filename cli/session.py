@@ -2,14 +2,23 @@
 client that is open for exactly as long as the command needs it.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from tidemark.cli.client_options import (
+    BOOTSTRAP,
+    FILE_VARIABLE,
+    read_file,
+    read_pairs,
+    settings_of,
+)
+
 if TYPE_CHECKING:
-    from tidemark.client import Client
+    from tidemark.client import Client, ClientSettings
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -23,6 +32,12 @@ class Session:
     """One invocation of the command: what the shared options said."""
 
     bootstrap: str = DEFAULT_BOOTSTRAP
+    options: Mapping[str, str] = field(default_factory=dict)
+    """More about how brokers are reached, by Kafka's names."""
+
+    def settings(self, *, rack: str | None = None) -> "ClientSettings":
+        """What a client is to be opened with. Raises `ConfigError`."""
+        return settings_of(self.options, rack=rack)
 
     def run(self, use: Callable[["Client"], Awaitable[T]], *, rack: str | None = None) -> T:
         """Open a client, give it to `use`, close it, and return what `use` returned.
@@ -36,34 +51,84 @@ class Session:
 
         from tidemark.client import open_client
 
+        settings = self.settings(rack=rack)
+
         async def main() -> T:
-            async with open_client(self.bootstrap, client_id="tidemark-cli", rack=rack) as client:
+            async with open_client(self.bootstrap, settings=settings) as client:
                 return await use(client)
 
         return trio.run(main)
 
 
-bootstrap_option = click.option(
-    "--bootstrap",
-    envvar="TIDEMARK_BOOTSTRAP",
-    metavar=METAVAR,
-    help=f"Brokers to start from.  [env: TIDEMARK_BOOTSTRAP; default: {DEFAULT_BOOTSTRAP}]",
-)
+def open_session(
+    bootstrap: str | None, client_config: Path | None, pairs: Sequence[str]
+) -> Session:
+    """What the options before the command's name say; the nearer to the command line, the more
+    it counts: `--bootstrap` and `-X`, then the file."""
+    options = {} if client_config is None else read_file(client_config)
+    options |= read_pairs(pairs)
+    return Session(bootstrap or options.get(BOOTSTRAP) or DEFAULT_BOOTSTRAP, options)
 
 
-def _override(ctx: click.Context, _: click.Parameter, bootstrap: str | None) -> None:
+def shared_options(command: Command) -> Command:
+    """What may stand before the command's name."""
+    for option in (
+        click.option(
+            "-X",
+            "pairs",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="More about how brokers are reached, as Kafka's clients name it:"
+            " security.protocol, sasl.mechanism, sasl.username, ssl.ca.location, …",
+        ),
+        click.option(
+            "--client-config",
+            envvar=FILE_VARIABLE,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help=f"A file of such lines.  [env: {FILE_VARIABLE}]",
+        ),
+        click.option(
+            "--bootstrap",
+            envvar="TIDEMARK_BOOTSTRAP",
+            metavar=METAVAR,
+            help=f"Brokers to start from.  [env: TIDEMARK_BOOTSTRAP; default: {DEFAULT_BOOTSTRAP}]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _move(ctx: click.Context, _: click.Parameter, bootstrap: str | None) -> None:
     if bootstrap is not None:
-        ctx.obj = Session(bootstrap)
+        ctx.obj = replace(ctx.find_object(Session) or Session(), bootstrap=bootstrap)
+
+
+def _add(ctx: click.Context, _: click.Parameter, pairs: Sequence[str]) -> None:
+    if pairs:
+        session = ctx.find_object(Session) or Session()
+        ctx.obj = replace(session, options={**session.options, **read_pairs(pairs)})
 
 
 def talks_to_brokers(command: Command) -> Command:
-    """Let a command be given `--bootstrap` after its name, too, where people look for it."""
-    option = click.option(
+    """Let a command be given `--bootstrap` and `-X` after its name, too, where people look for
+    them."""
+    bootstrap = click.option(
         "--bootstrap",
         metavar=METAVAR,
         expose_value=False,
         is_eager=True,  # Before the command's own options, whatever the order on the line.
-        callback=_override,
+        callback=_move,
         help="Brokers to start from, as before the command's name.",
     )
-    return option(command)
+    more = click.option(
+        "-X",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        expose_value=False,
+        is_eager=True,
+        callback=_add,
+        help="As before the command's name.",
+    )
+    return bootstrap(more(command))

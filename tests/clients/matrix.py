@@ -75,7 +75,7 @@ SHARED = {
     },
     "compacted topics": dict.fromkeys(("test_tidemark", *_OTHERS), _COMPACTED),
     "reads from an observer near by": dict.fromkeys(("test_tidemark", *_OTHERS), _OBSERVED),
-    "SASL (PLAIN, SCRAM)": dict.fromkeys(_OTHERS, _SASL),
+    "SASL (PLAIN, SCRAM)": dict.fromkeys(("test_tidemark", "test_cli", *_OTHERS), _SASL),
 }
 """Features whose tests lie in modules of their own, as each client's `module::test`."""
 

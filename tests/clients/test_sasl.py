@@ -15,6 +15,10 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from tidemark.cli.main import run
+from tidemark.client import ClientSettings, RequestError, Sasl
+from tidemark.client.blocking import connect, open_client
+from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -73,8 +77,41 @@ def with_aiokafka(bootstrap: str, mechanism: str, password: str) -> None:
     asyncio.run(asyncio.wait_for(list_topics(), 20))
 
 
-CLIENTS = [with_librdkafka, with_kafka_python, with_aiokafka]
-REFUSALS = (KafkaException, KafkaError, AiokafkaError, TimeoutError)
+def with_tidemark(bootstrap: str, mechanism: str, password: str) -> None:
+    settings = ClientSettings(sasl=Sasl(mechanism, USER, password))
+    with open_client(bootstrap, settings=settings) as client:
+        client.run(client.admin.list_topics)
+
+
+def with_tidemark_on_a_blocking_socket(bootstrap: str, mechanism: str, password: str) -> None:
+    host, _, port = bootstrap.rpartition(":")
+    settings = ClientSettings(sasl=Sasl(mechanism, USER, password))
+    with connect(host, int(port), settings) as connection:
+        connection.request(MetadataRequest(topics=()), MetadataResponse)
+
+
+def with_the_cli(bootstrap: str, mechanism: str, password: str) -> None:
+    options = {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": USER,
+        "sasl.password": password,
+    }
+    pairs = [part for name, value in options.items() for part in ("-X", f"{name}={value}")]
+    if run([*pairs, "topic", "list"]):
+        raise PermissionError
+
+
+CLIENTS = [
+    with_librdkafka,
+    with_kafka_python,
+    with_aiokafka,
+    with_tidemark,
+    with_tidemark_on_a_blocking_socket,
+    with_the_cli,
+]
+REFUSALS = (KafkaException, KafkaError, AiokafkaError, TimeoutError, RequestError, PermissionError)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -1,0 +1,67 @@
+"""How brokers are reached beyond their addresses: `-X NAME=VALUE`, and a file of such lines, by the
+names that Kafka's clients and kcat have.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from tidemark.client import ClientSettings
+
+FILE_VARIABLE: Final = "TIDEMARK_CLIENT_CONFIG"
+BOOTSTRAP: Final = "bootstrap.servers"
+CLIENT_ID: Final = "client.id"
+RACK: Final = "client.rack"
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """Lines of `name=value`; those that begin with `#` or `!`, and empty ones, say nothing.
+
+    A name that means nothing to the command is let be: the file may be other clients', too.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = line.strip()
+        if not text or text[0] in "#!":
+            continue
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"{path}, line {number}: expected name=value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """What `-X` was given. Raises `UsageError` for a name that means nothing."""
+    from tidemark.client.security.kafka_names import NAMES
+
+    known = (BOOTSTRAP, CLIENT_ID, RACK, *NAMES)
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"-X {pair}: expected NAME=VALUE")
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known)}"
+            raise click.UsageError(f"-X {name}: no such option; {hint}")
+        found[name] = value
+    return found
+
+
+def settings_of(given: Mapping[str, str], *, rack: str | None) -> "ClientSettings":
+    """The client's settings. Raises `ConfigError` naming the option that cannot be used."""
+    from tidemark.client import ClientSettings
+    from tidemark.client.security.kafka_names import read_security
+
+    sasl, tls = read_security(given)
+    return ClientSettings(
+        client_id=given.get(CLIENT_ID, "tidemark-cli"),
+        rack=rack or given.get(RACK) or None,
+        sasl=sasl,
+        tls=tls,
+    )

@@ -1,0 +1,50 @@
+"""`-X` and `--client-config`: how brokers are reached, by Kafka's names."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+from tidemark.testing import BlockingCluster
+
+
+def test_a_file_says_where_the_brokers_are_and_may_say_more(
+    command: Command,
+    tidemark_session: BlockingCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TIDEMARK_BOOTSTRAP")
+    config = tmp_path / "client.properties"
+    config.write_text(
+        f"# of all clients\n\nbootstrap.servers = {tidemark_session.bootstrap}\nacks=all\n"
+    )
+    assert command("--client-config", str(config), "topic", "list").status == 0
+    monkeypatch.setenv("TIDEMARK_CLIENT_CONFIG", str(config))
+    assert command("topic", "list", "-X", "client.id=me").status == 0
+    told = command("topic", "list", "-X", "security.protocol=SASL_SSL")
+    assert told.status != 0
+    assert "sasl.mechanism is missing" in told.err
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("sasl.user=x", "-X sasl.user: no such option; did you mean sasl.username?"),
+        ("anything=x", "it takes bootstrap.servers, client.id"),
+        ("security.protocol", "expected NAME=VALUE"),
+        ("security.protocol=TLS", "one of PLAINTEXT, SSL"),
+    ],
+)
+def test_what_means_nothing_is_refused(command: Command, option: str, told: str) -> None:
+    refused = command("-X", option, "topic", "list")
+    assert refused.status != 0
+    assert told in refused.err
+
+
+def test_a_line_that_is_none_is_named(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("client.id=x\nsecurity.protocol SSL\n")
+    refused = command("--client-config", str(config), "topic", "list")
+    assert refused.status == 2
+    assert f"{config}, line 2: expected name=value" in refused.err

@@ -9,15 +9,19 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, TypedDict, Unpack
 
 from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+_SCHEDULED_TIME: Final = 2
+"""Of the clocks that a process has for Linux; see clock_getcpuclockid(3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,8 @@ class Row:
     aim: float | None = None  # the least acceptable ratio, or value where there is no ratio
     at_most: bool = False  # the aim is an upper bound
     spread: float | None = None  # half of what lay between its runs, as a share of the median
+    low: float | None = None  # the least of the runs
+    high: float | None = None
 
     @property
     def reached(self) -> bool | None:
@@ -42,11 +48,85 @@ class Row:
         figure = self.value if self.ratio is None else self.ratio
         return figure <= self.aim if self.at_most else figure >= self.aim
 
+    def __str__(self) -> str:
+        ratio = "" if self.ratio is None else f", {self.ratio:.0%} of {self.against}"
+        spread = "" if self.spread is None else f" ± {self.spread:.0%}"
+        return f"{self.question}, {self.case}: {figure(self.value)} {self.unit}{spread}{ratio}"
+
     @property
     def is_cost(self) -> bool:
         """Whether less is better: times and sizes, but not what is done in a time."""
         rates = ("/s", "rows", "%")
         return self.at_most or (self.aim is None and not self.unit.endswith(rates))
+
+
+class Aim(TypedDict, total=False):
+    """What a figure is to reach, as `Row` has it."""
+
+    aim: float | None
+    at_most: bool
+
+
+def row_of(
+    question: str,
+    case: str,
+    unit: str,
+    values: Sequence[float],
+    *,
+    against: str | None = None,
+    bound: float | None = None,
+    **aim: Unpack[Aim],
+) -> Row:
+    """The median of the runs with how far they lay apart, held against a limit of the same run."""
+    middle = statistics.median(values)
+    return Row(
+        question=question,
+        case=case,
+        value=middle,
+        unit=unit,
+        runs=len(values),
+        against=against if bound else None,
+        ratio=middle / bound if bound else None,
+        spread=spread_of(values) if middle else None,
+        low=min(values),
+        high=max(values),
+        **aim,
+    )
+
+
+def row_of_pairs(
+    question: str,
+    case: str,
+    unit: str,
+    pairs: Sequence[tuple[float, float]],
+    *,
+    against: str,
+    **aim: Unpack[Aim],
+) -> Row:
+    """Figures that were measured in turn with what they are held to; the spread is the ratio's."""
+    ratios = [value / bound for value, bound in pairs]
+    values = [value for value, _ in pairs]
+    return Row(
+        question=question,
+        case=case,
+        value=statistics.median(values),
+        unit=unit,
+        runs=len(pairs),
+        against=against,
+        ratio=statistics.median(ratios),
+        spread=spread_of(ratios),
+        low=min(values),
+        high=max(values),
+        **aim,
+    )
+
+
+def in_pairs(
+    measured: Callable[[], float], limit: Callable[[], float], *, runs: int
+) -> list[tuple[float, float]]:
+    """Both in turn, `runs` times, after a first pair that is not counted."""
+    measured(), limit()
+    return [(measured(), limit()) for _ in range(runs)]
 
 
 def median_of(runs: int, measure: Callable[[], float]) -> float:
@@ -61,9 +141,12 @@ def spread_of(figures: Sequence[float]) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used of processors until now, in user and system mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """What a process has used of processors until now, in user and system mode.
+
+    To the nanosecond: what `/proc/<pid>/stat` says in hundredths of a second. Raises `OSError` for
+    a process that is gone.
+    """
+    return time.clock_gettime((~pid << 3) | _SCHEDULED_TIME)
 
 
 def machine() -> dict[str, str]:
@@ -102,9 +185,9 @@ def warm_page_cache(directory: Path, size_bytes: int) -> None:
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
-    """The rows as a table, with a mark where an aim was reached or missed."""
+    """The rows that have an aim, or all where none has, with a mark where it was missed."""
     table = Table("question", "case", "figure", "ratio", "aim", "", title="Benchmarks (medians)")
-    for row in rows:
+    for row in [row for row in rows if row.aim is not None] or rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.0%} of {row.against}"
         mark = {None: "", True: "[green]reached", False: "[red]missed"}[row.reached]
         table.add_row(
@@ -113,12 +196,23 @@ def show(rows: Sequence[Row], console: Console) -> None:
     console.print(table)
 
 
-def save(rows: Sequence[Row], directory: Path = RESULTS) -> Path:
-    """Write `<date>-<commit>.json`; returns its path. The plot is `plot.save`'s."""
+def save(
+    rows: Sequence[Row],
+    directory: Path = RESULTS,
+    *,
+    details: Mapping[str, object] | None = None,
+) -> Path:
+    """Write `<date>-<time>-<commit>.json`; returns its path."""
     directory.mkdir(parents=True, exist_ok=True)
-    name = f"{datetime.now(UTC):%Y-%m-%d}-{commit()}"
-    path = directory / f"{name}.json"
-    document = {"machine": machine(), "commit": commit(), "rows": [asdict(row) for row in rows]}
+    now = datetime.now(UTC)
+    path = directory / f"{now:%Y-%m-%d-%H%M%S}-{commit()}.json"
+    document = {
+        "machine": machine(),
+        "commit": commit(),
+        "at": now.isoformat(timespec="seconds"),
+        **(details or {}),
+        "rows": [asdict(row) for row in rows],
+    }
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path
 

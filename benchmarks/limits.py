@@ -8,10 +8,11 @@ The third limit, the bare loop, is `bare_loop`'s.
 
 import multiprocessing
 import os
+import resource
 import socket
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,19 +21,34 @@ from tidemark.client.load import percentile
 _CHUNK_BYTES = 1 << 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """One file through loopback."""
+
+    bytes_per_second: float
+    cpu_seconds_per_byte: float
+    """Of the sender."""
+
+
 def loopback_sendfile(directory: Path, *, size_bytes: int, runs: int) -> float:
     """Bytes per second, the median of `runs` transfers of one file of about `size_bytes`."""
+    transfers = sendfile_transfers(directory, size_bytes=size_bytes, runs=runs)
+    return statistics.median(transfer.bytes_per_second for transfer in transfers)
+
+
+def sendfile_transfers(directory: Path, *, size_bytes: int, runs: int) -> Sequence[Transfer]:
     path = directory / "sendfile"
     size_bytes -= size_bytes % _CHUNK_BYTES
     with path.open("wb", buffering=0) as file:
         for _ in range(size_bytes // _CHUNK_BYTES):
             file.write(bytes(_CHUNK_BYTES))
-    rates = [_one_transfer(path, size_bytes) for _ in range(runs + 1)]
+    transfers = [_one_transfer(path, size_bytes) for _ in range(runs + 1)]
     path.unlink()
-    return statistics.median(rates[1:])  # the first one warmed the cache
+    return transfers[1:]  # the first one warmed the cache
 
 
-def _one_transfer(path: Path, size_bytes: int) -> float:
+def _one_transfer(path: Path, size_bytes: int) -> Transfer:
+    before = _children_seconds()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         context = multiprocessing.get_context("fork")
         sender = context.Process(target=_send, args=(path, listener.getsockname(), size_bytes))
@@ -45,7 +61,16 @@ def _one_transfer(path: Path, size_bytes: int) -> float:
                 received += connection.recv_into(buffer)
         seconds = time.perf_counter() - start
         sender.join()
-    return size_bytes / seconds
+    return Transfer(
+        bytes_per_second=size_bytes / seconds,
+        cpu_seconds_per_byte=(_children_seconds() - before) / size_bytes,
+    )
+
+
+def _children_seconds() -> float:
+    """What processes of this one have used that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _send(path: Path, address: tuple[str, int], size_bytes: int) -> None:

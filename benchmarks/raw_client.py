@@ -20,6 +20,7 @@ from typing import Final
 
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages import create_topics, fetch, produce
+from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.registry import APIS
@@ -50,12 +51,30 @@ class Load:
         return self.size_bytes / self.seconds
 
 
-def batch_of(size_bytes: int, *, record_bytes: int = 1024) -> bytes:
-    """A batch of about `size_bytes`, full of records with random values of `record_bytes`."""
+def batch_of(
+    size_bytes: int,
+    *,
+    record_bytes: int = 1024,
+    compression: Compression = Compression.NONE,
+) -> bytes:
+    """A batch of about `size_bytes`, full of records with random values of `record_bytes`.
+
+    With a compression it has that size before; of each value every other byte is random then.
+    """
     count = max(1, (size_bytes - 61) // (record_bytes + 8))
     now_ms = time.time_ns() // 1_000_000
-    value = os.urandom(record_bytes)
-    return encode_batch([Record(timestamp_ms=now_ms, value=value)] * count)
+    if compression is Compression.NONE:
+        values = [os.urandom(record_bytes)] * count
+    else:
+        values = [_half_random(record_bytes) for _ in range(count)]
+    records = [Record(timestamp_ms=now_ms, value=value) for value in values]
+    return encode_batch(records, compression=compression)
+
+
+def _half_random(size_bytes: int) -> bytes:
+    value = bytearray(size_bytes)
+    value[::2] = os.urandom(len(value[::2]))
+    return bytes(value)
 
 
 def produce_frame(topic: str, batch: bytes, *, acks: int, partition: int = 0) -> bytes:
@@ -118,7 +137,7 @@ def create_topic(address: tuple[str, int], topic: str, *, partitions: int = 1, f
     )
     with socket.create_connection(address) as connection:
         connection.sendall(encode_request(request, CREATE_TOPICS_VERSION, 1, _CLIENT_ID))
-        answer = _decode(19, CREATE_TOPICS_VERSION, _read_frame(connection))
+        answer = _decode(19, CREATE_TOPICS_VERSION, read_frame(connection))
     assert isinstance(answer, create_topics.CreateTopicsResponse)
     if answer.topics[0].error_code:
         raise RuntimeError(f"topic {topic} was refused: error {answer.topics[0].error_code}")
@@ -137,10 +156,10 @@ def produce_load(
 
     `check` gets one answer before the clock starts; all others have to be of its size.
     """
-    clients = [_connect(address) for _ in range(connections)]
+    clients = [connect(address) for _ in range(connections)]
     try:
         clients[0].sendall(frame)
-        answer = _read_frame(clients[0])
+        answer = read_frame(clients[0])
         (check or check_produced)(answer)
         answer_bytes = len(answer) + _LENGTH.size
         started = time.perf_counter()
@@ -156,10 +175,10 @@ def produce_load_of(
     address: tuple[str, int], frames: Iterator[bytes], *, requests: int, in_flight: int
 ) -> Load:
     """Send one frame after the other over one connection; their answers have to be of one size."""
-    with _connect(address) as client:
+    with connect(address) as client:
         first = next(frames)
         client.sendall(first)
-        answer = _read_frame(client)
+        answer = read_frame(client)
         check_produced(answer)
         answer_bytes, received = len(answer) + _LENGTH.size, 0
         buffer = bytearray(64 * 1024)
@@ -223,7 +242,7 @@ def fetch_load(
     Every batch has to have the size of the first one; so only the first is looked into.
     """
     requests = size_bytes = offset = 0
-    with _connect(address) as client:
+    with connect(address) as client:
 
         def ask() -> None:
             frame = fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition, rack=rack)
@@ -271,13 +290,13 @@ def _decode(api_key: int, version: int, frame: bytes | memoryview) -> Message:
     return decode_response(APIS[api_key], version, frame)[1]
 
 
-def _connect(address: tuple[str, int]) -> socket.socket:
+def connect(address: tuple[str, int]) -> socket.socket:
     client = socket.create_connection(address)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     return client
 
 
-def _read_frame(client: socket.socket) -> bytes:
+def read_frame(client: socket.socket) -> bytes:
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     return bytes(_read_frame_into(client, buffer))
 

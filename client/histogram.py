@@ -1,8 +1,9 @@
 """A histogram of times with the same relative precision over its whole range (after HdrHistogram).
 
 Up to 256 ns each value has a slot of its own; from there on every power of two is cut into 128
-slots, so that what is read out is at most 1/128 above what was recorded. Slots are made as they are
-hit: a run's histogram has some hundred of them. Two add up to that of both, which percentiles do not.
+slots, so that what is read out is at most 1/128 above what was recorded. Slots are made as they
+are hit: a run's histogram has some hundred of them. Two of them add up to that of both, which
+percentiles do not.
 """
 
 from collections import Counter

@@ -1,0 +1,78 @@
+"""The same workloads on ours and on another broker of this machine, in turn."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.harness import Row
+from benchmarks.matrix.command import Results, open_generators, summary
+from benchmarks.matrix.measured import Limit, Measured
+from benchmarks.matrix.run import measure
+from benchmarks.matrix.session import Generators, Plan
+from benchmarks.matrix.targets import Target, open_target, other_target
+from benchmarks.matrix.workload import Workload
+
+
+def measure_side_by_side(
+    directory: Path, workloads: Sequence[Workload], plan: Plan, against: str, console: Console
+) -> Results:
+    """Ours and the other take turns for as many rounds as there are runs, after one that warms.
+
+    What ours has is told as a ratio to the other's. Raises `LookupError` if nothing listens there.
+    """
+    other = other_target(against)
+    results = Results()
+    with open_generators() as load:
+        for number, workload in enumerate(workloads):
+            console.rule(f"{number + 1} of {len(workloads)}: {workload.name}")
+            if workload.replicas > len(other.pids):
+                console.print(f"left out: {against} is not {workload.replicas} brokers")
+                continue
+            with open_target(directory / "ours", workload.replicas) as ours:
+                pair = _in_turn(ours, other, workload, load, plan)
+            shutil.rmtree(directory / "ours")
+            for measured in pair:
+                results.workloads.append(measured.to_json())
+                console.print(f"{measured.target}: {summary(measured)}", soft_wrap=True)
+            results.rows += _rows(*pair)
+    return results
+
+
+def _in_turn(
+    ours: Target, other: Target, workload: Workload, load: Generators, plan: Plan
+) -> tuple[Measured, Measured]:
+    once = replace(plan, runs=1)
+    pair = (
+        Measured(workload=workload, target=ours.name),
+        Measured(workload=workload, target=other.name),
+    )
+    warm = [measure(target, workload, load, once) for target in (ours, other)]
+    # The same rate for both, which the slower one can bear.
+    rates = [measured.rate for measured in warm if measured.rate is not None]
+    once = replace(once, rate=min(rates, default=None))
+    for _ in range(plan.runs):
+        for target, measured in zip((ours, other), pair, strict=True):
+            measured.add(measure(target, workload, load, once))
+    return pair
+
+
+def _rows(ours: Measured, other: Measured) -> Sequence[Row]:
+    limit = Limit(
+        name=other.target,
+        figures={metric: statistics.median(values) for metric, values in other.figures.items()},
+    )
+    theirs = [replace(row, case=f"{row.case}, {other.target}") for row in other.rows(None)]
+    latencies = {row.question: row.value for row in other.rows(None)}
+    held = [
+        row
+        if row.ratio is not None or row.question not in latencies
+        else replace(row, against=other.target, ratio=row.value / latencies[row.question])
+        for row in ours.rows(limit)
+    ]
+    return [*held, *theirs]

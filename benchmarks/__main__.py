@@ -1,108 +1,83 @@
-"""`python -m benchmarks [QUESTION…]`: measure, show a table, leave JSON and a plot in `results/`.
+"""`python -m benchmarks [QUESTION…]`: measure, show a table, and keep the rows in `results/`.
 
-The questions are `limits`, `lifecycle`, `latency`, `columns`, `clients`, `idempotence`,
-`compaction`, `replication`, `scaling`, `observers`, `moving`, `balancing`, `rebalance` and
-`spark`; without a name, all.
+Without a question, all. `matrix` has a table of workloads, of which `--only` chooses some by name
+or group, and `--against HOST:PORT` runs them on whatever broker listens there, in turn with ours.
+`python -m benchmarks.report` writes the page and the pictures from what is kept.
 """
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import time
 from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import (
-    against_limits,
-    balancing,
-    clients,
-    columns,
-    compacting,
-    idempotence,
-    latency,
-    lifecycle,
-    moving,
-    observers,
-    plot,
-    rebalance,
-    replication,
-    scaling,
-    spark,
-)
 from benchmarks.harness import Row, machine, save, show, warm_page_cache
-from benchmarks.limits import sync_latency
+from benchmarks.questions import QUESTIONS, Context, asked, minutes_of
 
 WARM_BYTES = 2 << 30
-
-Question = Callable[[Path], Iterable[Row]]
-
-
-def _disk(directory: Path) -> Iterator[Row]:
-    measured = sync_latency(directory)
-    for case, value in (
-        ("append 4 KB, p50", measured.append_p50),
-        ("append 4 KB, p99", measured.append_p99),
-        ("overwrite 4 KB, p50", measured.overwrite_p50),
-        ("overwrite 4 KB, p99", measured.overwrite_p99),
-    ):
-        yield Row(question="fdatasync of this disk", case=case, value=value, unit="ms", runs=500)
-
-
-def _limits(directory: Path) -> Iterator[Row]:
-    yield from _disk(directory)
-    yield from against_limits.measure(directory)
-
-
-QUESTIONS: dict[str, Question] = {
-    "limits": _limits,
-    "lifecycle": lifecycle.measure,
-    "latency": latency.measure,
-    "columns": lambda _: columns.run(),
-    "clients": clients.measure,
-    "idempotence": idempotence.measure,
-    "compaction": compacting.measure,
-    "replication": replication.measure,
-    "scaling": scaling.measure,
-    "observers": observers.measure,
-    "moving": moving.measure,
-    "balancing": balancing.measure,
-    "rebalance": rebalance.measure,
-    "spark": spark.measure,
-}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
     parser.add_argument("--no-save", action="store_true", help="only show the table")
-    chosen = parser.parse_args()
-    if unknown := set(chosen.questions) - set(QUESTIONS):
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
+    parser.add_argument(
+        "--budget", type=float, metavar="MINUTES", help="leave out what does not fit"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="workloads; may have * in it"
+    )
+    parser.add_argument("--against", metavar="HOST:PORT", help="another broker on this machine")
+    options = parser.parse_args()
+    if unknown := set(options.questions) - set(QUESTIONS):
         parser.error(f"no such question: {', '.join(sorted(unknown))}")
+    if (options.only or options.against) and options.questions != ["matrix"]:
+        parser.error("--only and --against are for the question `matrix`")
     console = Console()
     console.print(machine())
-    rows = _measure([*chosen.questions] or list(QUESTIONS), console)
+    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as folder:
+        context = Context(
+            directory=Path(folder),
+            console=console,
+            only=options.only,
+            against=options.against,
+            is_quick=options.quick,
+        )
+        try:
+            questions, left_out = asked(options.questions, context, budget_minutes=options.budget)
+        except ValueError as error:
+            parser.error(str(error))
+        if left_out:
+            console.print(f"no time for: {', '.join(left_out)} (name them to have them)")
+        rows = _measure(questions, context)
     show(rows, console)
-    if not chosen.no_save:
-        path = save(rows)
-        plot.save(rows, path.with_suffix(".png"))
-        console.print(f"kept in {path} and beside it")
+    if not options.no_save:
+        path = save(rows, details=context.details)
+        console.print(f"kept in {path}; `python -m benchmarks.report` writes the page anew")
     return 0
 
 
-def _measure(questions: list[str], console: Console) -> list[Row]:
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as folder:
-        directory = Path(folder)
-        with console.status("warming the page cache"):
-            warm_page_cache(directory, WARM_BYTES)
-        for question in questions:
-            with console.status(f"measuring: {question}"):
-                for row in QUESTIONS[question](directory):
-                    rows.append(row)
-                    ratio = "" if row.ratio is None else f", {row.ratio:.0%} of {row.against}"
-                    figure = f"{row.value:,.3g} {row.unit}{ratio}"
-                    console.print(f"  {row.question}, {row.case}: {figure}", soft_wrap=True)
+def _measure(questions: list[str], context: Context) -> list[Row]:
+    console, rows = context.console, list[Row]()
+    took: dict[str, float] = {}
+    expected = sum(minutes_of(name, context) for name in questions)
+    console.print(f"{len(questions)} questions, about {expected:.0f} min on a quiet machine")
+    with console.status("warming the page cache"):
+        warm_page_cache(context.directory, WARM_BYTES)
+    for number, question in enumerate(questions, 1):
+        left = sum(minutes_of(name, context) for name in questions[number - 1 :])
+        console.rule(f"{question} ({number} of {len(questions)}, about {left:.0f} min left)")
+        began = time.monotonic()
+        for row in QUESTIONS[question].measure(context):
+            rows.append(row)
+            console.print(f"  {row}", soft_wrap=True, markup=False, highlight=False)
+        took[question] = round(time.monotonic() - began, 1)
+        console.print(f"  {question} took {took[question]:.0f} s")
+    context.details["seconds"] = took
+    context.details["quick"] = context.is_quick
     return rows
 
 

@@ -6,8 +6,8 @@ Fetching is held to a `sendfile` over loopback. Broker and limit are measured in
 that a noisy neighbour disturbs both.
 """
 
+import itertools
 import shutil
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from benchmarks.harness import Row
+from benchmarks.harness import Row, in_pairs, row_of, row_of_pairs
 from benchmarks.limits import loopback_sendfile
 from benchmarks.raw_client import (
     Load,
@@ -28,13 +28,14 @@ from benchmarks.raw_client import (
 from tidemark.protocol.records.header import read_header
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
-RUNS = 3
+RUNS = 5
 Address = tuple[str, int]
 
 # Bytes of a batch, bytes of its records, requests in a run.
 _ONE_RECORD = (1_100, 1_000, 10_000)
 _SMALL = (16_384, 1_000, 10_000)
 _LARGE = (1_000_000, 1_000, 500)
+_TAIL_REQUESTS = 200
 
 
 def measure(directory: Path) -> Iterator[Row]:
@@ -51,16 +52,22 @@ def measure(directory: Path) -> Iterator[Row]:
         shutil.rmtree(folder)
 
 
-def _requests(address: Address, case: str, shape: tuple[int, int, int], *, aim: float) -> Row:
-    run = _producer(address, f"requests-{shape[0]}", "os", shape)
+def _requests(
+    address: Address,
+    case: str,
+    shape: tuple[int, int, int],
+    *,
+    aim: float | None,
+    connections: int = 1,
+) -> Row:
+    run = _producer(address, f"requests-{shape[0]}", "os", shape, connections=connections)
     run()
-    rates = [run().requests_per_second for _ in range(RUNS)]
-    return Row(
-        question="produce, flush=os",
-        case=f"{case}, 1 connection, 5 in flight",
-        value=statistics.median(rates),
-        unit="requests/s",
-        runs=RUNS,
+    many = "1 connection" if connections == 1 else f"{connections} connections"
+    return row_of(
+        "produce, flush=os",
+        f"{case}, {many}, 5 in flight",
+        "requests/s",
+        [run().requests_per_second for _ in range(RUNS)],
         aim=aim,
     )
 
@@ -81,16 +88,27 @@ def _against_bare_loop(
     def run_bare() -> Load:
         return produce_load(bare, frame, requests=requests, check=lambda _: None)
 
-    rate, ratio = in_pairs(lambda: run().bytes_per_second, lambda: run_bare().bytes_per_second)
-    return Row(
-        question=f"produce, flush={flush}",
-        case=f"{case} requests, 1 connection, 5 in flight",
-        value=rate / 1e6,
-        unit="MB/s",
-        runs=RUNS,
+    return row_of_pairs(
+        f"produce, flush={flush}",
+        f"{case} requests, 1 connection, 5 in flight",
+        "MB/s",
+        in_pairs(lambda: _megabytes(run()), lambda: _megabytes(run_bare()), runs=RUNS),
         against="the bare loop",
-        ratio=ratio,
         aim=aim,
+    )
+
+
+def _commit_against_os(address: Address) -> Row:
+    """What it costs that a batch is synced before it is answered."""
+    synced = _producer(address, "synced", "commit", _LARGE)
+    cached = _producer(address, "cached", "os", _LARGE)
+    return row_of_pairs(
+        "produce, flush=commit beside flush=os",
+        "1 MB requests, 1 connection, 5 in flight",
+        "MB/s",
+        in_pairs(lambda: _megabytes(synced()), lambda: _megabytes(cached()), runs=RUNS),
+        against="flush=os",
+        aim=0.6,
     )
 
 
@@ -103,28 +121,63 @@ def _fetch(address: Address, directory: Path) -> Row:
 
     def run() -> float:
         load = fetch_load(address, "fetched", end_offset=end_offset, bytes_max=8 << 20)
-        return load.bytes_per_second
+        return _megabytes(load)
 
-    rate, ratio = in_pairs(
-        run, lambda: loopback_sendfile(directory, size_bytes=written.size_bytes, runs=1)
-    )
-    return Row(
-        question="fetch",
-        case="the same data, 1 connection, 8 MB a fetch",
-        value=rate / 1e6,
-        unit="MB/s",
-        runs=RUNS,
+    def limit() -> float:
+        return loopback_sendfile(directory, size_bytes=written.size_bytes, runs=1) / 1e6
+
+    return row_of_pairs(
+        "fetch",
+        "the same data, 1 connection, 8 MB a fetch",
+        "MB/s",
+        in_pairs(run, limit, runs=RUNS),
         against="loopback sendfile",
-        ratio=ratio,
-        aim=0.6,
+        aim=0.85,
     )
+
+
+def _tail(address: Address, directory: Path) -> Row:
+    """What was written a moment ago, and no disk has yet; each time a topic of its own."""
+    batch_bytes, record_bytes, _ = _LARGE
+    batch = batch_of(batch_bytes, record_bytes=record_bytes)
+    numbers = itertools.count()
+    size_bytes = _TAIL_REQUESTS * batch_bytes
+
+    def run() -> float:
+        topic = f"tail-{next(numbers)}"
+        create_topic(address, topic, flush="os")
+        frame = produce_frame(topic, batch, acks=-1)
+        produce_load(address, frame, requests=_TAIL_REQUESTS - 1)
+        end_offset = _TAIL_REQUESTS * read_header(batch).record_count
+        return _megabytes(fetch_load(address, topic, end_offset=end_offset, bytes_max=8 << 20))
+
+    return row_of_pairs(
+        "fetch",
+        "what was written a moment ago, 1 connection, 8 MB a fetch",
+        "MB/s",
+        in_pairs(
+            run,
+            lambda: loopback_sendfile(directory, size_bytes=size_bytes, runs=1) / 1e6,
+            runs=RUNS,
+        ),
+        against="loopback sendfile",
+        aim=0.85,
+    )
+
+
+def _megabytes(load: Load) -> float:
+    return load.bytes_per_second / 1e6
 
 
 _QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
-    lambda broker, _bare, _folder: _requests(broker, "one 1 KB record", _ONE_RECORD, aim=12_000),
-    lambda broker, _bare, _folder: _requests(broker, "16 KB", _SMALL, aim=15_000),
-    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "1 MB", _LARGE, aim=0.5),
-    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "16 KB", _SMALL, aim=None),
+    lambda broker, _bare, _folder: _requests(broker, "one 1 KB record", _ONE_RECORD, aim=30_000),
+    lambda broker, _bare, _folder: _requests(
+        broker, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
+    ),
+    lambda broker, _bare, _folder: _requests(broker, "16 KB", _SMALL, aim=None),
+    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "1 MB", _LARGE, aim=0.8),
+    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "16 KB", _SMALL, aim=0.6),
+    lambda broker, _bare, _folder: _commit_against_os(broker),
     lambda broker, bare, _folder: _against_bare_loop(
         broker, bare, "commit", "1 MB", _LARGE, aim=None
     ),
@@ -132,28 +185,22 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
         broker, bare, "commit", "16 KB", _SMALL, aim=None
     ),
     lambda broker, _bare, folder: _fetch(broker, folder),
+    lambda broker, _bare, folder: _tail(broker, folder),
 )
 
 
 def _producer(
-    address: Address, topic: str, flush: str, shape: tuple[int, int, int]
+    address: Address,
+    topic: str,
+    flush: str,
+    shape: tuple[int, int, int],
+    *,
+    connections: int = 1,
 ) -> Callable[[], Load]:
     batch_bytes, record_bytes, requests = shape
     create_topic(address, topic, flush=flush)
     frame = produce_frame(topic, batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-    return lambda: produce_load(address, frame, requests=requests)
-
-
-def in_pairs(
-    measured: Callable[[], float], limit: Callable[[], float], *, runs: int = RUNS
-) -> tuple[float, float]:
-    """The median of `measured`, and of its ratio to `limit`, over `runs` pairs after a warm one."""
-    measured(), limit()
-    pairs = [(measured(), limit()) for _ in range(runs)]
-    return (
-        statistics.median(value for value, _ in pairs),
-        statistics.median(value / bound for value, bound in pairs),
-    )
+    return lambda: produce_load(address, frame, requests=requests, connections=connections)
 
 
 def address_of(broker: BrokerProcess) -> Address:

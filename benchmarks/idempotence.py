@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from benchmarks.against_limits import Address, address_of, in_pairs
-from benchmarks.harness import Row
+from benchmarks.against_limits import Address, address_of
+from benchmarks.harness import Row, cpu_seconds, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, check_produced, create_topic, produce_frame
 from tidemark.protocol.records.header import place_producer, read_header
 from tidemark.testing.process import BrokerProcess, open_broker_process
@@ -45,16 +45,14 @@ def measure(directory: Path) -> Iterator[Row]:
             topic = f"idempotent-{batch_bytes}"
             create_topic(address_of(broker), topic, flush="os")
             producers = _Producers(broker, topic, batch_bytes, requests)
-            rate, ratio = in_pairs(producers.idempotent, producers.plain, runs=_PAIRS)
+            pairs = in_pairs(producers.idempotent, producers.plain, runs=_PAIRS)
         shutil.rmtree(folder)
-        yield Row(
-            question="produce, flush=os, idempotent: requests a processor second of the broker",
-            case=f"{case}, 1 connection, 5 in flight",
-            value=rate,
-            unit="requests/s",
-            runs=_PAIRS,
+        yield row_of_pairs(
+            "produce, flush=os, idempotent: requests a processor second of the broker",
+            f"{case}, 1 connection, 5 in flight",
+            "requests/s",
+            pairs,
             against="the same without",
-            ratio=ratio,
             aim=_AIM,
         )
 
@@ -84,18 +82,12 @@ class _Producers:
             epoch = -1 if producer_id < 0 else 0
             place_producer(batch, 0, producer_id=producer_id, epoch=epoch, sequence=sequence)
             frames.append(produce_frame(self._topic, bytes(batch), acks=-1))
-        before = _processor_seconds(self._broker)
+        before = cpu_seconds(self._broker.pid)
         answers = _send_all(address_of(self._broker), frames)
-        seconds = _processor_seconds(self._broker) - before
+        seconds = cpu_seconds(self._broker.pid) - before
         for answer in answers:
             check_produced(answer)
         return len(frames) / seconds
-
-
-def _processor_seconds(broker: BrokerProcess) -> float:
-    """All its threads' so far, to the nanosecond."""
-    tasks = Path(f"/proc/{broker.pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _send_all(address: Address, frames: Sequence[bytes]) -> Sequence[bytes]:

@@ -1,4 +1,4 @@
-"""What do three replicas cost, what do idle ones, and how long is a partition without a leader?
+"""What do three replicas cost, and how long is a partition without a leader?
 
 Three broker processes on this machine. Every byte that a client sends crosses two more sockets and
 is written three times, or six with the journal of `flush=commit`; all of it is held to the bare
@@ -8,7 +8,6 @@ the client share its cores.
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping
@@ -18,30 +17,26 @@ from typing import Final
 import trio
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.against_limits import Address, bare_loop, in_pairs
-from benchmarks.harness import Row, cpu_seconds
+from benchmarks.against_limits import Address, bare_loop
+from benchmarks.harness import Row, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
 from tidemark.client.load import Load, percentile, steady
-from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 REPLICAS: Final = 3
 _REQUESTS: Final = 200
+_PAIRS: Final = 5
 _REQUEST_BYTES: Final = 1_000_000
 _LATENCY_SECONDS: Final = 10
 _MANY_PARTITIONS: Final = 200
-_IDLE_PARTITIONS: Final = 3_000
-_SETTLE_SECONDS = 70
-"""The balancer looks closely at leaders that are new, for a minute."""
-_IDLE_SECONDS: Final = 10.0
 _FAILOVER_PARTITIONS: Final = 1_000
 _FAILOVER_SECONDS_MAX: Final = 30.0
 
 
 def measure(directory: Path) -> Iterator[Row]:
     """The rows for a cluster of three."""
-    for number, question in enumerate((_throughput, _latency, _many, _idle, _failover)):
+    for number, question in enumerate((_throughput, _latency, _many, _failover)):
         folder = directory / f"replication-{number}"
         folder.mkdir()
         with open_process_cluster(folder) as cluster:
@@ -49,31 +44,30 @@ def measure(directory: Path) -> Iterator[Row]:
 
 
 def _throughput(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
-    for flush, aim in (("os", 0.15), ("commit", 0.10)):
+    for flush, aim in (("os", 0.25), ("commit", 0.18)):
         topic = f"three-{flush}"
-        _create(cluster, topic, 1, {"flush": flush})
-        leader = _address_of(cluster, _leaders(cluster, topic)[0])
+        create(cluster, topic, 1, {"flush": flush})
+        leader = _address_of(cluster, leaders_of(cluster, topic)[0])
         frame = produce_frame(topic, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
         with bare_loop(folder / f"bare-{flush}") as bare:
-            rate, ratio = in_pairs(
+            pairs = in_pairs(
                 lambda to=leader, f=frame: _rate(to, f),  # type: ignore[misc]  # bound now
                 lambda to=bare, f=frame: _bare_rate(to, f),  # type: ignore[misc]  # likewise
+                runs=_PAIRS,
             )
-        yield Row(
-            question=f"produce, 3 replicas, acks=all, flush={flush}",
-            case="1 MB requests, 1 connection, 5 in flight",
-            value=rate / 1e6,
-            unit="MB/s",
-            runs=3,
+        yield row_of_pairs(
+            f"produce, 3 replicas, acks=all, flush={flush}",
+            "1 MB requests, 1 connection, 5 in flight",
+            "MB/s",
+            pairs,
             against="the bare loop",
-            ratio=ratio,
             aim=aim,
         )
 
 
 def _latency(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     del folder
-    _create(cluster, "steady", 1, {"flush": "commit"})
+    create(cluster, "steady", 1, {"flush": "commit"})
     values = trio.run(_steady, cluster.bootstrap, "steady")
     for name, fraction, aim in (("p50", 0.5, 4.0), ("p99", 0.99, 15.0)):
         yield Row(
@@ -98,52 +92,19 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     del folder
     one, many = "one", "many"
     led_by_first = {n: [1, 2, 3] for n in range(_MANY_PARTITIONS)}
-    _create(cluster, many, _MANY_PARTITIONS, {"flush": "commit"}, led_by_first)
-    _create(cluster, one, 1, {"flush": "commit"}, {0: [1, 2, 3]})
-    leader = _address_of(cluster, _leaders(cluster, one)[0])
+    create(cluster, many, _MANY_PARTITIONS, {"flush": "commit"}, led_by_first)
+    create(cluster, one, 1, {"flush": "commit"}, {0: [1, 2, 3]})
+    leader = _address_of(cluster, leaders_of(cluster, one)[0])
     small = batch_of(_REQUEST_BYTES // _MANY_PARTITIONS, record_bytes=1_000)
     spread = produce_frame_to(many, dict.fromkeys(range(_MANY_PARTITIONS), small))
     whole = produce_frame(one, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
-    rate, ratio = in_pairs(lambda: _rate(leader, spread), lambda: _rate(leader, whole))
-    yield Row(
-        question="produce, 3 replicas, acks=all, flush=commit",
-        case=f"{_MANY_PARTITIONS} partitions in each 1 MB request",
-        value=rate / 1e6,
-        unit="MB/s",
-        runs=3,
+    yield row_of_pairs(
+        "produce, 3 replicas, acks=all, flush=commit",
+        f"{_MANY_PARTITIONS} partitions in each 1 MB request",
+        "MB/s",
+        in_pairs(lambda: _rate(leader, spread), lambda: _rate(leader, whole), runs=_PAIRS),
         against="one partition",
-        ratio=ratio,
         aim=0.5,
-    )
-
-
-def _idle(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
-    del folder
-    before = [_resident_bytes(broker) for broker in cluster.brokers.values()]
-    _create(cluster, "idle", _IDLE_PARTITIONS, {})
-    _leaders(cluster, "idle")
-    time.sleep(_SETTLE_SECONDS)
-    after = [_resident_bytes(broker) for broker in cluster.brokers.values()]
-    cpu = [cpu_seconds(broker.pid) for broker in cluster.brokers.values()]
-    time.sleep(_IDLE_SECONDS)
-    used = [cpu_seconds(b.pid) - c for b, c in zip(cluster.brokers.values(), cpu, strict=True)]
-    case = f"{_IDLE_PARTITIONS:,} partitions with 3 replicas, in each broker"
-    yield Row(
-        question="idle partitions: processor",
-        case=case,
-        value=100 * max(used) / _IDLE_SECONDS,
-        unit="% of a core",
-        aim=2.0,
-        at_most=True,
-    )
-    grown = max(a - b for a, b in zip(after, before, strict=True))
-    yield Row(
-        question="idle partitions: memory",
-        case=case,
-        value=grown / _IDLE_PARTITIONS / 1024,
-        unit="KiB a replica",
-        aim=6.0,
-        at_most=True,
     )
 
 
@@ -151,8 +112,8 @@ def _failover(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     del folder
     victim, witness = 3, 1
     led_by_victim = {n: [victim, 1, 2] for n in range(_FAILOVER_PARTITIONS)}
-    _create(cluster, "failover", _FAILOVER_PARTITIONS, {}, led_by_victim)
-    _leaders(cluster, "failover")
+    create(cluster, "failover", _FAILOVER_PARTITIONS, {}, led_by_victim)
+    leaders_of(cluster, "failover")
     client = AdminClient({"bootstrap.servers": cluster.brokers[witness].bootstrap})
     client.list_topics("failover", timeout=10)
     started = time.perf_counter()
@@ -186,7 +147,7 @@ def _times_of_new_leaders(client: AdminClient, victim: int, started: float) -> l
     return list(served.values())
 
 
-def _create(
+def create(
     cluster: ProcessCluster,
     topic: str,
     partitions: int,
@@ -203,7 +164,7 @@ def _create(
         created.result(60)
 
 
-def _leaders(cluster: ProcessCluster, topic: str) -> dict[int, int]:
+def leaders_of(cluster: ProcessCluster, topic: str) -> dict[int, int]:
     """Who leads each partition, once all have a leader."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     deadline = time.monotonic() + _FAILOVER_SECONDS_MAX
@@ -223,14 +184,9 @@ def _address_of(cluster: ProcessCluster, node: int) -> Address:
 
 
 def _rate(address: Address, frame: bytes) -> float:
-    return produce_load(address, frame, requests=_REQUESTS).bytes_per_second
+    return produce_load(address, frame, requests=_REQUESTS).bytes_per_second / 1e6
 
 
 def _bare_rate(address: Address, frame: bytes) -> float:
     load = produce_load(address, frame, requests=_REQUESTS, check=lambda _: None)
-    return load.bytes_per_second
-
-
-def _resident_bytes(broker: BrokerProcess) -> int:
-    pages = int(Path(f"/proc/{broker.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return load.bytes_per_second / 1e6

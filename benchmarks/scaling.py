@@ -6,13 +6,12 @@ smallest one, by the same broker.
 """
 
 import itertools
-import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from benchmarks.against_limits import address_of
-from benchmarks.harness import Row, cpu_seconds, spread_of
+from benchmarks.harness import Row, cpu_seconds, row_of_pairs
 from benchmarks.raw_client import (
     batch_of,
     create_topic,
@@ -27,7 +26,7 @@ PARTITIONS: Final = (256, 2_000)
 _REQUESTS: Final = 20_000
 _IN_FLIGHT: Final = 5
 """On each connection."""
-_PAIRS: Final = 3
+_PAIRS: Final = 5
 _GROWTH_MAX: Final = 1.2
 
 
@@ -63,18 +62,14 @@ def measure(directory: Path) -> Iterator[Row]:
 
 
 def _row(case: str, against: str, pairs: Sequence[tuple[float, float]]) -> Row:
-    ratios = [cost / alone for cost, alone in pairs]
-    return Row(
-        question="the broker's processor time for a request",
-        case=case,
-        value=statistics.median(cost for cost, _ in pairs) * 1e6,
-        unit="µs",
-        runs=len(pairs),
+    return row_of_pairs(
+        "the broker's processor time for a request",
+        case,
+        "µs",
+        pairs,
         against=against,
-        ratio=statistics.median(ratios),
         aim=_GROWTH_MAX,
         at_most=True,
-        spread=spread_of(ratios),
     )
 
 
@@ -91,7 +86,7 @@ def _by_connections(broker: BrokerProcess, frame: bytes, connections: int) -> fl
         connections=connections,
         in_flight=_IN_FLIGHT,
     )
-    return (cpu_seconds(broker.pid) - before) / _REQUESTS
+    return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6
 
 
 def _in_turn(broker: BrokerProcess, frames: Sequence[bytes]) -> float:
@@ -99,4 +94,4 @@ def _in_turn(broker: BrokerProcess, frames: Sequence[bytes]) -> float:
     produce_load_of(
         address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=_IN_FLIGHT
     )
-    return (cpu_seconds(broker.pid) - before) / _REQUESTS
+    return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6

@@ -1,0 +1,63 @@
+"""How near does a broker let librdkafka come to its own ceiling?
+
+That is its built-in mock cluster: brokers in C in the client's process, that keep a few MB in
+memory and answer at once. The client is the same, with 1 KB records, and so is the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Producer
+
+from benchmarks.against_limits import address_of
+from benchmarks.harness import Row, in_pairs, row_of_pairs
+from benchmarks.raw_client import create_topic
+from tidemark.testing.process import open_broker_process
+
+_RECORD_BYTES: Final = 1_000
+_RECORDS: Final = 300_000
+_PAIRS: Final = 5
+_TOPIC: Final = "librdkafka"
+_COMMON: Final = {
+    "acks": "all",
+    "linger.ms": 5,
+    "batch.size": 1_000_000,
+    "queue.buffering.max.messages": 10_000_000,
+    "queue.buffering.max.kbytes": 2_000_000,
+}
+
+
+def measure(directory: Path) -> Iterator[Row]:
+    """Records a second into a broker, in turn with the same into the mock cluster."""
+    folder = directory / "librdkafka"
+    folder.mkdir()
+    with open_broker_process(folder / "data") as broker:
+        create_topic(address_of(broker), _TOPIC, flush="os")
+        ours = {**_COMMON, "bootstrap.servers": broker.bootstrap}
+        mock = {**_COMMON, "test.mock.num.brokers": 1}
+        pairs = in_pairs(lambda: _rate(ours), lambda: _rate(mock), runs=_PAIRS)
+    yield row_of_pairs(
+        "librdkafka beside its own ceiling",
+        "1 KB records, 1 partition, acks=all, flush=os",
+        "records/s",
+        pairs,
+        against="its mock cluster",
+        aim=0.9,
+    )
+
+
+def _rate(settings: dict[str, object]) -> float:
+    producer = Producer(settings)
+    value = bytes(_RECORD_BYTES)
+    producer.produce(_TOPIC, value)
+    assert producer.flush(30) == 0, "the first record was not acknowledged"
+    began = time.perf_counter()
+    for _ in range(_RECORDS):
+        producer.produce(_TOPIC, value)
+    left = producer.flush(60)
+    assert left == 0, f"{left} records were not acknowledged"
+    return _RECORDS / (time.perf_counter() - began)

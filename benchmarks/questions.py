@@ -1,0 +1,153 @@
+"""The questions there are, how long each takes, and which of them fit into the time there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from benchmarks import (
+    against_limits,
+    balancing,
+    clients,
+    columns,
+    compacting,
+    fan_out,
+    idempotence,
+    idle,
+    latency,
+    librdkafka,
+    lifecycle,
+    moving,
+    observers,
+    rebalance,
+    replication,
+    resources,
+    scaling,
+    spark,
+    under_load,
+)
+from benchmarks.harness import Row
+from benchmarks.limits import sync_latency
+from benchmarks.matrix.command import measure_matrix, seconds_of
+from benchmarks.matrix.session import FULL, QUICK, Plan
+from benchmarks.matrix.side_by_side import measure_side_by_side
+from benchmarks.matrix.workload import Workload, chosen
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """What a question is asked with. `details` are kept beside the rows."""
+
+    directory: Path
+    console: Console
+    only: Sequence[str] = ()
+    against: str | None = None
+    is_quick: bool = False
+    details: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        return QUICK if self.is_quick else FULL
+
+    @property
+    def workloads(self) -> list[Workload]:
+        return chosen(self.only, quick=self.is_quick)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`minutes` is how long it took on two quiet cores."""
+
+    measure: Callable[[Context], Iterable[Row]]
+    minutes: float
+    is_quick: bool = False
+    """Whether a quick run asks it."""
+
+
+def _limits(context: Context) -> Iterator[Row]:
+    measured = sync_latency(context.directory)
+    for case, value in (
+        ("append 4 KB, p50", measured.append_p50),
+        ("append 4 KB, p99", measured.append_p99),
+        ("overwrite 4 KB, p50", measured.overwrite_p50),
+        ("overwrite 4 KB, p99", measured.overwrite_p99),
+    ):
+        yield Row(question="fdatasync of this disk", case=case, value=value, unit="ms", runs=500)
+    yield from against_limits.measure(context.directory)
+
+
+def _matrix(context: Context) -> Iterator[Row]:
+    if context.against is None:
+        results = measure_matrix(
+            context.directory, context.workloads, context.plan, context.console
+        )
+    else:
+        results = measure_side_by_side(
+            context.directory, context.workloads, context.plan, context.against, context.console
+        )
+    context.details["workloads"] = results.workloads
+    yield from results.rows
+
+
+def _resources(context: Context) -> Iterator[Row]:
+    yield from resources.measure(context.directory, context.details)
+
+
+def _plain(measure: Callable[[Path], Iterable[Row]]) -> Callable[[Context], Iterable[Row]]:
+    return lambda context: measure(context.directory)
+
+
+QUESTIONS: Final[dict[str, Question]] = {
+    "limits": Question(measure=_limits, minutes=1.5, is_quick=True),
+    "lifecycle": Question(measure=_plain(lifecycle.measure), minutes=0.3, is_quick=True),
+    "scaling": Question(measure=_plain(scaling.measure), minutes=1.0, is_quick=True),
+    "librdkafka": Question(measure=_plain(librdkafka.measure), minutes=0.3, is_quick=True),
+    "fan-out": Question(measure=_plain(fan_out.measure), minutes=1.5, is_quick=True),
+    "under-load": Question(measure=_plain(under_load.measure), minutes=0.7, is_quick=True),
+    "replication": Question(measure=_plain(replication.measure), minutes=1.0, is_quick=True),
+    "matrix": Question(measure=_matrix, minutes=0.0, is_quick=True),
+    "resources": Question(measure=_resources, minutes=0.7),
+    "idle": Question(measure=_plain(idle.measure), minutes=2.5),
+    "latency": Question(measure=_plain(latency.measure), minutes=0.7),
+    "idempotence": Question(measure=_plain(idempotence.measure), minutes=0.5),
+    "columns": Question(measure=lambda _: columns.run(), minutes=0.2),
+    "observers": Question(measure=_plain(observers.measure), minutes=0.5),
+    "rebalance": Question(measure=_plain(rebalance.measure), minutes=0.8),
+    "balancing": Question(measure=_plain(balancing.measure), minutes=0.5),
+    "compaction": Question(measure=_plain(compacting.measure), minutes=1.0),
+    "moving": Question(measure=_plain(moving.measure), minutes=2.0),
+    "clients": Question(measure=_plain(clients.measure), minutes=3.0),
+    "spark": Question(measure=_plain(spark.measure), minutes=2.0),
+}
+"""In the order of what is asked first when there is not time for all."""
+
+
+def minutes_of(name: str, context: Context) -> float:
+    if name == "matrix":
+        twice = 1 if context.against is None else 2
+        return twice * seconds_of(context.workloads, context.plan) / 60
+    return QUESTIONS[name].minutes
+
+
+def asked(
+    names: Sequence[str], context: Context, *, budget_minutes: float | None = None
+) -> tuple[list[str], list[str]]:
+    """The questions to ask, and those that there is no time for.
+
+    Without names, all, or in a quick run those that it has; within a budget, as long as they fit.
+    """
+    wanted = [*names] or [
+        name for name, question in QUESTIONS.items() if question.is_quick or not context.is_quick
+    ]
+    if budget_minutes is None:
+        return wanted, []
+    taken: list[str] = []
+    for name in wanted:
+        total = sum(minutes_of(each, context) for each in (*taken, name))
+        if total <= budget_minutes:
+            taken.append(name)
+    return taken, [name for name in wanted if name not in taken]

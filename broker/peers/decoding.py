@@ -7,13 +7,12 @@ fits its group, and whether batches are what they should be, is not for this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 from tidemark.broker.peers.questions import confirm_answers, confirm_rounds, observer_reports
 from tidemark.broker.peers.steady_rows import answers_of, appends_of
-from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
+from tidemark.partitions.raft.entries import Entry, EpochStart, Run, configuration
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -242,13 +241,7 @@ def _epoch_start(epoch: Epoch, offset: Offset, data: EpochStartData) -> EpochSta
     voters, outgoing = _nodes(data.voters), _nodes(data.outgoing)
     if not voters or epoch < 0 or offset < 0 or data.leader < 0:
         raise MalformedMessage(f"an epoch {epoch} at {offset} with {len(voters)} voters")
-    return EpochStart(epoch, offset, NodeId(data.leader), _configuration(voters, outgoing))
-
-
-@lru_cache(maxsize=1024)
-def _configuration(voters: tuple[NodeId, ...], outgoing: tuple[NodeId, ...]) -> Configuration:
-    """One for all groups that have the same voters: each of thousands keeps its own."""
-    return Configuration(voters, outgoing)
+    return EpochStart(epoch, offset, NodeId(data.leader), configuration(voters, outgoing))
 
 
 def _nodes(nodes: Iterable[int]) -> tuple[NodeId, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sized
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -37,6 +38,12 @@ class Configuration:
         return _is_majority(self.voters, says_yes) and (
             not self.outgoing or _is_majority(self.outgoing, says_yes)
         )
+
+
+@lru_cache(maxsize=1024)
+def configuration(voters: tuple[NodeId, ...], outgoing: tuple[NodeId, ...] = ()) -> Configuration:
+    """One for all groups that have the same voters: each of thousands keeps its own."""
+    return Configuration(voters, outgoing)
 
 
 @dataclass(frozen=True, slots=True)

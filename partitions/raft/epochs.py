@@ -40,7 +40,7 @@ class LogShape:
         config: Configuration,
     ) -> None:
         """`base_epoch` and `config` hold before the first row."""
-        self._rows = list(rows)
+        self._rows = tuple(rows)
         self._base_epoch = base_epoch
         self._base_config = config
         self.start_offset = start_offset
@@ -50,7 +50,7 @@ class LogShape:
 
     @property
     def rows(self) -> tuple[EpochStart, ...]:
-        return tuple(self._rows)
+        return self._rows
 
     @property
     def end_offset(self) -> Offset:
@@ -127,7 +127,7 @@ class LogShape:
         """An epoch starts at the log's end."""
         assert row.epoch > self.last.epoch
         assert row.start_offset == self.last.offset
-        self._rows.append(row)
+        self._rows += (row,)
         self.last = row.position
 
     def extend(self, end_offset: Offset) -> None:
@@ -141,7 +141,7 @@ class LogShape:
         """Cut what lies behind; the configuration goes back with it."""
         assert self.contains(to)
         while self._rows and self._rows[-1].epoch > to.epoch:
-            self._rows.pop()
+            self._rows = self._rows[:-1]
         self.last = to
 
     def trim(self, start_offset: Offset) -> None:
@@ -154,12 +154,12 @@ class LogShape:
             dropped += 1
         if dropped:
             self._base_epoch, self._base_config = rows[dropped - 1].epoch, rows[dropped - 1].config
-            del rows[:dropped]
+            self._rows = rows[dropped:]
 
     def reset(self, start: Position, table: Iterable[EpochStart]) -> None:
         """The log is empty now and begins at `start`; `table` has the epochs up to there."""
         self._base_config = self.config
-        self._rows = list(table)
+        self._rows = tuple(table)
         self._base_epoch = NO_EPOCH if self._rows else start.epoch
         self.start_offset = start.offset
         self.last = start

@@ -34,11 +34,12 @@ class Replica:
     __slots__ = (
         "_committed_told",
         "_entries",
+        "_epoch_told",
         "_failure_told",
         "_hard_state_changed",
         "_hard_state_token",
         "_has_appended",
-        "_leadership_told",
+        "_leader_told",
         "_reset",
         "_sealed",
         "_send",
@@ -120,9 +121,10 @@ class Replica:
         self._token = 0
         self._token_durable = 0
         # Those that are still out, and up to where the log is durable when they are.
-        self._tokens: list[tuple[int, Position]] = []
+        self._tokens: tuple[tuple[int, Position], ...] = ()
         self._committed_told = self.committed
-        self._leadership_told: tuple[Epoch, NodeId | None] = (self.epoch, None)
+        self._epoch_told = self.epoch
+        self._leader_told: NodeId | None = None
         self._serving_told = False
         self._failure_told = False
 
@@ -211,7 +213,7 @@ class Replica:
             self.has_ready = True
         elif not self._has_writes:
             if self._tokens:  # durable as soon as what precedes it is
-                self._tokens[-1] = (self._tokens[-1][0], self.shape.last)
+                self._tokens = (*self._tokens[:-1], (self._tokens[-1][0], self.shape.last))
             else:
                 self.durable = self.shape.last
 
@@ -258,11 +260,14 @@ class Replica:
 
     def note_durable(self, token: int) -> None:
         self._token_durable = max(self._token_durable, token)
-        tokens = self._tokens
-        while tokens and tokens[0][0] <= token:
-            position = tokens.pop(0)[1]
+        done = 0
+        for number, position in self._tokens:
+            if number > token:
+                break
+            done += 1
             if position > self.durable:
                 self.durable = position
+        self._tokens = self._tokens[done:]
 
     # What is to be said
 
@@ -312,7 +317,8 @@ class Replica:
             or self._reset is not None
             or self.failure is not None
             or self.is_serving != self._serving_told
-            or (self.epoch, self.leader) != self._leadership_told
+            or self.epoch != self._epoch_told
+            or self.leader != self._leader_told
         )
 
     def take_quiet(self) -> tuple[int, Position | None]:
@@ -322,7 +328,7 @@ class Replica:
         if self._has_appended:
             self._has_appended = False
             self._token = token = self._token + 1
-            self._tokens.append((token, self.shape.last))
+            self._tokens += ((token, self.shape.last),)
         if committed is self._committed_told:
             return token, None
         self._committed_told = committed
@@ -344,13 +350,13 @@ class Replica:
         token = 0
         if self._has_writes:
             self._token = token = self._token + 1
-            self._tokens.append((token, self.shape.last))
+            self._tokens += ((token, self.shape.last),)
         hard_state = leadership = None
         if self._hard_state_changed:
             hard_state = HardState(self.epoch, self.voted_for)
             self._hard_state_token = token
-        if (self.epoch, self.leader) != self._leadership_told:
-            self._leadership_told = (self.epoch, self.leader)
+        if self.epoch != self._epoch_told or self.leader != self._leader_told:
+            self._epoch_told, self._leader_told = self.epoch, self.leader
             leadership = Leadership(self.epoch, self.leader)
         committed, is_serving = self.committed, self.is_serving
         ready = Ready(
@@ -378,4 +384,4 @@ class Replica:
         self.durable = min(self.durable, to)
         if self._tokens and self._tokens[-1][1] > to:
             mark("token_taken_back")
-            self._tokens = [(token, min(position, to)) for token, position in self._tokens]
+            self._tokens = tuple((token, min(position, to)) for token, position in self._tokens)

@@ -17,7 +17,7 @@ from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
 from tidemark.partitions.replication.reading import read_entries
-from tidemark.partitions.replication.recent import KeptRun, RecentRuns, find
+from tidemark.partitions.replication.recent import NO_RUNS, KeptRun, find
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
@@ -50,7 +50,6 @@ class GroupLog:
         "key",
         "last_batch",
         "log",
-        "name",
         "producers",
     )
 
@@ -58,7 +57,6 @@ class GroupLog:
         self,
         key: PartitionKey,
         *,
-        name: str,
         host: Host,
         log: Log,
         producers: ProducerState,
@@ -67,7 +65,6 @@ class GroupLog:
         has_state_machine: bool,
     ) -> None:
         self.key = key
-        self.name = name
         self.log = log
         self.producers = producers
         self.has_state_machine = has_state_machine
@@ -78,7 +75,12 @@ class GroupLog:
         self._syncs = syncs_before_ack
         self.journaled_bytes_max = journaled_bytes_max
         """A run of so many bytes is synced where it lies, and not written to the journal."""
-        self._recent: RecentRuns = {}
+        self._recent = NO_RUNS
+
+    @property
+    def name(self) -> str:
+        """Of its directory."""
+        return self.log.directory.rpartition("/")[2]
 
     @property
     def syncs_before_ack(self) -> bool:
@@ -154,6 +156,8 @@ class GroupLog:
         elif self._syncs:
             self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
         if has_followers:
+            if self._recent is NO_RUNS:
+                self._recent = {}
             self._host.recent.keep(self._recent, _kept_run((*span, kept)))
 
     def _synced_to(self, end_offset: Offset) -> JournalRecord:
@@ -244,7 +248,7 @@ class GroupLog:
 
     def truncate(self, offset: Offset) -> None:
         """Give up all from `offset` on, and what it said of producers. The journal has it."""
-        self._recent.clear()
+        self._recent = NO_RUNS
         if offset < self.log.end_offset:
             self.log.truncate(offset)
             self.producers.rebuild(self.log)
@@ -252,14 +256,14 @@ class GroupLog:
 
     def reset(self, reset: ResetRequest) -> None:
         """Give up everything, to begin anew where another's log begins. The journal has it."""
-        self._recent.clear()
+        self._recent = NO_RUNS
         snapshot = b"" if self.has_state_machine else reset.snapshot
         self.log.reset(reset.start.offset, snapshot)
         self.producers.rebuild(self.log)
 
     def forget_recent(self) -> None:
         """There are no followers any more."""
-        self._recent.clear()
+        self._recent = NO_RUNS
 
     def move_start(self, offset: Offset, snapshot: bytes) -> None:
         """Give up all below `offset`, files and all once the journal has it, but for what is known

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tidemark.partitions.raft.entries import Configuration
+from tidemark.partitions.raft.entries import configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.replication.applier import Applier
@@ -159,12 +159,11 @@ def _open(
         after.epochs,
         start_offset=log.start_offset,
         end_offset=log.end_offset,
-        config=Configuration(tuple(sorted(spec.voters))),
+        config=configuration(tuple(sorted(spec.voters))),
     )
     shape.trim(log.start_offset)
     store = GroupLog(
         spec.key,
-        name=spec.name,
         host=host,
         log=log,
         producers=producers,

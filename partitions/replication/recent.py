@@ -26,6 +26,8 @@ class KeptRun(NamedTuple):
 
 RecentRuns: TypeAlias = dict[Offset, KeptRun]
 """Of one group, by base offset."""
+NO_RUNS: Final[RecentRuns] = {}
+"""Shared by thousands of groups to which nothing is appended; nothing is ever put in."""
 
 
 class RecentBytes:

@@ -462,7 +462,7 @@ MUTATIONS = (
         "a configuration goes with its entry",
         "epochs.py",
         old="        while self._rows and self._rows[-1].epoch > to.epoch:\n"
-        "            self._rows.pop()\n",
+        "            self._rows = self._rows[:-1]\n",
         new="",
         killed_by="test_membership.py::test_an_uncommitted_configuration_goes_with_its_entry",
     ),

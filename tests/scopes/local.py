@@ -34,7 +34,7 @@ _SURROUNDINGS: Final = {"peers", "read", "limits"}
 _UNTOLD: Final = {
     # Counters and what has been told already: they make no difference to what happens next.
     *("_token", "_token_durable", "_hard_state_token", "_tokens", "answers", "has_ready"),
-    *("_committed_told", "_leadership_told", "_serving_told", "_failure_told"),
+    *("_committed_told", "_epoch_told", "_leader_told", "_serving_told", "_failure_told"),
 }
 
 

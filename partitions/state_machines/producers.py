@@ -12,6 +12,7 @@ markers, in order gives the same answers. After a truncation, build it anew that
 
 from collections import OrderedDict
 from collections.abc import ItemsView
+from typing import Final
 
 from tidemark.partitions.state_machines import producer_snapshots
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
@@ -32,6 +33,10 @@ from tidemark.protocol.types import Offset, ProducerId
 
 __all__ = ["BATCHES_KEPT", "FRESH", "Duplicate", "Fresh", "ProducerTable"]
 
+# Of thousands of idle partitions, which share them: nothing is ever put in.
+_NO_PRODUCERS: Final[OrderedDict[int, Producer]] = OrderedDict()
+_NO_TRANSACTIONS: Final = OpenTransactions()
+
 
 class ProducerTable:
     """The producers of one partition, at most `producers_max`: the least recently heard give way.
@@ -41,9 +46,11 @@ class ProducerTable:
     give way to nothing: what readers may see hangs on them.
     """
 
+    __slots__ = ("_producers", "_producers_max", "transactions")
+
     def __init__(self, *, producers_max: int = 100_000) -> None:
-        self.transactions = OpenTransactions()
-        self._producers: OrderedDict[int, Producer] = OrderedDict()
+        self.transactions = _NO_TRANSACTIONS
+        self._producers = _NO_PRODUCERS
         self._producers_max = producers_max
 
     def __len__(self) -> int:
@@ -110,6 +117,8 @@ class ProducerTable:
         producer.heard_ms = timestamp_ms if heard_ms is None else heard_ms
         if attributes & TRANSACTIONAL_BIT:
             assert not attributes & CONTROL_BIT, "what a marker says is not in its header"
+            if self.transactions is _NO_TRANSACTIONS:
+                self.transactions = OpenTransactions()
             self.transactions.append(ProducerId(producer_id), base_offset, producer.heard_ms)
         if first < 0:  # A coordinator wrote it for the producer.
             return
@@ -212,12 +221,14 @@ class ProducerTable:
         """The table of a snapshot. Raises `StorageError` if it is not one: then replay the log."""
         table = cls(producers_max=producers_max)
         producers, table.transactions = producer_snapshots.decode(data)
-        for producer_id, producer in producers[-producers_max:]:
-            table._producers[producer_id] = producer
+        if producers:
+            table._producers = OrderedDict(producers[-producers_max:])
         return table
 
     def _add(self, producer_id: int, epoch: int) -> Producer:
-        if len(self._producers) >= self._producers_max:
+        if self._producers is _NO_PRODUCERS:
+            self._producers = OrderedDict()
+        elif len(self._producers) >= self._producers_max:
             self._producers.popitem(last=False)
         producer = self._producers[producer_id] = Producer(epoch)
         return producer

@@ -13,6 +13,7 @@ from tidemark.partitions.storage.syncing import SyncState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
 
+_NOT_LOADED: Final = GrowingIndex(Offset(0), 0)
 UNSYNCED_BYTES_MAX: Final = 64 << 20
 """A start checks about 200 MB of it in a second, and writes it again."""
 
@@ -62,8 +63,9 @@ class LogState:
         self._segments = segments
         self._sealed_bytes = sum(segment.size_bytes for segment in segments[:-1])
         self._active = segments[-1]
-        # Of the active segment; loaded when it is first appended to.
-        self._index = GrowingIndex(self._active.base_offset, home.interval_bytes)
+        # Of the active segment; loaded when it is first appended to, and its file is opened.
+        has_file = self._active.writer is not None
+        self._index = self._active.growing_index() if has_file else _NOT_LOADED
         # The file may hold more than the segment: what a failed append left.
         self._is_ragged = False
         self._settings = settings

@@ -65,6 +65,10 @@ class RecoveryReport:
     """Behind the cut, whole."""
 
 
+_USUAL_REPORTS: Final = (RecoveryReport(clean=True), RecoveryReport())
+"""Thousands of logs that had nothing to recover share these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
     """State that follows from the batches, as a log's opening hands it what it needs."""
@@ -92,7 +96,7 @@ class Recovery:
         unsynced: list[str] | None = None,
     ) -> None:
         """`unsynced`: see `Log.open`."""
-        self.report = RecoveryReport()
+        self._report = RecoveryReport()
         self._home = home
         self._start_offset = start_offset
         self._recovery_point = recovery_point
@@ -102,6 +106,11 @@ class Recovery:
         self._unsynced = unsynced
         self._observed_to = Offset(0)
         self._epoch = NO_EPOCH
+
+    @property
+    def report(self) -> RecoveryReport:
+        """What it took, once it has run."""
+        return next((usual for usual in _USUAL_REPORTS if usual == self._report), self._report)
 
     def run(self) -> list[Segment]:
         """The segments of the log, at least one; the last one is to be appended to.
@@ -117,7 +126,7 @@ class Recovery:
             self._refuse_if_synced(self._home.directory, self._start_offset)
             return self._start_anew()
         if self._ends_at_recovery_point(segments):
-            self.report.clean = True
+            self._report.clean = True
             self._observe(segments)
         else:
             self._recover(segments)
@@ -227,7 +236,7 @@ class Recovery:
             segment.use_index(index)
         else:
             self._refuse_if_synced(segments[-1].path, expected)
-        if segments[-1].end_offset > self._recovery_point or self.report.cut is not None:
+        if segments[-1].end_offset > self._recovery_point or self._report.cut is not None:
             self._make_durable(segments[first:])
 
     def _check_segment(self, segment: Segment, index: GrowingIndex) -> Offset:
@@ -241,8 +250,8 @@ class Recovery:
                 if header.next_offset > self._recovery_point:
                     data = file.pread(header.size_bytes, position)
                     check_crc(data, header)
-                    self.report.checked_batches += 1
-                    self.report.checked_bytes += len(data)
+                    self._report.checked_batches += 1
+                    self._report.checked_bytes += len(data)
                 expected = header.next_offset
                 self._epoch = header.partition_leader_epoch
                 index.add(position, header.size_bytes, header.last_offset, header.max_timestamp)
@@ -295,11 +304,11 @@ class Recovery:
         path = segments[number].path
         if end_offset < self._recovery_point:
             raise corrupt(path, position, what)
-        self.report.cut = Cut(path=path, position=position, what=what)
+        self._report.cut = Cut(path=path, position=position, what=what)
         kept = number + 1 if position or number == 0 else number
         for segment in reversed(segments[kept:]):
-            self.report.cut_bytes += segment.size_bytes
-            self.report.removed_segments += 1
+            self._report.cut_bytes += segment.size_bytes
+            self._report.removed_segments += 1
             self._home.remove_segment(segment)
         del segments[kept:]
         last = segments[-1]
@@ -308,7 +317,7 @@ class Recovery:
         self._home.snapshots.remove_above(end_offset)
         self._home.sync()
         if kept == number + 1:
-            self.report.cut_bytes += last.size_bytes - position
+            self._report.cut_bytes += last.size_bytes - position
             last.size_bytes = position
             last.end_offset = end_offset
 

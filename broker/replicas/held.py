@@ -13,7 +13,7 @@ become of the lead by then.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -48,6 +48,10 @@ class HeldTask:
         await self._over.wait()
 
 
+_NOBODY: Final[dict[Waiter, int]] = {}
+"""Shared by thousands of partitions at which nothing is held; nobody is ever put in."""
+
+
 class HeldRequests:
     """What all lines of a broker share, and how much is held in all of them."""
 
@@ -64,7 +68,7 @@ class Line:
 
     def __init__(self, held: HeldRequests) -> None:
         self._held = held
-        self._waiting: dict[Waiter, int] = {}
+        self._waiting = _NOBODY
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
@@ -73,6 +77,8 @@ class Line:
     def join(self, waiter: Waiter, size_bytes: int) -> None:
         """Be told to go on, once. The first in the line decides for how long it may last."""
         assert waiter not in self._waiting, "a connection has one request that is held"
+        if self._waiting is _NOBODY:
+            self._waiting = {}
         self._waiting[waiter] = size_bytes
         self._held.metrics.held_requests += 1
         self._held.metrics.held_bytes += size_bytes

@@ -54,6 +54,8 @@ class Replica(CommittingReplica, ReadingReplica, TransactionalReplica):
     KAFKA_STORAGE_ERROR while its files cannot be served (`failure` says why).
     """
 
+    __slots__ = ()
+
     # Appending
 
     def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:

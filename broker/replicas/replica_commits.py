@@ -17,6 +17,8 @@ from tidemark.protocol.types import NO_OFFSET, Offset
 class CommittingReplica(ReplicaState, ABC):
     """The part of `Replica` that producers and coordinators wait at."""
 
+    __slots__ = ()
+
     @abstractmethod
     def changed(self, change: GroupChange) -> None:
         """For the driver: what became of the group in the turn that ends."""

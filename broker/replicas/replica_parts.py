@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tidemark.broker.metrics import Metrics
@@ -72,11 +73,12 @@ class ReplicaServices:
         self.odd_events.warn("storage errors", "%s", what)
 
 
+@lru_cache(maxsize=256)
 def log_settings(config: TopicConfig) -> LogSettings:
     """What a topic's config says to its logs. A topic that is only compacted keeps its segments.
 
     Only closed segments are compacted, so one must not be open for longer than what is in it may
-    stay uncompacted.
+    stay uncompacted. One value for all logs of the topic.
     """
     keeps_all = not config.deletes_old_segments
     open_ms_max = config.max_compaction_lag_ms if config.is_compacted else config.segment_ms

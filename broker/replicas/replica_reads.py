@@ -23,8 +23,7 @@ READ_COMMITTED: Final = 1
 class ReadingReplica(ReplicaState):
     """The part of `Replica` that consumers read and wait at."""
 
-    bytes_out = 0
-    """Bytes of records that clients got from here, for as long as it is open."""
+    __slots__ = ()
 
     def end_for(self, isolation: int) -> Offset:
         """How far a reader may read: to where all is committed, or decided as well (F11)."""

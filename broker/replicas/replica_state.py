@@ -50,6 +50,29 @@ class ReplicaSpec:
 class ReplicaState:
     """The part of `Replica` that only looks."""
 
+    __slots__ = (
+        "_commit_waiters",
+        "_epoch",
+        "_fetch_waiters",
+        "_held_waiters",
+        "_led",
+        "_member",
+        "_metrics",
+        "_refused",
+        "_refused_with",
+        "_services",
+        "_verifications",
+        "_wake_is_due",
+        "bytes_out",
+        "config",
+        "failure",
+        "key",
+        "line",
+        "partition",
+        "topic",
+        "topic_id",
+    )
+
     def __init__(
         self,
         spec: ReplicaSpec,
@@ -61,11 +84,12 @@ class ReplicaState:
         self.topic = spec.topic
         self.topic_id = spec.topic_id
         self.partition = spec.partition
-        self.name = str(spec.topic_partition)
         self.key = spec.key
         self.config = spec.config
         self.failure = failure
         """Why the files cannot be served; `None` while they can."""
+        self.bytes_out = 0
+        """Bytes of records that clients got from here, for as long as it is open."""
         self._services = services
         self._member = member
         self._refused_with = ErrorCode.KAFKA_STORAGE_ERROR
@@ -86,6 +110,10 @@ class ReplicaState:
         # The cluster's metadata are no topic of anybody's.
         is_topic = spec.topic != CLUSTER_TOPIC
         self._metrics = services.metrics.topic(spec.topic) if is_topic else TopicMetrics()
+
+    @property
+    def name(self) -> str:
+        return str(TopicPartition(self.topic, self.partition))
 
     def __repr__(self) -> str:
         return f"<Replica {self.name} epoch {self.epoch}>"

@@ -30,6 +30,8 @@ _ABORTABLE_SINCE: Final = 11
 class TransactionalReplica(ReplicaState):
     """The part of `Replica` that transactional producers and their coordinators write through."""
 
+    __slots__ = ()
+
     @property
     def verifications(self) -> Verifications:
         """What was asked about producers, for as long as this broker leads in this epoch."""

@@ -7,6 +7,7 @@ in a dump.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -188,7 +189,13 @@ def _listeners(body: Any) -> dict[str, BrokerAddress]:
 
 
 def _assignments(body: Any) -> tuple[Assignment, ...]:
-    return tuple(tuple(NodeId(int(node)) for node in each) for each in body)
+    return tuple(_nodes(tuple(each)) for each in body)
+
+
+@lru_cache(maxsize=1024)
+def _nodes(nodes: tuple[int, ...]) -> Assignment:
+    """One for all partitions that are assigned alike: there may be thousands."""
+    return tuple(NodeId(int(node)) for node in nodes)
 
 
 def _by_partition(body: Any) -> dict[int, Assignment]:

@@ -36,6 +36,7 @@ format: $(READY) ## Put the format right
 simulate: $(READY) ## Simulated clusters under faults, from many seeds; small scopes, exhaustively
 	$(BIN)/python -m tests.scopes
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
+	$(BIN)/tidemark sim --layer transactions --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 
 bench: $(READY) ## The benchmarks, with this machine's own limits beside them
 	$(BIN)/python -m benchmarks

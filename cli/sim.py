@@ -101,8 +101,8 @@ class _Run:
 @click.option(
     "--layer",
     type=click.Choice([layer.value for layer in Layer]),
-    help="Whole brokers, the consensus core alone, which is many times as fast, or whole brokers "
-    "whose replicas move.  "
+    help="Whole brokers, the consensus core alone, which is many times as fast, whole brokers "
+    "whose replicas move, or transactions and groups.  "
     f"[default: {Layer.FULL.value}]",
 )
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -20,12 +20,14 @@ from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.events import EventQueue
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.network import Network
 from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Answer
 from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.transactions.play import Play
 from tidemark.testing.simulator.watch import Watch
 from tidemark.testing.simulator.wishes import Wishes
 
@@ -46,6 +48,11 @@ class World(Protocol):
     coverage: Coverage
     wishes: Wishes
     placement: Placement | None
+    network: Network
+    play: Play | None
+
+    @property
+    def brokers(self) -> Mapping[NodeId, Broker]: ...
 
     def send(self, source: NodeId, target: NodeId, messages: Sequence[PeerMessage]) -> None: ...
 
@@ -209,6 +216,10 @@ class Broker:
     def checkpoint(self) -> None:
         if self.process is not None:
             self.process.do(self.process.begin_checkpoint)
+
+    def compact(self, key: PartitionKey) -> None:
+        if self.process is not None:
+            self.process.do(self.process.compact, key)
 
     def tell(self, key: PartitionKey, event: Callable[[Group], None]) -> None:
         if self.process is not None:

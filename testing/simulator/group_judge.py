@@ -63,7 +63,7 @@ class GroupJudge(Generic[R]):
         self.may_have_lost = False
         self.unclean: set[NodeId] = set()
         self.elections = Elections(name)
-        self.committed = CommittedLog(name)
+        self.committed = CommittedLog(name, may_be_compacted=group.is_compacted)
         self.durable_logs = DurableLogs(name)
         # The newest that was committed, and in which epoch.
         self._voters = Configuration(tuple(sorted(group.voters)))

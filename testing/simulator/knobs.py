@@ -43,6 +43,19 @@ TIMED_KINDS: Final = (
 REPLICA_KINDS: Final = ("move replicas",)
 """The same, and only where `moves_replicas` is: not among those that any seed may draw."""
 
+COMPACTION_KINDS: Final = ("compact",)
+"""The same, and only in the layer of transactions."""
+
+TRANSACTION_TRIGGERS: Final = (
+    "transaction opened",
+    "transaction decided",
+    "marker",
+    "transaction over",
+    "coordinator loading",
+    "offsets committed",
+)
+"""Moments of a transaction."""
+
 DAMAGE_KINDS: Final = ("damage",)
 """The same, and only in the fast layer: a journal that has lost what it said last."""
 
@@ -101,6 +114,8 @@ class Layer(StrEnum):
     """The consensus core, on logs in memory."""
     REPLICAS = "replicas"
     """As the full one; of seeds in which replicas move between brokers."""
+    TRANSACTIONS = "transactions"
+    """As the full one, with the coordinators of transactions and groups, and their clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +182,21 @@ class Knobs:
     """What a broker's learners are sent in a second, at most; 0 for no limit."""
     near_bytes: int = 1 << 20
     """A learner that lacks no more than this is let vote."""
+    writers: int = 0
+    """Transactional ids that write."""
+    rivals: int = 1
+    """Clients of each of them, which fence each other."""
+    transformers: int = 0
+    """Members of a group that read, write and commit in transactions."""
+    members: int = 0
+    """Members of a group that commit how far they have read."""
+    bumping: float = 0.5
+    """Of transactional producers: those that have the epoch raised at each end (KIP-890)."""
+    transaction_seconds: float = 3.0
+    """How long a transaction may last."""
+    client_lateness: float = 0.0
+    """Of clients' requests and their answers that come seconds late, out of order."""
+    client_duplication: float = 0.0
     drift: float = 0.0
     """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
 
@@ -181,6 +211,10 @@ class Knobs:
     fault_seconds: float = 3.0
     """The mean time that a fault lasts."""
 
+    @property
+    def has_transactions(self) -> bool:
+        return bool(self.writers or self.transformers or self.members)
+
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         return asdict(self)
 
@@ -192,6 +226,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
         return _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
+    if layer is Layer.TRANSACTIONS:
+        return _draw_transactions(stream(seed, "transactions"), _draw(rng, seconds))
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
@@ -289,6 +325,49 @@ def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:
         fault_kinds=(*REPLICA_KINDS * rng.choice((1, 2, 4)), *_some(rng, (*faults, *others))),
         triggers=_some(rng, (*REPLICA_TRIGGERS, "leader", "checkpoint", "start")),
         trigger_chance=rng.choice((0.05, 0.2, 0.5)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        fault_seconds=rng.choice((0.3, 1.0, 3.0)),
+    )
+
+
+def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
+    """Coordinators fall in each phase, requests come late and twice, logs are compacted."""
+    faults = ("kill", "power", "kill all", "power all", "pause", "cut", "cut client", "isolate")
+    others = ("strand", "clog", "hold", "slow disk", "clock jump", "hand over", "move leader")
+    nodes = rng.choice((3, 3, 4, 5))
+    return replace(
+        knobs,
+        nodes=nodes,
+        voters=rng.choice((1, 3, 3, 3)),
+        groups=rng.choice((5, 6, 8, 9)),
+        producers=1,
+        consumers=1,
+        send_interval=rng.choice((0.1, 0.3)),
+        records_max=rng.choice((1, 3)),
+        in_flight_max=1,
+        request_timeout=rng.choice((0.5, 1.5)),
+        segment_bytes=rng.choice((300, 300, 2000)),
+        checkpoint_interval=rng.choice((0.3, 0.7, 5.0)),
+        fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
+        failure_timeout=0.8,
+        heartbeat=0.1,
+        capacity=1000,
+        start_errors=0.0,
+        unsynced=0.0,
+        loss=rng.choice((0.0, 0.0, 0.02)),
+        drift=rng.choice((0.0, 0.1)),
+        writers=rng.choice((1, 2, 3)),
+        rivals=rng.choice((1, 1, 2)),
+        transformers=rng.choice((0, 1, 2, 3)),
+        members=rng.choice((0, 1, 2)),
+        bumping=rng.choice((0.0, 0.5, 1.0)),
+        transaction_seconds=rng.choice((0.5, 2.0, 5.0)),
+        client_lateness=rng.choice((0.0, 0.01, 0.1)),
+        client_duplication=rng.choice((0.0, 0.05, 0.3)),
+        fault_interval=rng.choice((0.5, 1.0, 3.0)),
+        fault_kinds=(*_some(rng, (*faults, *others)), *_some(rng, COMPACTION_KINDS * 2)),
+        triggers=_some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
+        trigger_chance=rng.choice((0.01, 0.05, 0.2)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
         fault_seconds=rng.choice((0.3, 1.0, 3.0)),
     )

@@ -17,6 +17,7 @@ from tidemark.testing.checkers import check
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.transactions.play import Play
 from tidemark.testing.simulator.world import World
 
 _RESUME_SECONDS: Final = 3.0
@@ -33,6 +34,8 @@ def finish(world: World) -> None:
     world.queue.run_until(world.queue.now + min(_RESUME_SECONDS, 1 + world.knobs.seconds / 15))
     for producer in world.producers:
         producer.stop()
+    if world.play is not None:
+        world.play.stop()
     _wait_converged(world, core)
     peaceful = _peaceful(world, core)
     for node in half_cut:
@@ -43,6 +46,8 @@ def finish(world: World) -> None:
     _read_everything(world)
     for producer in world.producers:
         producer.abandon()
+    if world.play is not None:
+        _judge_transactions(world, world.play)
     world.history.sends.sort(key=lambda send: send.started)
     lost = {group.partition for group in world.groups if world.watch.may_have_lost(group.key)}
     for anomaly in check(world.history):
@@ -153,7 +158,8 @@ def _why_not(world: World, core: list[NodeId]) -> str:
     for producer in world.producers:
         if unanswered := producer.unanswered(keys):
             return f"a producer waits for {unanswered} answers"
-    return next(filter(None, (_why_not_group(world, core, g) for g in world.groups)), "")
+    why = next(filter(None, (_why_not_group(world, core, g) for g in world.groups)), "")
+    return why or ("" if world.play is None else world.play.why_not())
 
 
 def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> str:
@@ -234,11 +240,29 @@ def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) ->
         raise Violation("who comes back disturbs nobody", "all groups", what)
 
 
+def _judge_transactions(world: World, play: Play) -> None:
+    sources = {
+        partition: sorted(
+            {
+                record.offset
+                for poll in world.history.polls
+                for record in poll.records
+                if record.partition == partition
+            }
+        )
+        for partition in play.places.inputs
+    }
+    for anomaly in play.judge_all(sources):
+        raise Violation(anomaly.kind, str(anomaly.partition), anomaly.what)
+
+
 def _read_everything(world: World) -> None:
+    if world.play is not None:
+        world.play.begin_last_reads()
     reader = world.make_consumer("last reader", interval_seconds=0.02, replica_reads=0.0)
     reader.start()
     bound = world.queue.now + _READ_SECONDS
-    while not reader.is_at_the_end:
+    while not reader.is_at_the_end or (world.play is not None and not world.play.has_read_all):
         if world.queue.now >= bound:
             raise Violation(
                 "everything can be read", "all groups", "a reader does not come to an end"

@@ -118,6 +118,7 @@ class Nemesis:
             "switch parents": self._switch_parents,
             "move replicas": self._move_replicas,
             "damage": self._damage,
+            "compact": self._compact,
         }
 
     def start(self) -> None:
@@ -268,6 +269,11 @@ class Nemesis:
 
     def _checkpoint(self, fault: Fault) -> None:
         self._broker(fault).checkpoint()
+
+    def _compact(self, fault: Fault) -> None:
+        for group in self._field.groups:
+            if group.is_compacted:
+                self._broker(fault).compact(group.key)
 
     def _hand_over(self, fault: Fault) -> None:
         group = self._group(fault)

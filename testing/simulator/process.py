@@ -20,16 +20,20 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.moves import Phase
 from tidemark.partitions.replication.outbox import NOTHING, Output
 from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
+from tidemark.partitions.storage.compaction.at_once import compact_at_once
+from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset, ProducerId
 from tidemark.testing.simulator.checkpoints import Checkpoint
 from tidemark.testing.simulator.desk import Desk
 from tidemark.testing.simulator.hosting import Hosting
 from tidemark.testing.simulator.opening import Opened, open_broker
 from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
-from tidemark.testing.simulator.rpc import Answer, Request
+from tidemark.testing.simulator.rpc import Answer, Ask, Request
+from tidemark.testing.simulator.transactions.calls import Call
+from tidemark.testing.simulator.transactions.desk import TransactionDesk
 from tidemark.testing.simulator.writer import Writer
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS: Final = 0.05
 _MOMENTS: Final = {AppendRequest: "append", AppendResponse: "ack", HandOver: "hand over"}
+_COMPACTION: Final = CompactionSettings(min_cleanable_dirty_ratio=0.0)
 _Args = TypeVarTuple("_Args")
 
 
@@ -63,9 +68,11 @@ class Process:
         opened: Opened = open_broker(broker)
         self.node, self.journal, self.replicas, self.directory = opened
         self.writer = Writer(self, self.journal)
-        self.desk = Desk(self, self.world.watch, self._reply)
+        self.desk = Desk(self, self.world.watch, self.reply)
         placement = self.world.placement
         self.hosting = None if placement is None else Hosting(self, placement)
+        play = self.world.play
+        self.transactions = None if play is None else TransactionDesk(self, play)
         self._later_checkpoint()
 
     # Time
@@ -137,7 +144,17 @@ class Process:
         self.turn()
 
     def request(self, client: str, request: Request) -> None:
-        self.desk.take(client, request)
+        if isinstance(request, Ask):
+            assert self.transactions is not None
+            self.transactions.take(client, request)
+        else:
+            self.desk.take(client, request)
+        self.turn()
+
+    def called(self, call: Call) -> None:
+        """By another broker's coordinator, or answered by one."""
+        assert self.transactions is not None
+        self.transactions.called(call)
         self.turn()
 
     def tick(self) -> None:
@@ -153,6 +170,11 @@ class Process:
 
     def turn(self) -> None:
         """What has come of the event: look at it, write it, send it, answer it."""
+        self._turn()
+        while self.transactions is not None and self.transactions.has_more():
+            self._turn()
+
+    def _turn(self) -> None:
         touched = list(self.node.dirty)
         output = self.node.take_output()
         if touched:
@@ -176,6 +198,8 @@ class Process:
             self._mark_moments(messages)
         for change in output.changes:
             self.desk.look_again(change.key)
+            if self.transactions is not None:
+                self.transactions.changed(change)
 
     def _judge_moves(self, output: Output) -> None:
         node = self.node
@@ -276,7 +300,7 @@ class Process:
         """After a failed sync nothing is known about the disk: the process ends."""
         self.broker.fail_stop(str(error))
 
-    def _reply(self, client: str, answer: Answer) -> None:
+    def reply(self, client: str, answer: Answer) -> None:
         self.world.answer(self.broker.node_id, client, answer)
 
     # Housekeeping
@@ -316,6 +340,26 @@ class Process:
         if replica.log_start < offset <= replica.high_watermark:
             replica.move_log_start(offset)
             self.turn()
+
+    def compact(self, key: PartitionKey) -> None:
+        """As the cleaner does; where there is nothing to compact, nothing."""
+        replica = self.node.get(key)
+        if replica is None or replica.failure is not None or replica.is_held:
+            return
+        try:
+            tally = compact_at_once(
+                self.broker.files,
+                replica.log,
+                _COMPACTION,
+                end_offset=replica.high_watermark,
+                now_ms=self.wall_ms,
+                producers=[ProducerId(each) for each, _ in replica.producers.producers],
+            )
+        except OSError as error:
+            self.disk_failed(error)
+            return
+        if tally is not None:
+            self.world.coverage.counts["compactions"] += 1
 
     def _later_checkpoint(self) -> None:
         self.later(self.world.knobs.checkpoint_interval, self._checkpoint_now_and_then)

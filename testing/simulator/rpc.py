@@ -60,5 +60,22 @@ class Leader:
     epoch: Epoch
 
 
-Request: TypeAlias = Produce | Fetch | WhoLeads
-Answer: TypeAlias = Produced | Fetched | Leader
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Of the leader of a group, as a coordinator or in the layer of transactions."""
+
+    request: int
+    key: PartitionKey
+    body: object
+    """One of `transactions.asking`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    request: int
+    error: ErrorCode
+    value: object = None
+
+
+Request: TypeAlias = Produce | Fetch | WhoLeads | Ask
+Answer: TypeAlias = Produced | Fetched | Leader | Answered

@@ -21,7 +21,12 @@ from tidemark.testing.simulator.liveness import finish
 from tidemark.testing.simulator.trace import Line, Trace
 from tidemark.testing.simulator.world import World
 
-SECONDS: Final = {Layer.FULL: 30.0, Layer.CORE: 300.0, Layer.REPLICAS: 30.0}
+SECONDS: Final = {
+    Layer.FULL: 30.0,
+    Layer.CORE: 300.0,
+    Layer.REPLICAS: 30.0,
+    Layer.TRANSACTIONS: 20.0,
+}
 EVENTS_MAX: Final = 600_000
 
 
@@ -78,6 +83,8 @@ def simulate(
     world.coverage.marks.update(found)
     if isinstance(world, World):
         world.coverage.counts.update(_client_operations(world.history))
+        if world.play is not None:
+            world.coverage.counts.update(world.play.counts())
     return Verdict(
         seed=seed,
         knobs=knobs,

@@ -27,7 +27,14 @@ from typing import Any, Final, get_type_hints
 
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import DAMAGE_KINDS, REPLICA_KINDS, TIMED_KINDS, Knobs, Layer
+from tidemark.testing.simulator.knobs import (
+    COMPACTION_KINDS,
+    DAMAGE_KINDS,
+    REPLICA_KINDS,
+    TIMED_KINDS,
+    Knobs,
+    Layer,
+)
 from tidemark.testing.simulator.run import Verdict, simulate
 
 # Any: what stands in a JSON file may be anything, until it has been looked at.
@@ -48,12 +55,14 @@ _MAY_BE_ZERO: Final = {
         "copy_bytes",
         "near_bytes",
     ),
+    *("writers", "transformers", "members", "bumping", "client_lateness", "client_duplication"),
     *("trigger_chance", "trigger_delay"),
 }
-_KINDS: Final = (*TIMED_KINDS, *REPLICA_KINDS, *DAMAGE_KINDS)
+_KINDS: Final = (*TIMED_KINDS, *REPLICA_KINDS, *DAMAGE_KINDS, *COMPACTION_KINDS)
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
+    *("bumping", "client_lateness", "client_duplication"),
 }
 
 

@@ -74,6 +74,10 @@ class Session:
         if deadlines:
             self.network.queue.at(deadlines[0][0], self._time_out)
 
+    def waits_for(self, request: int) -> bool:
+        """Whether it has neither been answered nor given up."""
+        return request in self._waiting
+
     def receive(self, answer: Answer) -> None:
         self._settle(answer.request, answer)
 

@@ -45,6 +45,9 @@ class Victim(Protocol):
 
     def checkpoint(self) -> None: ...
 
+    def compact(self, key: PartitionKey) -> None:
+        """Its log of the group."""
+
     def tell(self, key: PartitionKey, event: Callable[[Group], None]) -> None:
         """What an operator wants of a group's core."""
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage
-from tidemark.protocol.types import NodeId, ProducerId
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.broker import Broker
@@ -25,6 +26,8 @@ from tidemark.testing.simulator.producer import Producer
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import (
     Answer,
+    Answered,
+    Ask,
     Fetch,
     Fetched,
     Leader,
@@ -34,6 +37,8 @@ from tidemark.testing.simulator.rpc import (
 )
 from tidemark.testing.simulator.sessions import Session
 from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.transactions.calls import Call
+from tidemark.testing.simulator.transactions.play import Play
 from tidemark.testing.simulator.watch import Watch
 from tidemark.testing.simulator.wishes import Wishes
 
@@ -68,6 +73,8 @@ class World:
         self.sessions: dict[str, Session] = {}
         self.producers = [self._make_producer(number) for number in range(knobs.producers)]
         self.consumers = [self.make_consumer(f"reader {n}") for n in range(knobs.consumers)]
+        self.play = Play(self) if knobs.has_transactions else None
+        """Transactions and members of groups, where there are some."""
         self.clients: Sequence[str] = list(self.sessions)
         self.restarts_due = 0
         """How many times a broker will be restarted because a replica on it has failed."""
@@ -83,6 +90,8 @@ class World:
             producer.start()
         for consumer in self.consumers:
             consumer.start()
+        if self.play is not None:
+            self.play.start()
         self.nemesis.start()
 
     def _make_network(self) -> Network:
@@ -96,28 +105,36 @@ class World:
             capacity=knobs.capacity,
             in_order=knobs.in_order,
         )
-        # Clients have connections: what they ask arrives in order, once or not at all.
+        # Clients have connections: what they ask arrives in order, once or not at all. Where it
+        # does not, they stand for clients that ask again on another one.
         of_clients = Weather(
             latency_seconds=knobs.latency,
             jitter_seconds=knobs.jitter,
             loss=knobs.loss / 2,
-            in_order=True,
+            duplication=knobs.client_duplication,
+            lateness=knobs.client_lateness,
+            in_order=not (knobs.client_lateness or knobs.client_duplication),
         )
         return Network(self.queue, self.seed, self._deliver, weather, of_clients)
 
     # Clients
 
-    def _session(self, name: str) -> Session:
-        session = Session(name, self.network, self.nodes, self.knobs.request_timeout)
+    def _plain(self) -> list[tuple[PartitionKey, TopicPartition]]:
+        return [(group.key, group.partition) for group in self.groups if group.is_plain]
+
+    def session(self, name: str, *, timeout_seconds: float | None = None) -> Session:
+        """A client's."""
+        timeout_seconds = timeout_seconds or self.knobs.request_timeout
+        session = Session(name, self.network, self.nodes, timeout_seconds)
         self.sessions[name] = session
         return session
 
     def _make_producer(self, number: int) -> Producer:
         knobs = self.knobs
         return Producer(
-            self._session(f"producer {number}"),
+            self.session(f"producer {number}"),
             ProducerId(number + 1),
-            [(group.key, group.partition) for group in self.groups],
+            self._plain(),
             self.history,
             interval_seconds=knobs.send_interval,
             records_max=knobs.records_max,
@@ -133,8 +150,8 @@ class World:
         replica_reads: float | None = None,
     ) -> Consumer:
         return Consumer(
-            self._session(name),
-            [(group.key, group.partition) for group in self.groups],
+            self.session(name),
+            self._plain(),
             self.history,
             interval_seconds=interval_seconds,
             bytes_max=self.knobs.fetch_bytes_max,
@@ -242,15 +259,19 @@ class World:
 
     def _deliver(self, source: End, target: End, message: object) -> None:
         if isinstance(target, str):
-            assert isinstance(message, Produced | Fetched | Leader)
+            assert isinstance(message, Produced | Fetched | Leader | Answered)
             self.sessions[target].receive(message)
             return
         process = self.brokers[NodeId(target)].process
         if process is None:
             return
         if isinstance(source, str):
-            assert isinstance(message, Produce | Fetch | WhoLeads)
+            assert isinstance(message, Produce | Fetch | WhoLeads | Ask)
             process.do(process.request, source, message)
+            return
+        if isinstance(message, Call):
+            if message.called is process:
+                process.do(process.called, message)
             return
         assert isinstance(message, _Frame)
         # Connections end with the processes, and with them what was under way on them.

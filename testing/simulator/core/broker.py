@@ -170,6 +170,9 @@ class CoreBroker:
     def free_disk(self) -> None:
         """There is room."""
 
+    def compact(self, key: PartitionKey) -> None:
+        """A log in memory is not."""
+
     def checkpoint(self) -> None:
         """There is no journal."""
 

@@ -1,0 +1,82 @@
+"""What brokers ask each other: once, without a promise that an answer comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+from tidemark.testing.simulator.transactions.asking import AnswerBetweenBrokers, BetweenBrokers
+from tidemark.testing.simulator.transactions.tasks import Wait
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.process import Process
+
+ANSWER_SECONDS_MAX: Final = 2.0
+
+A = TypeVar("A")
+Then = Callable[[AnswerBetweenBrokers | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """On a connection between two processes, with the answer it gets on the way back."""
+
+    number: int
+    caller: Process | None
+    called: Process | None
+    body: BetweenBrokers | AnswerBetweenBrokers
+    is_answer: bool = False
+
+
+class Calls:
+    """Of one process."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._numbers = count(1)
+        self._waiting: dict[int, Then] = {}
+
+    async def ask(self, broker: NodeId, request: BetweenBrokers, answer_type: type[A]) -> A:
+        """Raises `RequestError` where there is no answer in time."""
+        answer = await Wait[AnswerBetweenBrokers | None](
+            lambda then: self._begin(broker, request, then)
+        )
+        if answer is None:
+            raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"broker {broker} does not answer")
+        assert isinstance(answer, answer_type)
+        return answer
+
+    def _begin(self, broker: NodeId, request: BetweenBrokers, then: Then) -> None:
+        number = next(self._numbers)
+        self._waiting[number] = then
+        process = self._process
+        called = process.world.brokers[broker].process
+        call = Call(number, process, called, request)
+        if broker == process.broker.node_id:
+            process.later(0.0, process.called, call)
+        else:
+            process.world.network.send(process.broker.node_id, broker, call)
+        process.later(ANSWER_SECONDS_MAX, self._settle, number, None)
+
+    def answer(self, call: Call, answer: AnswerBetweenBrokers) -> None:
+        """Of this process, to who has called it."""
+        process, caller = self._process, call.caller
+        assert caller is not None
+        back = Call(call.number, process, caller, answer, is_answer=True)
+        if caller is process:
+            process.later(0.0, process.called, back)
+        else:
+            process.world.network.send(process.broker.node_id, caller.broker.node_id, back)
+
+    def answered(self, call: Call) -> None:
+        self._settle(call.number, call.body)
+
+    def _settle(self, number: int, answer: object) -> None:
+        then = self._waiting.pop(number, None)
+        if then is not None:
+            then(cast("AnswerBetweenBrokers | None", answer))
+            self._process.turn()

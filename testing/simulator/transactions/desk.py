@@ -1,0 +1,349 @@
+"""Where a broker takes what is asked of it as a leader and coordinator: the handlers' decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, assert_never, cast
+
+from tidemark.broker.handlers.add_partitions_to_txn import handle as add_partitions
+from tidemark.broker.handlers.write_txn_markers import append_marker
+from tidemark.broker.network.requests import NotNow, Pending, RequestContext
+from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.verifying import ADDS_SINCE, Transactional
+from tidemark.partitions.replication.outbox import GroupChange
+from tidemark.partitions.state_machines.groups.requests import (
+    Answer as GroupAnswer,
+)
+from tidemark.partitions.state_machines.groups.requests import (
+    Commit,
+    ConsumerHeartbeat,
+    Heartbeat,
+    Join,
+    Leave,
+    Sync,
+)
+from tidemark.partitions.state_machines.transactions.requests import Add, Answer, End, Init
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
+from tidemark.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from tidemark.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from tidemark.testing.simulator.rpc import Answered, Ask
+from tidemark.testing.simulator.transactions.asking import (
+    Body,
+    CommitInTransaction,
+    FetchOffset,
+    Found,
+    ProduceInTransaction,
+    Read,
+)
+from tidemark.testing.simulator.transactions.calls import Call
+from tidemark.testing.simulator.transactions.coordinators import Coordinators
+
+if TYPE_CHECKING:
+    from tidemark.broker.network.connection import Connection
+    from tidemark.broker.node import Node
+    from tidemark.testing.simulator.process import Process
+    from tidemark.testing.simulator.transactions.play import Play
+
+_OLDER: Final = 9
+"""A Produce version whose clients add partitions themselves."""
+_OF_BROKERS: Final = 5
+"""The AddPartitionsToTxn version that leaders ask coordinators in."""
+Reply = Callable[[ErrorCode, object], None]
+
+
+class _Again:
+    """Takes something again, in a turn, once its line says so."""
+
+    def __init__(self, process: Process, take: Callable[[], None]) -> None:
+        self._process = process
+        self._take = take
+
+    def go_on(self, *, may_be_held: bool) -> None:
+        del may_be_held
+        self._process.later(0.0, self._go_on)
+
+    def _go_on(self) -> None:
+        self._take()
+        self._process.turn()
+
+
+class TransactionDesk:
+    """Of one process."""
+
+    def __init__(self, process: Process, play: Play) -> None:
+        self.process = process
+        self._play = play
+        self.coordinators = Coordinators(process)
+
+    # What happens
+
+    def changed(self, change: GroupChange) -> None:
+        replica = self.coordinators.replicas.get(change.key)
+        if replica is not None:
+            replica.changed(change)
+            if change.committed and replica.is_serving:
+                self._play.judge.committed(replica)
+
+    def has_more(self) -> bool:
+        """Whether something was appended since this was last asked."""
+        driver = self.coordinators.services.driver
+        is_touched, driver.is_touched = driver.is_touched, False
+        return is_touched
+
+    def take(self, client: str, ask: Ask) -> None:
+        """Answer it, now or later."""
+        if self._play.is_too_late(client, ask):
+            return
+
+        def reply(error: ErrorCode, value: object = None) -> None:
+            self.process.reply(client, Answered(ask.request, error, value))
+
+        if isinstance(ask.body, Read):
+            self._read(ask, ask.body, reply)
+        else:
+            self._take(cast(Body, ask.body), reply, client)
+
+    def called(self, call: Call) -> None:
+        """By another broker, or this one."""
+        if call.is_answer:
+            self.coordinators.calls.answered(call)
+        elif isinstance(call.body, WriteTxnMarkersRequest):
+            _Writing(self.coordinators, call)
+        else:
+            assert isinstance(call.body, AddPartitionsToTxnRequest)
+            self._add_or_verify(call, call.body)
+
+    # Clients
+
+    def _take(self, body: Body, reply: Reply, client: str) -> None:
+        try:
+            self._answer(body, reply, client)
+        except RequestError as error:
+            reply(error.code, None)
+
+    def _answer(self, body: Body, reply: Reply, client: str) -> None:
+        coordinators = self.coordinators
+        match body:
+            case Init() | End() | Add():
+                self._of_transaction(body, reply)
+            case CommitInTransaction():
+                self._commit_in_transaction(body, reply, client)
+            case Commit() | Sync() | Leave() | ConsumerHeartbeat():
+                _settle(coordinators.groups.ask(body, GroupAnswer, _same), reply)
+            case Join():
+                named = replace(body, new_member_id=self._play.new_member_id())
+                _settle(coordinators.groups.ask(named, GroupAnswer, _same), reply)
+            case Heartbeat():
+                reply(coordinators.groups.heartbeat(body), None)
+            case FetchOffset():
+                self._fetch_offset(body, reply)
+            case ProduceInTransaction():
+                self._produce(body, reply, client)
+            case Read():
+                raise AssertionError("reads go to the partition that is asked about")
+            case _:
+                assert_never(body)
+
+    def _of_transaction(self, body: Init | End | Add, reply: Reply) -> None:
+        transactions = self.coordinators.transactions
+        wants_id = isinstance(body, Init) or (isinstance(body, End) and body.bumps_epoch)
+        if wants_id and transactions.needs_fresh_id(body.transactional_id):
+            assert isinstance(body, Init | End)
+            body = replace(body, fresh_id=self._play.fresh_producer_id())
+        _settle(transactions.ask(body, Answer, _same), reply)
+
+    def _commit_in_transaction(self, body: CommitInTransaction, reply: Reply, client: str) -> None:
+        groups, producer = self.coordinators.groups, body.commit.producer
+        assert producer is not None
+        who = Transactional(body.transactional_id, producer.id, producer.epoch, body.adds)
+        replica = groups.replica_of(body.commit.group_id)
+        line = self.coordinators.verifier.asking_about(replica, who)
+        if line is not None:
+            again = partial(self._take, body, reply, client)
+            line.join(_Again(self.process, again), 0)
+            return
+        _settle(groups.ask(body.commit, GroupAnswer, _same), reply)
+
+    def _fetch_offset(self, body: FetchOffset, reply: Reply) -> None:
+        groups = self.coordinators.groups
+        found = groups.committed(body.group_id).get(body.partition)
+        if groups.is_unstable(body.group_id, body.partition):
+            reply(ErrorCode.UNSTABLE_OFFSET_COMMIT, None)
+        else:
+            reply(ErrorCode.NONE, -1 if found is None else found.offset)
+
+    def _produce(self, body: ProduceInTransaction, reply: Reply, client: str) -> None:
+        replica = self.coordinators.topics.replica_here(
+            body.partition.topic, body.partition.partition
+        )
+        version = ADDS_SINCE if body.adds else _OLDER
+        if replica.is_holding:
+            again = partial(self._take, body, reply, client)
+            replica.line.join(_Again(self.process, again), len(body.batch))
+            return
+        try:
+            self.coordinators.verifier.check_known(_request(body), version)
+        except NotNow as not_now:
+            again = partial(self._take, body, reply, client)
+            # A connection that waits: it is told to go on, and that is all.
+            waiter = cast("Connection", _Again(self.process, again))
+            not_now.line.join(waiter, len(body.batch))
+            return
+        placed = replica.produce(bytearray(body.batch), api_version=version)
+
+        def committed(error: RequestError | None) -> None:
+            if error is None:
+                reply(ErrorCode.NONE, placed.base_offset)
+            else:
+                reply(error.code, None)
+
+        replica.when_committed(placed.end_offset, committed)
+
+    def _read(self, ask: Ask, body: Read, reply: Reply) -> None:
+        replica = self.coordinators.replicas.get(ask.key)
+        if replica is None or not replica.is_serving:
+            reply(ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
+            return
+        try:
+            found = self._found(replica, body)
+        except RequestError as error:
+            reply(error.code, None)
+        else:
+            reply(ErrorCode.NONE, found)
+
+    def _found(self, replica: Replica, body: Read) -> Found:
+        replica.check_offset(body.offset)
+        records = replica.read(
+            body.offset, bytes_max=body.bytes_max, at_least_one=True, isolation=body.isolation
+        )
+        aborted = replica.aborted(records, body.offset) if records else []
+        found = Found(
+            records=records.read() if records else b"",
+            end_offset=replica.end_for(body.isolation),
+            aborted=tuple((over.producer_id, over.first_offset) for over in aborted),
+        )
+        self._play.judge.is_read(replica, body, found)
+        return found
+
+    # Brokers
+
+    def _add_or_verify(self, call: Call, request: AddPartitionsToTxnRequest) -> None:
+        # The handler looks at nothing else of a node, nor of a context, in this version.
+        node = cast("Node", self.coordinators)
+        context = cast(RequestContext, _Context())
+        answer = add_partitions(node, request, context)
+        assert isinstance(answer, Pending)
+
+        def deliver(
+            response: AddPartitionsToTxnResponse | None, error: RequestError | None
+        ) -> None:
+            assert response is not None, str(error)
+            self.coordinators.calls.answer(call, response)
+
+        answer.deliver_to(deliver)
+
+
+class _Context:
+    api_version = _OF_BROKERS
+
+
+class _Writing:
+    """Markers that a coordinator has asked for, until each is committed or has failed."""
+
+    def __init__(self, coordinators: Coordinators, call: Call) -> None:
+        assert isinstance(call.body, WriteTxnMarkersRequest)
+        self._coordinators = coordinators
+        self._call = call
+        self._asked = call.body
+        self._outcomes: dict[tuple[int, str, int], ErrorCode] = {}
+        self._left = 1
+        for at, marker in enumerate(self._asked.markers):
+            for topic in marker.topics:
+                for partition in topic.partition_indexes:
+                    self._left += 1
+                    self._write(marker, (at, topic.name, partition))
+        self._settled()
+
+    def _write(self, marker: WritableTxnMarker, place: tuple[int, str, int]) -> None:
+        _, topic, partition = place
+        try:
+            replica = self._coordinators.topics.replica_here(topic, partition)
+            if replica.is_holding:
+                # The broker waits; who asks again waits as well.
+                raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            end_offset = append_marker(self._coordinators.groups, replica, marker)
+        except RequestError as error:
+            self._outcome(place, error)
+        else:
+            replica.when_committed(end_offset, partial(self._outcome, place))
+
+    def _outcome(self, place: tuple[int, str, int], error: RequestError | None) -> None:
+        self._outcomes[place] = ErrorCode.NONE if error is None else error.code
+        self._settled()
+
+    def _settled(self) -> None:
+        self._left -= 1
+        if not self._left:
+            results = [self._result(at, each) for at, each in enumerate(self._asked.markers)]
+            self._coordinators.calls.answer(self._call, WriteTxnMarkersResponse(markers=results))
+
+    def _result(self, at: int, marker: WritableTxnMarker) -> WritableTxnMarkerResult:
+        return WritableTxnMarkerResult(
+            producer_id=marker.producer_id,
+            topics=[
+                WritableTxnMarkerTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        WritableTxnMarkerPartitionResult(
+                            partition_index=partition,
+                            error_code=self._outcomes[at, topic.name, partition],
+                        )
+                        for partition in topic.partition_indexes
+                    ],
+                )
+                for topic in marker.topics
+            ],
+        )
+
+
+def _request(body: ProduceInTransaction) -> ProduceRequest:
+    topic, partition = body.partition.topic, body.partition.partition
+    data = PartitionProduceData(index=partition, records=body.batch)
+    return ProduceRequest(
+        transactional_id=body.transactional_id,
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+
+
+def _same(answer: object) -> object:
+    return answer
+
+
+def _settle(pending: Pending[object], reply: Reply) -> None:
+    def deliver(answer: object, error: RequestError | None) -> None:
+        if error is not None:
+            reply(error.code, None)
+            return
+        assert isinstance(answer, Answer | GroupAnswer)
+        reply(answer.error, answer)
+
+    pending.deliver_to(deliver)

@@ -1,0 +1,292 @@
+"""Who takes part in transactions and groups, what they have seen, and what is judged in the end."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from tidemark.broker.replicas.replica_reads import READ_COMMITTED, READ_UNCOMMITTED
+from tidemark.partitions.state_machines.groups.requests import Commit as GroupCommit
+from tidemark.partitions.state_machines.transactions.requests import End
+from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.testing.checkers import check
+from tidemark.testing.checkers.anomalies import Anomaly, Kind
+from tidemark.testing.checkers.history import History, Value
+from tidemark.testing.checkers.transactions import (
+    Commit,
+    Fetched,
+    Transaction,
+    commits,
+    compacted,
+    inputs,
+    sends,
+    torn,
+)
+from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.rpc import Ask
+from tidemark.testing.simulator.transactions.asking import CommitInTransaction
+from tidemark.testing.simulator.transactions.clients import (
+    COUNTERS,
+    TRANSFORMERS,
+    Counter,
+    Transformer,
+    Writer,
+    ask_offsets,
+    look_on,
+)
+from tidemark.testing.simulator.transactions.judge import TransactionJudge
+from tidemark.testing.simulator.transactions.member import REBALANCE_MS, Member
+from tidemark.testing.simulator.transactions.places import Places
+from tidemark.testing.simulator.transactions.producer import TransactionalProducer
+from tidemark.testing.simulator.transactions.readers import Reader
+from tidemark.testing.simulator.transactions.talker import Talker
+from tidemark.testing.simulator.transactions.tasks import Task, run
+
+if TYPE_CHECKING:
+    from tidemark.testing.simulator.world import World
+
+_JOIN_SECONDS: Final = REBALANCE_MS / 1000 + 1.0
+_GIVE_UP_SECONDS: Final = 3.0
+_FIRST_ID: Final = 1000
+
+
+class Play:
+    """Of one run."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.places = Places(world.groups)
+        self.judge = TransactionJudge()
+        self.transactions: list[Transaction] = []
+        self.commits: list[Commit] = []
+        """Those that were acknowledged."""
+        self.fetched: list[Fetched] = []
+        self.is_stopped = False
+        self._fresh_ids = count(_FIRST_ID)
+        self._member_ids = count(1)
+        self._rng = stream(world.seed, "play")
+        self._running = 0
+        self._last_offsets: dict[tuple[str, TopicPartition], Offset] = {}
+        self.committed, self.uncommitted = History(), History()
+        self._readers = [
+            self._reader("committed reader", self.committed, READ_COMMITTED),
+            self._reader("uncommitted reader", self.uncommitted, READ_UNCOMMITTED),
+        ]
+        self._final = self._readers[0]
+        self._tasks = list(self._make_tasks())
+
+    def _make_tasks(self) -> Iterator[Callable[[], Task]]:
+        knobs = self._world.knobs
+        for number in range(knobs.writers):
+            bumps = self._rng.random() < knobs.bumping
+            for rival in range(knobs.rivals):
+                talker = self._talker(f"writer {number} {rival}")
+                yield Writer(self, talker, self._maker(talker, f"writing {number}", bumps)).run
+        for number in range(knobs.transformers):
+            bumps = self._rng.random() < knobs.bumping
+            talker = self._talker(f"transformer {number}")
+            maker = self._maker(talker, f"transforming {number}", bumps)
+            yield Transformer(self, talker, self._member(talker, TRANSFORMERS), maker).run
+        for number in range(knobs.members):
+            talker = self._talker(f"counter {number}")
+            yield Counter(self, talker, self._member(talker, COUNTERS)).run
+        yield partial(look_on, self, self._talker("onlooker"))
+
+    def start(self) -> None:
+        for task in self._tasks:
+            self._world.queue.after(self._rng.random(), self._run, task)
+        for reader in self._readers:
+            for partition in reader.cursors:
+                run(reader.run(partition))
+
+    def _run(self, function: Callable[[], Task]) -> None:
+        """Until it is over, which the end of the run waits for."""
+
+        async def until_over() -> None:
+            self._running += 1
+            await function()
+            self._running -= 1
+
+        run(until_over())
+
+    # Clients
+
+    def _talker(self, name: str) -> Talker:
+        return Talker(self._world.session(name))
+
+    def _maker(self, talker: Talker, name: str, bumps: bool) -> _Maker:
+        timeout_ms = int(self._world.knobs.transaction_seconds * 1000)
+        return _Maker(talker, self.places, name, bumps, timeout_ms)
+
+    def _member(self, talker: Talker, group_id: str) -> Member:
+        name = f"{talker.session.name} joining"
+        joining = Talker(self._world.session(name, timeout_seconds=_JOIN_SECONDS))
+        return Member(talker, joining, self.places, group_id)
+
+    def _reader(self, name: str, history: History, isolation: int) -> Reader:
+        return Reader(
+            self._talker(name),
+            self.places,
+            [*self.places.words, *self.places.table],
+            history,
+            isolation=isolation,
+            bytes_max=self._world.knobs.fetch_bytes_max,
+        )
+
+    # For brokers
+
+    def fresh_producer_id(self) -> ProducerId:
+        return ProducerId(next(self._fresh_ids))
+
+    def new_member_id(self) -> str:
+        return f"member-{next(self._member_ids)}"
+
+    def is_too_late(self, client: str, ask: Ask) -> bool:
+        """Whether the protocol has no answer to a request that comes so late.
+
+        An end, or an offset, of a client that does not bump its epoch may act on its next
+        transaction, and an offset of a member on what it has committed since: that is why KIP-890
+        was made. So these are taken from connections that their clients have not given up.
+        """
+        match ask.body:
+            case End(bumps_epoch=False) | CommitInTransaction(adds=False) | GroupCommit():
+                return not self._world.sessions[client].waits_for(ask.request)
+            case _:
+                return False
+
+    # The end
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self.is_stopped = True
+
+    def why_not(self) -> str:
+        """What is not over; empty if all is."""
+        if self._running:
+            return f"{self._running} clients go on"
+        for group in self._world.groups:
+            broker = self._world.leader(group)
+            if broker is None or broker.process is None or broker.process.transactions is None:
+                return f"{group.partition} has no leader"
+            coordinators = broker.process.transactions.coordinators
+            if coordinators.is_loading:
+                return f"{broker.node_id} reads coordinators' partitions back"
+            replica = coordinators.replicas[group.key]
+            if replica.last_stable_offset != replica.high_watermark:
+                opened = replica.member.producers.transactions.opened
+                return f"{group.partition} is stable up to {replica.last_stable_offset}: {opened}"
+            open_ids = [
+                f"{name}: {value.state.title}"
+                for name, value in coordinators.transactions.list_ids()
+                if value.state.is_prepared or value.partitions
+            ]
+            if open_ids:
+                return f"of {broker.node_id}: {open_ids}"
+        return ""
+
+    def begin_last_reads(self) -> None:
+        """From the beginning to the end, of all there is."""
+        for reader in self._readers:
+            reader.is_stopped = True
+        self._final = self._reader("last committed reader", self.committed, READ_COMMITTED)
+        for partition in self._final.cursors:
+            run(self._final.run(partition, idle_seconds=0.02))
+        self._run(self._ask_last)
+
+    async def _ask_last(self) -> None:
+        talker = self._talker("last onlooker")
+        before = len(self.fetched)
+        while not await ask_offsets(self, talker):
+            await talker.sleep(0.1)
+        self._last_offsets = {
+            (told.group, told.partition): told.offset for told in self.fetched[before:]
+        }
+
+    @property
+    def has_read_all(self) -> bool:
+        at_the_end = all(cursor.is_at_the_end for cursor in self._final.cursors.values())
+        return at_the_end and not self._running
+
+    def judge_all(self, sources: Mapping[TopicPartition, Sequence[Offset]]) -> Iterator[Anomaly]:
+        """`sources`: the offsets at which the input topic has records."""
+        of_words = History(polls=[p for p in self.committed.polls if self._is_of_words(p.records)])
+        of_words.sends = sorted(
+            (send for send in sends(self.transactions) if send.partition in self.places.words),
+            key=lambda send: send.started,
+        )
+        yield from check(of_words)
+        readable = self._readable()
+        yield from torn(self.transactions, readable, self._last_offsets)
+        done = {
+            partition: offset
+            for (group, partition), offset in self._last_offsets.items()
+            if group == TRANSFORMERS
+        }
+        outputs = {partition: self._last(partition) for partition in self.places.words}
+        yield from inputs(outputs, sources, done)
+        yield from commits(self.commits, self.fetched)
+        yield from self._judge_table()
+        yield from self._judge_uncommitted()
+
+    def _is_of_words(self, records: Sequence[tuple[TopicPartition, Offset, Value]]) -> bool:
+        return records[0][0] in self.places.words
+
+    def _last(self, partition: TopicPartition) -> list[Value]:
+        return [record.value for record in self._final.keyed[partition]]
+
+    def _readable(self) -> dict[TopicPartition, set[Value]]:
+        """What readers of committed records have got at any time: where a log is compacted, the
+        last of them does not get all of it."""
+        readers = (self._readers[0], self._final)
+        return {
+            partition: {record.value for reader in readers for record in reader.keyed[partition]}
+            for partition in (*self.places.words, *self.places.table)
+        }
+
+    def _judge_table(self) -> Iterator[Anomaly]:
+        for partition in self.places.table:
+            seen = self._readers[0].keyed[partition]
+            yield from compacted(partition, seen, self._final.keyed[partition])
+
+    def _judge_uncommitted(self) -> Iterator[Anomaly]:
+        """Who reads all that is there finds at each offset what others find."""
+        for partition in (*self.places.words, *self.places.table):
+            everything: dict[Offset, Value] = {}
+            records = [*self._readers[1].keyed[partition], *self._final.keyed[partition]]
+            for record in records:
+                if everything.setdefault(record.offset, record.value) != record.value:
+                    what = f"{record} and {everything[record.offset]!r}"
+                    yield Anomaly(Kind.INCONSISTENT_OFFSETS, partition, what)
+
+    def counts(self) -> dict[str, int]:
+        """How much there was."""
+        found = Counts(f"transactions {each.outcome.value}" for each in self.transactions)
+        found["offsets committed"] = len(self.commits)
+        found["offsets fetched"] = len(self.fetched)
+        return found
+
+
+class _Maker:
+    """Makes a producer anew."""
+
+    def __init__(
+        self, talker: Talker, places: Places, name: str, bumps: bool, timeout_ms: int
+    ) -> None:
+        self._talker = talker
+        self._places = places
+        self._name = name
+        self._bumps = bumps
+        self._timeout_ms = timeout_ms
+
+    def __call__(self) -> TransactionalProducer:
+        return TransactionalProducer(
+            self._talker,
+            self._places,
+            self._name,
+            bumps=self._bumps,
+            timeout_ms=self._timeout_ms,
+            give_up_seconds=_GIVE_UP_SECONDS,
+        )

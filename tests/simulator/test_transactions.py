@@ -1,0 +1,72 @@
+"""Transactions and groups under faults: their coordinators fall, requests come late and twice."""
+
+import pytest
+
+from tidemark.partitions.state_machines.groups.undecided import Undecided
+from tidemark.partitions.state_machines.open_transactions import OpenTransactions
+from tidemark.protocol.types import Offset
+from tidemark.testing.simulator.knobs import Knobs, Layer, draw_knobs
+from tidemark.testing.simulator.run import Verdict, simulate
+
+CALM = Knobs(
+    seconds=3.0,
+    groups=6,
+    producers=1,
+    consumers=1,
+    send_interval=0.1,
+    fault_interval=0,
+    writers=2,
+    transformers=2,
+    members=2,
+)
+
+
+def run() -> Verdict:
+    return simulate(1, knobs=CALM)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_short_run_keeps_every_promise(seed: int) -> None:
+    verdict = simulate(seed, seconds=2, layer=Layer.TRANSACTIONS)
+    assert verdict.passed, f"seed {seed}: {verdict.what}"
+
+
+def test_where_nothing_goes_wrong_much_is_done() -> None:
+    verdict = run()
+    counts = verdict.coverage.counts
+    assert verdict.passed, verdict.what
+    assert counts["transactions ok"] > 5
+    assert counts["transactions fail"] > 0
+    assert counts["offsets committed"] > 5
+    assert counts["offsets fetched"] > 5
+
+
+def test_a_seed_of_that_layer_is_the_same_run_again_from_its_tape() -> None:
+    drawn = simulate(4, seconds=2, layer=Layer.TRANSACTIONS)
+    again = simulate(4, knobs=drawn.knobs, script=drawn.tape)
+    assert drawn.knobs.has_transactions
+    assert (again.at, again.invariant, again.events) == (drawn.at, drawn.invariant, drawn.events)
+
+
+def test_some_clients_bump_and_some_do_not() -> None:
+    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(20)]
+    assert {knobs.bumping for knobs in drawn} == {0.0, 0.5, 1.0}
+
+
+def test_reading_what_is_undecided_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_that_is_committed(self: OpenTransactions, high_watermark: Offset) -> Offset:
+        return high_watermark
+
+    monkeypatch.setattr(OpenTransactions, "last_stable_offset", all_that_is_committed)
+    expected = "readers of what is committed stop at the first open transaction"
+    assert run().invariant == expected
+
+
+def test_offsets_of_what_was_aborted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Undecided.end
+
+    def commit_always(self, producer_id, *, is_commit):  # type: ignore[no-untyped-def]  # as `end`
+        return end(self, producer_id, is_commit=True)
+
+    monkeypatch.setattr(Undecided, "end", commit_always)
+    assert run().invariant == "lost-input"

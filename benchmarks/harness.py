@@ -9,19 +9,16 @@ import os
 import platform
 import statistics
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
-_SCHEDULED_TIME: Final = 2
-"""Of the clocks that a process has for Linux; see clock_getcpuclockid(3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,15 +135,6 @@ def median_of(runs: int, measure: Callable[[], float]) -> float:
 def spread_of(figures: Sequence[float]) -> float:
     """Half of what lies between them, as a share of their median."""
     return (max(figures) - min(figures)) / 2 / statistics.median(figures)
-
-
-def cpu_seconds(pid: int) -> float:
-    """What a process has used of processors until now, in user and system mode.
-
-    To the nanosecond: what `/proc/<pid>/stat` says in hundredths of a second. Raises `OSError` for
-    a process that is gone.
-    """
-    return time.clock_gettime((~pid << 3) | _SCHEDULED_TIME)
 
 
 def machine() -> dict[str, str]:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.against_limits import Address, address_of
-from benchmarks.harness import Row, cpu_seconds, in_pairs, row_of_pairs
+from benchmarks.harness import Row, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, check_produced, create_topic, produce_frame
+from tidemark.cli.processes import cpu_seconds
 from tidemark.protocol.records.header import place_producer, read_header
 from tidemark.testing.process import BrokerProcess, open_broker_process
 

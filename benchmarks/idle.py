@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.harness import Row, cpu_seconds, row_of
+from benchmarks.harness import Row, row_of
 from benchmarks.replication import create, leaders_of
+from tidemark.cli.processes import cpu_seconds
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 

@@ -38,7 +38,7 @@ def measure(directory: Path) -> Iterator[Row]:
     with open_broker_process(folder / "data") as broker:
         create_topic(address_of(broker), _TOPIC, flush="os")
         ours = {**_COMMON, "bootstrap.servers": broker.bootstrap}
-        mock = {**_COMMON, "test.mock.num.brokers": 1}
+        mock = {**_COMMON, "test.mock.num.brokers": 1, "log_level": 4}
         pairs = in_pairs(lambda: _rate(ours), lambda: _rate(mock), runs=_PAIRS)
     yield row_of_pairs(
         "librdkafka beside its own ceiling",

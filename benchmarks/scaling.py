@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.against_limits import address_of
-from benchmarks.harness import Row, cpu_seconds, row_of_pairs
+from benchmarks.harness import Row, row_of_pairs
 from benchmarks.raw_client import (
     batch_of,
     create_topic,
@@ -19,6 +19,7 @@ from benchmarks.raw_client import (
     produce_load,
     produce_load_of,
 )
+from tidemark.cli.processes import cpu_seconds
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
 CONNECTIONS: Final = (100, 1_000)

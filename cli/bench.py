@@ -24,8 +24,10 @@ _LATENCY = (
     Column("what"),
     Column("records"),
     Column("p50_ms"),
+    Column("p90_ms", wide=True),
     Column("p99_ms"),
     Column("p999_ms", "P99.9-MS"),
+    Column("p9999_ms", "P99.99-MS"),
     Column("max_ms"),
 )
 
@@ -44,6 +46,17 @@ _LATENCY = (
 )
 @click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="Of the topic.")
 @click.option(
+    "--against",
+    metavar="HOST:PORT",
+    help="Another broker: the same work on both in turn, and both side by side.",
+)
+@click.option(
+    "--against-config", multiple=True, metavar="KEY=VALUE", help="Of the topic at that one."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="With --against."
+)
+@click.option(
     "--rate",
     type=click.FloatRange(0, min_open=True),
     help="Measure latency instead, at this many single records a second.",
@@ -61,6 +74,9 @@ def bench(
     acks: str,
     compression: str,
     config: tuple[str, ...],
+    against: str | None,
+    against_config: tuple[str, ...],
+    rounds: int,
     rate: float | None,
     keep: bool,
     form: Form,
@@ -69,22 +85,36 @@ def bench(
 
     Writes ready record batches and reads them back, so the figures are the brokers' and the
     network's more than this client's. Works against any Kafka cluster.
+
+    With --against, another broker does the same in turn. HERE is that of --bootstrap, THERE the
+    other one; TIMES is here as a multiple of there, and NOISE how far the rounds lay apart.
     """
+    from tidemark.cli.bench_against import COLUMNS, Side, in_turn, process_at
     from tidemark.client.load import Load
     from tidemark.protocol.records.compression import Compression
 
-    load = Load(
-        topic=f"tidemark-bench-{uuid.uuid4().hex[:8]}",
-        partitions=partitions,
-        records=records,
-        record_bytes=size,
-        batch_bytes=batch,
-        acks="all" if acks == "all" else 1 if acks == "1" else 0,
-        compression=Compression[compression.upper()],
-    )
+    def load() -> Load:
+        return Load(
+            topic=f"tidemark-bench-{uuid.uuid4().hex[:8]}",
+            partitions=partitions,
+            records=records,
+            record_bytes=size,
+            batch_bytes=batch,
+            acks="all" if acks == "all" else 1 if acks == "1" else 0,
+            compression=Compression[compression.upper()],
+        )
+
+    def rows(at: Session, configs: dict[str, str]) -> list[dict[str, Json]]:
+        return at.run(lambda client: _measure(client, load(), configs, rate=rate, keep=keep))
+
     configs = dict(_key_and_value(text) for text in config)
-    rows = session.run(lambda client: _measure(client, load, configs, rate=rate, keep=keep))
-    print_rows(rows, _THROUGHPUT if rate is None else _LATENCY, form)
+    if against is None:
+        print_rows(rows(session, configs), _THROUGHPUT if rate is None else _LATENCY, form)
+        return
+    other, others = Session(against), dict(_key_and_value(text) for text in against_config)
+    here = Side(measure=lambda: _figures(rows(session, configs)), pid=process_at(session.bootstrap))
+    there = Side(measure=lambda: _figures(rows(other, others)), pid=process_at(against))
+    print_rows(in_turn(here, there, rounds), COLUMNS, form)
 
 
 async def _measure(
@@ -112,6 +142,18 @@ async def _measure(
             await client.admin.delete_topic(load.topic)
 
 
+def _figures(rows: list[dict[str, Json]]) -> dict[tuple[str, str], float]:
+    """What two brokers are compared by: rates, or latencies."""
+    units = {"megabytes_per_second": "MB/s", "records_per_second": "records/s"}
+    units |= {f"{name}_ms": f"{name} ms" for name in ("p50", "p99", "p999", "max")}
+    return {
+        (str(row["what"]), unit): float(str(row[key]))
+        for row in rows
+        for key, unit in units.items()
+        if key in row
+    }
+
+
 def _throughput(what: str, measured: "Throughput") -> dict[str, Json]:
     return {
         "what": what,
@@ -122,20 +164,18 @@ def _throughput(what: str, measured: "Throughput") -> dict[str, Json]:
     }
 
 
-def _latency(what: str, ordered: Sequence[float]) -> dict[str, Json]:
-    from tidemark.client.load import percentile
+def _latency(what: str, seconds: Sequence[float]) -> dict[str, Json]:
+    from tidemark.client.histogram import Histogram
 
-    def at(fraction: float) -> float:
-        return round(percentile(ordered, fraction) * 1e3, 3)
-
-    return {
-        "what": what,
-        "records": len(ordered),
-        "p50_ms": at(0.5),
-        "p99_ms": at(0.99),
-        "p999_ms": at(0.999),
-        "max_ms": at(1.0),
+    histogram = Histogram()
+    for each in seconds:
+        histogram.record(round(each * 1e9))
+    percents = {"p50": 50, "p90": 90, "p99": 99, "p999": 99.9, "p9999": 99.99, "max": 100}
+    found = {
+        f"{name}_ms": round(histogram.percentile(percent) / 1e6, 3)
+        for name, percent in percents.items()
     }
+    return {"what": what, "records": histogram.total, **found}
 
 
 def _key_and_value(text: str) -> tuple[str, str]:

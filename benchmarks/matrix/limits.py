@@ -12,9 +12,10 @@ from benchmarks.harness import Row, row_of
 from benchmarks.limits import SyncLatency, sendfile_transfers, sync_latency
 from benchmarks.load.generator import Generator
 from benchmarks.matrix.measured import Limit, Measured
-from benchmarks.matrix.processes import listener_of, used
+from benchmarks.matrix.processes import used
 from benchmarks.matrix.session import Plan
 from benchmarks.matrix.workload import Workload
+from tidemark.cli.processes import listener_of
 
 _SENDFILE_BYTES: Final = 512_000_000
 

@@ -18,6 +18,10 @@ from benchmarks.matrix.targets import Target
 from benchmarks.matrix.workload import Workload
 
 
+_RATE_MIN: Final = 20.0
+"""Below that there is nothing to take a percentile of."""
+
+
 def measure(target: Target, workload: Workload, load: Generators, plan: Plan) -> Measured:
     """Raises `GeneratorFailed` if the load could not be made."""
     name = f"bench-{time.monotonic_ns()}"
@@ -110,7 +114,7 @@ def _share_of_full_speed(session: Session) -> float:
     """The rate of the schedule, with readers and without."""
     said, _ = session.produce()
     share = said["requests"] / said["seconds"] * session.workload.share
-    session.measured.rate = rate = session.plan.rate or share
+    session.measured.rate = rate = session.plan.rate or max(share, _RATE_MIN)
     return rate
 
 

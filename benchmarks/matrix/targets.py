@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.matrix.processes import listener_of
+from tidemark.cli.processes import listener_of
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import TopicPartition

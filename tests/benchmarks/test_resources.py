@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from benchmarks.harness import cpu_seconds
-from benchmarks.matrix.processes import listener_of, used
+from benchmarks.matrix.processes import used
 from benchmarks.resources import calls_in
+from tidemark.cli.processes import cpu_seconds, listener_of
 
 SUMMARY = """\
 % time     seconds  usecs/call     calls    errors syscall

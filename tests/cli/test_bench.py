@@ -1,11 +1,13 @@
 """`tidemark bench` measures whatever broker it is pointed at, and leaves nothing behind."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from tidemark.cli.bench_against import Side, in_turn
 from tidemark.cli.main import run
-from tidemark.testing import BlockingCluster
+from tidemark.testing import BlockingCluster, open_broker_process
 
 
 @pytest.fixture
@@ -63,3 +65,62 @@ def test_the_topic_is_gone_afterwards(bench: Bench) -> None:
     topics = bench("topic", "list", "-o", "json")
     assert isinstance(topics, list)
     assert not [topic for topic in topics if topic["name"].startswith("tidemark-bench")]
+
+
+def test_two_brokers_are_measured_in_turn_and_shown_side_by_side(
+    bench: Bench, tmp_path: Path
+) -> None:
+    with open_broker_process(tmp_path / "other") as other:
+        rows = bench(
+            "bench",
+            "--records",
+            "200",
+            "--against",
+            other.bootstrap,
+            "--against-config",
+            "flush=os",
+            "--rounds",
+            "1",
+            "-o",
+            "json",
+        )
+        assert isinstance(rows, list)
+    assert [(row["what"], row["unit"]) for row in rows] == [
+        ("produce", "MB/s"),
+        ("produce", "records/s"),
+        ("consume", "MB/s"),
+        ("consume", "records/s"),
+        ("the broker's processor", "s"),
+    ]
+    assert all(row["here"] > 0 and row["there"] > 0 and row["times"] > 0 for row in rows)
+    assert all(len(row["rounds"]) == 1 for row in rows)
+
+
+def test_latencies_are_compared_at_the_same_rate(
+    bench: Bench, tidemark_session: BlockingCluster
+) -> None:
+    at = tidemark_session.bootstrap  # a broker against itself
+    options = ("--records", "30", "--rate", "1000", "--against", at, "--rounds", "1")
+    rows = bench("bench", *options, "-o", "json")
+    assert isinstance(rows, list)
+    assert ("acknowledged", "p99 ms") in [(row["what"], row["unit"]) for row in rows]
+
+
+def test_medians_ratios_and_noise_are_those_of_the_rounds() -> None:
+    here, there = iter([9.0, 2.0, 4.0, 6.0]), iter([9.0, 1.0, 2.0, 2.0])
+    rows = in_turn(
+        Side(measure=lambda: {("produce", "MB/s"): next(here)}, pid=None),
+        Side(measure=lambda: {("produce", "MB/s"): next(there)}, pid=None),
+        rounds=3,
+    )
+    assert rows == [
+        {
+            "what": "produce",
+            "unit": "MB/s",
+            "here": 4.0,
+            "there": 2.0,
+            "times": 2.0,
+            "noise": 0.25,
+            "rounds": [[2.0, 1.0], [4.0, 2.0], [6.0, 2.0]],
+        }
+    ]

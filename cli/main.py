@@ -57,6 +57,9 @@ NOUNS: Final = {
         "tidemark.cli.txn:txn", "See which transactions are open, and end those that nobody ends."
     ),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
+    "top": Noun(
+        "tidemark.cli.top:top", "Watch brokers, the busiest topics and lagging groups, live."
+    ),
     "broker": Noun(
         "tidemark.cli.broker_states:broker",
         "Look at brokers, drain them before they are stopped, and let them go.",

@@ -147,5 +147,5 @@ def test_completion_knows_the_nouns_and_their_verbs() -> None:
         "'COMP_WORDS': '{}', 'COMP_CWORD': '{}'}}\n"
         "from tidemark.cli.main import main; main()"
     )
-    assert python(code.format("tidemark to", 1)) == "plain,topic\n"
+    assert python(code.format("tidemark topi", 1)) == "plain,topic\n"
     assert "plain,describe" in python(code.format("tidemark topic ", 2)).splitlines()

@@ -124,9 +124,23 @@ MUTATIONS = (
     Mutation(
         name="a partition is kept by one member at most",
         file=f"{_CONSUMER}/balancing.py",
-        old="in self._subscriptions[member] and partition not in self._taken:",
-        new="in self._subscriptions[member]:",
+        old="            before -= self._taken\n",
+        new="            pass\n",
         killed_by=f"{_ASSIGNORS}::test_what_two_had_before_one_has_then",
+    ),
+    Mutation(
+        name="who gave and had not most gets from who has",
+        file=f"{_CONSUMER}/balancing.py",
+        old="        self._level(start)\n",
+        new="",
+        killed_by=f"{_ASSIGNORS}::test_uniform_is_as_even_as_subscriptions_allow",
+    ),
+    Mutation(
+        name="what was taken is not held by who had it",
+        file=f"{_CONSUMER}/balancing.py",
+        old="            if not holders[member]:\n                del holders[member]\n",
+        new="",
+        killed_by=f"{_ASSIGNORS}::test_uniform_is_as_even_as_subscriptions_allow",
     ),
     Mutation(
         name="loads are evened out along chains",

@@ -34,38 +34,32 @@ Assignor = Callable[[Mapping[str, Subscriber], Mapping[UUID, int]], Targets]
 
 
 def uniform(subscribers: Mapping[str, Subscriber], topics: Mapping[UUID, int]) -> Targets:
-    balance = Balance({member: each.topics for member, each in sorted(subscribers.items())})
+    balance = Balance({member: each.topics for member, each in subscribers.items()}, topics)
     for member, subscriber in sorted(subscribers.items()):
-        for partition in sorted(subscriber.before, key=_order):
-            if partition.partition < topics.get(partition.topic_id, 0):
-                balance.keep(member, partition)
-    for topic_id in sorted(topics, key=_topic_order):
-        for number in range(topics[topic_id]):
-            balance.deal(TopicIdPartition(topic_id, number))
+        balance.keep(member, subscriber.before)
+    balance.deal()
     balance.even_out()
-    return {member: frozenset(parts) for member, parts in balance.parts.items()}
+    return balance.targets()
 
 
 def range_(subscribers: Mapping[str, Subscriber], topics: Mapping[UUID, int]) -> Targets:
-    targets: dict[str, set[TopicIdPartition]] = {member: set() for member in subscribers}
+    targets: dict[str, list[TopicIdPartition]] = {member: [] for member in subscribers}
     # A static member that comes back under another id has the same run again.
     in_order = sorted(subscribers, key=lambda member: subscribers[member].instance_id or member)
+    subscriptions = list(dict.fromkeys(subscribers[member].topics for member in in_order))
+    # Many topics are read by the same members.
+    lines: dict[tuple[bool, ...], list[str]] = {}
     for topic_id, count in topics.items():
-        members = [member for member in in_order if topic_id in subscribers[member].topics]
-        for position, member in enumerate(members):
-            first = count * position // len(members)
-            end = count * (position + 1) // len(members)
-            targets[member].update(TopicIdPartition(topic_id, n) for n in range(first, end))
+        is_read = tuple(topic_id in subscription for subscription in subscriptions)
+        if is_read not in lines:
+            lines[is_read] = [each for each in in_order if topic_id in subscribers[each].topics]
+        members = lines[is_read]
+        for number in range(count if members else 0):
+            # Member k of m has the run from count * k // m up to where the next one's begins.
+            position = ((number + 1) * len(members) - 1) // count
+            targets[members[position]].append(TopicIdPartition(topic_id, number))
     return {member: frozenset(parts) for member, parts in targets.items()}
 
 
 ASSIGNORS: Final[Mapping[str, Assignor]] = MappingProxyType({"uniform": uniform, "range": range_})
 """By the names that members ask for them."""
-
-
-def _topic_order(topic_id: UUID) -> bytes:
-    return topic_id.bytes
-
-
-def _order(partition: TopicIdPartition) -> tuple[bytes, int]:
-    return partition.topic_id.bytes, partition.partition

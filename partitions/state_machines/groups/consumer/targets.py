@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
+from uuid import UUID
 
 from tidemark.partitions.state_machines.groups.consumer.assignors import ASSIGNORS, Subscriber
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
@@ -54,9 +55,10 @@ def make_target(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
     group.topics = facts = _subscribed(group, topics)
     group.topics_hash = _hash(facts)
     group.assignor = _elect_assignor(group, turn)
+    ids = _Ids(facts)
     subscribers = {
         member.id: Subscriber(
-            topics=frozenset(facts[name].id for name in _names(group, member) if name in facts),
+            topics=ids.of(_names(group, member)),
             before=group.target.get(member.id, NO_PARTITIONS),
             instance_id=member.instance_id,
         )
@@ -64,6 +66,21 @@ def make_target(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
     }
     counts = {each.id: each.partitions for each in facts.values()}
     group.set_target(ASSIGNORS[group.assignor](subscribers, counts))
+
+
+class _Ids:
+    """The ids of the topics that a member names. Most members name the same ones."""
+
+    def __init__(self, facts: Mapping[str, TopicFacts]) -> None:
+        self._facts = facts
+        self._known: dict[frozenset[str], frozenset[UUID]] = {}
+
+    def of(self, names: frozenset[str]) -> frozenset[UUID]:
+        ids = self._known.get(names)
+        if ids is None:
+            ids = frozenset(self._facts[name].id for name in names if name in self._facts)
+            self._known[names] = ids
+        return ids
 
 
 def subscribed_names(group: ConsumerGroup) -> frozenset[str]:

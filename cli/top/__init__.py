@@ -62,9 +62,9 @@ async def _watch(client: Client, *, seconds: float, frames: int | None) -> None:
     if sys.stdout.isatty():
         await _draw(client, Console(), seconds, frames)
         return
-    console = Console(file=sys.stdout, width=200)
+    console, screen = Console(file=sys.stdout, width=200), Screen()
     async for figures in _looks(client, seconds, frames):
-        console.print(Screen().frame(figures))
+        console.print(screen.frame(figures))
         console.print()
 
 

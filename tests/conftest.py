@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Final
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -14,18 +15,25 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
 REAL_TIME: Final = (
+    "tests/broker/compaction/test_cleaner.py",
     "tests/broker/handlers/",
+    "tests/broker/moves/",
     "tests/broker/peers/",
+    "tests/broker/quotas/",
+    "tests/broker/transactions/",
     "tests/broker/test_accepting.py",
     "tests/broker/test_brokers.py",
     "tests/broker/test_checkpoints.py",
     "tests/broker/test_connection.py",
     "tests/broker/test_controller.py",
     "tests/broker/test_coordinator.py",
+    "tests/broker/test_counting.py",
+    "tests/broker/test_disk.py",
     "tests/broker/test_held.py",
     "tests/broker/test_hosting.py",
     "tests/broker/test_http.py",
     "tests/broker/test_listening.py",
+    "tests/broker/test_logs.py",
     "tests/broker/test_many_brokers.py",
     "tests/broker/test_min_insync.py",
     "tests/broker/test_opening.py",
@@ -35,12 +43,8 @@ REAL_TIME: Final = (
     "tests/broker/test_topics.py",
     "tests/chaos/test_relay.py",
     "tests/cli/",
-    "tests/client/spark/test_docs.py",
-    "tests/client/spark/test_elsewhere.py",
-    "tests/client/spark/test_exactly_once.py",
-    "tests/client/spark/test_in_spark.py",
-    "tests/client/spark/test_many_brokers.py",
-    "tests/client/spark/test_sink_in_spark.py",
+    "tests/client/columns/test_topics.py",
+    "tests/client/spark/",
     "tests/client/test_admin.py",
     "tests/client/test_blocking.py",
     "tests/client/test_connection.py",
@@ -49,6 +53,7 @@ REAL_TIME: Final = (
     "tests/client/test_group.py",
     "tests/client/test_other_brokers.py",
     "tests/client/test_producer.py",
+    "tests/client/test_transactions.py",
     "tests/clients/",
     "tests/system/",
     "tests/testing/test_",
@@ -75,11 +80,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     The end of the run shows each first failure, so that somebody looks at it.
     """
-    # What starts a JVM first: it has the longest way to go.
-    items.sort(key=lambda item: "spark" not in item.nodeid)
+    items.sort(key=_place)
     for item in items:
         if item.nodeid.startswith(REAL_TIME):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _place(item: pytest.Item) -> tuple[bool, int]:
+    """What starts a JVM comes first, having the longest way to go; the other files are mixed.
+
+    They are so in the same way each time. Of two processes one computes while the other waits.
+    """
+    file = item.nodeid.partition("::")[0]
+    return "spark" not in file, crc32(file.encode())
 
 
 def pytest_collection_finish() -> None:

@@ -1,5 +1,6 @@
 """The coordinator's shell: reading groups back, time, failures, and the end."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.broker.handlers.group_clients import (
     join_request,
     sync,
 )
+from tests.broker.handlers.test_transactions import end
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import join_group
 from tidemark.broker.node import Node
@@ -79,6 +81,21 @@ async def test_groups_are_not_answered_before_they_are_read_back(tmp_path: Path)
         node.coordinator.find(GROUP)
         await node.coordinator.wait_loaded()
         assert (await fetch(node, [0]))["orders", 0].committed_offset == 5
+
+
+async def test_no_marker_is_written_among_groups_that_are_still_being_read(tmp_path: Path) -> None:
+    """Who reads them back would not hear of it: the offsets it ends would stay undecided."""
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        await commit(node, {0: 5})
+        place = node.coordinator.partition_of(GROUP)
+        assert place is not None
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        ended = partial(end, node, 7, commit=True, topic=place.topic, partitions=(place.partition,))
+        assert await ended() == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+        await node.coordinator.wait_loaded()
+        assert await ended() == [ErrorCode.NONE]
 
 
 async def append_to_log(node: Node, record: Record) -> None:

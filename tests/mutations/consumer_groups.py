@@ -133,14 +133,14 @@ MUTATIONS = (
         file=f"{_CONSUMER}/balancing.py",
         old="        self._level(start)\n",
         new="",
-        killed_by=f"{_ASSIGNORS}::test_uniform_is_as_even_as_subscriptions_allow",
+        killed_by=f"{_ASSIGNORS}::test_uniform_evens_out_who_has_most_by_who_has_what_others_can_read",
     ),
     Mutation(
         name="what was taken is not held by who had it",
         file=f"{_CONSUMER}/balancing.py",
         old="            if not holders[member]:\n                del holders[member]\n",
         new="",
-        killed_by=f"{_ASSIGNORS}::test_uniform_is_as_even_as_subscriptions_allow",
+        killed_by=f"{_ASSIGNORS}::test_uniform_stops_where_nobody_has_what_others_can_read",
     ),
     Mutation(
         name="loads are evened out along chains",

@@ -9,6 +9,22 @@ _CLIENT = "tests/client/test_transactions.py"
 
 MUTATIONS = (
     Mutation(
+        name="a coordinator writes in the epoch that it was made in",
+        file="broker/coordinating/own_log.py",
+        old="self._replica.is_serving and self._replica.epoch == self._epoch",
+        new="self._replica.is_serving",
+        killed_by="tests/broker/test_own_log.py"
+        "::test_a_coordinator_of_an_earlier_leadership_writes_nothing",
+    ),
+    Mutation(
+        name="a marker waits until the groups in its partition are read back",
+        file="broker/handlers/write_txn_markers.py",
+        old="        coordinator.check_serves(replica.partition)\n",
+        new="        pass\n",
+        killed_by="tests/broker/test_coordinator.py"
+        "::test_no_marker_is_written_among_groups_that_are_still_being_read",
+    ),
+    Mutation(
         name="a marker that was refused is sent again",
         file="broker/transactions/marker_sender.py",
         old="            else:\n                self._retry_later(owed)\n",

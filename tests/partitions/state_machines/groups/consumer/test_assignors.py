@@ -149,6 +149,22 @@ def test_uniform_finds_the_way_through_others() -> None:
     assert sorted(len(target) for target in targets.values()) == [1, 2, 2]
 
 
+def test_uniform_evens_out_who_has_most_by_who_has_what_others_can_read() -> None:
+    reads = {"a": frozenset({"clicks", "orders"}), "b": frozenset({"clicks", "orders"})}
+    reads["c"] = frozenset({"orders"})
+    before = {"a": parts("clicks", 0, 1, 2, 3), "b": parts("orders", 0, 1, 2)}
+    targets = assign(uniform, reads, {"clicks": 4, "orders": 3}, before)
+    assert sorted(len(target) for target in targets.values()) == [2, 2, 3]
+
+
+def test_uniform_stops_where_nobody_has_what_others_can_read() -> None:
+    reads = {"a": frozenset({"clicks", "orders"}), "b": frozenset({"clicks", "orders"})}
+    reads["c"] = frozenset({"orders"})
+    before = {"a": parts("clicks", 0, 1, 2, 3), "b": parts("clicks", 4, 5) | parts("orders", 0)}
+    targets = assign(uniform, reads, {"clicks": 6, "orders": 1}, before)
+    assert {member: len(target) for member, target in targets.items()} == {"a": 3, "b": 3, "c": 1}
+
+
 @settings(deadline=None)
 @given(order=st.permutations(["a", "b", "c", "d"]))
 def test_the_result_does_not_hang_on_the_order_of_the_members(order: list[str]) -> None:

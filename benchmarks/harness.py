@@ -18,6 +18,8 @@ from typing import TypedDict, Unpack
 from rich.console import Console
 from rich.table import Table
 
+from tidemark.cli.processes import cpu_seconds as cpu_seconds
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -179,7 +181,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         ratio = "" if row.ratio is None else f"{row.ratio:.0%} of {row.against}"
         mark = {None: "", True: "[green]reached", False: "[red]missed"}[row.reached]
         table.add_row(
-            row.question, row.case, f"{figure(row.value)} {row.unit}", ratio, _aim(row), mark
+            row.question, row.case, f"{figure(row.value)} {row.unit}", ratio, aim_of(row), mark
         )
     console.print(table)
 
@@ -221,7 +223,7 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _aim(row: Row) -> str:
+def aim_of(row: Row) -> str:
     if row.aim is None:
         return ""
     sign = "≤" if row.at_most else "≥"

@@ -1,8 +1,8 @@
 """`python -m benchmarks.inside SOCKET serve …`: the command `tidemark`, which can be asked what its
 interpreter has allocated.
 
-The only addition is a thread that waits at a Unix socket, and answers whoever connects with a line
-of JSON. With `PYTHONTRACEMALLOC=1` in the environment it says what that has traced, too.
+The only addition is a thread that waits at a Unix socket, and answers whoever sends a line with one
+of JSON. From the line `trace` on it says what `tracemalloc` has traced, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def main() -> None:
 def _answer(listener: socket.socket) -> None:
     while True:
         connection, _ = listener.accept()
-        with connection:
+        with connection, connection.makefile("rb") as lines:
+            if lines.readline() == b"trace\n" and not tracemalloc.is_tracing():
+                tracemalloc.start()
             connection.sendall(json.dumps(_said()).encode())
 
 
@@ -54,9 +56,11 @@ class AskableBroker(BrokerProcess):
         python, _, _, *arguments = super().command()
         return [python, "-m", "benchmarks.inside", str(self._socket), *arguments]
 
-    def ask(self) -> dict[str, Any]:  # its JSON
+    def ask(self, line: str = "look") -> dict[str, Any]:  # its JSON
+        """`trace` has it trace from now on."""
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(self._socket))
+            client.sendall(f"{line}\n".encode())
             received = b""
             while data := client.recv(65_536):
                 received += data

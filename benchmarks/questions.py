@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from benchmarks import (
-    against_limits,
-    balancing,
-    clients,
-    columns,
-    compacting,
-    fan_out,
-    idempotence,
-    idle,
-    latency,
-    librdkafka,
-    lifecycle,
-    moving,
-    observers,
-    rebalance,
-    replication,
-    resources,
-    scaling,
-    spark,
-    under_load,
-)
 from benchmarks.harness import Row
 from benchmarks.limits import sync_latency
 from benchmarks.matrix.command import measure_matrix, seconds_of
@@ -77,7 +57,7 @@ def _limits(context: Context) -> Iterator[Row]:
         ("overwrite 4 KB, p99", measured.overwrite_p99),
     ):
         yield Row(question="fdatasync of this disk", case=case, value=value, unit="ms", runs=500)
-    yield from against_limits.measure(context.directory)
+    yield from _asks("against_limits")(context)
 
 
 def _matrix(context: Context) -> Iterator[Row]:
@@ -94,34 +74,48 @@ def _matrix(context: Context) -> Iterator[Row]:
 
 
 def _resources(context: Context) -> Iterator[Row]:
+    from benchmarks import resources
+
     yield from resources.measure(context.directory, context.details)
 
 
-def _plain(measure: Callable[[Path], Iterable[Row]]) -> Callable[[Context], Iterable[Row]]:
-    return lambda context: measure(context.directory)
+def _columns(context: Context) -> Iterable[Row]:
+    from benchmarks import columns
+
+    del context
+    return columns.run()
+
+
+def _asks(module: str) -> Callable[[Context], Iterable[Row]]:
+    """`measure` of one of the modules here, each of which imports what only it needs."""
+
+    def measure(context: Context) -> Iterator[Row]:
+        yield from import_module(f"benchmarks.{module}").measure(context.directory)
+
+    return measure
 
 
 QUESTIONS: Final[dict[str, Question]] = {
     "limits": Question(measure=_limits, minutes=1.5, is_quick=True),
-    "lifecycle": Question(measure=_plain(lifecycle.measure), minutes=0.3, is_quick=True),
-    "scaling": Question(measure=_plain(scaling.measure), minutes=1.0, is_quick=True),
-    "librdkafka": Question(measure=_plain(librdkafka.measure), minutes=0.3, is_quick=True),
-    "fan-out": Question(measure=_plain(fan_out.measure), minutes=1.5, is_quick=True),
-    "under-load": Question(measure=_plain(under_load.measure), minutes=0.7, is_quick=True),
-    "replication": Question(measure=_plain(replication.measure), minutes=1.0, is_quick=True),
+    "lifecycle": Question(measure=_asks("lifecycle"), minutes=0.3, is_quick=True),
+    "scaling": Question(measure=_asks("scaling"), minutes=1.0, is_quick=True),
+    "librdkafka": Question(measure=_asks("librdkafka"), minutes=0.3, is_quick=True),
+    "fan-out": Question(measure=_asks("fan_out"), minutes=1.5, is_quick=True),
+    "under-load": Question(measure=_asks("under_load"), minutes=0.7, is_quick=True),
+    "replication": Question(measure=_asks("replication"), minutes=1.0, is_quick=True),
     "matrix": Question(measure=_matrix, minutes=0.0, is_quick=True),
     "resources": Question(measure=_resources, minutes=0.7),
-    "idle": Question(measure=_plain(idle.measure), minutes=2.5),
-    "latency": Question(measure=_plain(latency.measure), minutes=0.7),
-    "idempotence": Question(measure=_plain(idempotence.measure), minutes=0.5),
-    "columns": Question(measure=lambda _: columns.run(), minutes=0.2),
-    "observers": Question(measure=_plain(observers.measure), minutes=0.5),
-    "rebalance": Question(measure=_plain(rebalance.measure), minutes=0.8),
-    "balancing": Question(measure=_plain(balancing.measure), minutes=0.5),
-    "compaction": Question(measure=_plain(compacting.measure), minutes=1.0),
-    "moving": Question(measure=_plain(moving.measure), minutes=2.0),
-    "clients": Question(measure=_plain(clients.measure), minutes=3.0),
-    "spark": Question(measure=_plain(spark.measure), minutes=2.0),
+    "idle": Question(measure=_asks("idle"), minutes=2.5),
+    "latency": Question(measure=_asks("latency"), minutes=0.7),
+    "idempotence": Question(measure=_asks("idempotence"), minutes=0.5),
+    "columns": Question(measure=_columns, minutes=0.2),
+    "observers": Question(measure=_asks("observers"), minutes=0.5),
+    "rebalance": Question(measure=_asks("rebalance"), minutes=0.8),
+    "balancing": Question(measure=_asks("balancing"), minutes=0.5),
+    "compaction": Question(measure=_asks("compacting"), minutes=1.0),
+    "moving": Question(measure=_asks("moving"), minutes=2.0),
+    "clients": Question(measure=_asks("clients"), minutes=3.0),
+    "spark": Question(measure=_asks("spark"), minutes=2.0),
 }
 """In the order of what is asked first when there is not time for all."""
 

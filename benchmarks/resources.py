@@ -7,7 +7,6 @@ there. A slower broker finds more requests waiting each time, so its calls are t
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -49,7 +48,7 @@ def measure(directory: Path, details: dict[str, object]) -> Iterator[Row]:
 
 
 def _allocations(folder: Path, workload: Workload, load: Generator) -> Iterator[Row]:
-    with _open_run(folder, workload, load, {}) as run:
+    with _open_run(folder, workload, load) as run:
         before = run.broker.ask()
         requests = run.requests()
         after = run.broker.ask()
@@ -62,8 +61,8 @@ def _allocations(folder: Path, workload: Workload, load: Generator) -> Iterator[
 
 
 def _traced(folder: Path, workload: Workload, load: Generator) -> Iterator[Row]:
-    with _open_run(folder, workload, load, {"PYTHONTRACEMALLOC": "1"}) as run:
-        before = run.broker.ask()
+    with _open_run(folder, workload, load) as run:
+        before = run.broker.ask("trace")
         run.requests()
         after = run.broker.ask()
     grown = (after["traced_peak"] - before["traced"]) / 1_000
@@ -72,7 +71,7 @@ def _traced(folder: Path, workload: Workload, load: Generator) -> Iterator[Row]:
 
 def _system_calls(folder: Path, workload: Workload, load: Generator) -> Mapping[str, float]:
     """Calls by name, for each request."""
-    with _open_run(folder, workload, load, {}) as run:
+    with _open_run(folder, workload, load) as run:
         output = folder / "strace"
         command = ["strace", "-f", "-c", "-o", str(output), "-p", str(run.broker.pid)]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as strace:
@@ -115,11 +114,9 @@ class _Run:
 
 
 @contextmanager
-def _open_run(
-    folder: Path, workload: Workload, load: Generator, environment: Mapping[str, str]
-) -> Iterator[_Run]:
+def _open_run(folder: Path, workload: Workload, load: Generator) -> Iterator[_Run]:
     folder.mkdir()
-    with AskableBroker(folder / "data", environment={**os.environ, **environment}) as broker:
+    with AskableBroker(folder / "data") as broker:
         target = Target("tidemark", broker.bootstrap, [broker.pid], is_tidemark=True)
         with (
             target.topic("asked", partitions=1, replicas=1, flush=workload.flush) as topic,

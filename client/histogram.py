@@ -69,16 +69,17 @@ class Histogram:
             yield min(end_of(slot) - 1, self.max), passed / total
 
     def to_json(self) -> dict[str, object]:
-        slots = {str(slot): count for slot, count in sorted(self.counts.items())}
+        slots = " ".join(f"{slot}:{count}" for slot, count in sorted(self.counts.items()))
         return {"max": self.max, "slots": slots}
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> "Histogram":
         """Raises `ValueError` for what `to_json` has not made."""
         slots, largest = document.get("slots"), document.get("max")
-        if not isinstance(slots, Mapping) or not isinstance(largest, int):
+        if not isinstance(slots, str) or not isinstance(largest, int):
             raise ValueError("a histogram has `slots` and a `max`")
-        return cls(Counter({int(slot): int(count) for slot, count in slots.items()}), largest)
+        pairs = (entry.split(":") for entry in slots.split())
+        return cls(Counter({int(slot): int(count) for slot, count in pairs}), largest)
 
 
 def slot_of(value: int) -> int:

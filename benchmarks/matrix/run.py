@@ -17,7 +17,6 @@ from benchmarks.matrix.session import Generators, Plan, Session, consume_task
 from benchmarks.matrix.targets import Target
 from benchmarks.matrix.workload import Workload
 
-
 _RATE_MIN: Final = 20.0
 """Below that there is nothing to take a percentile of."""
 

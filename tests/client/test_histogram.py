@@ -3,12 +3,14 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidemark.client.histogram import PRECISION, Histogram, end_of, slot_of
 
 VALUES = st.integers(0, 1 << 45)
+
+few = settings(max_examples=40)
 
 
 def histogram_of(values: list[int]) -> Histogram:
@@ -18,6 +20,7 @@ def histogram_of(values: list[int]) -> Histogram:
     return made
 
 
+@few
 @given(value=VALUES)
 def test_a_slot_holds_its_values_and_is_as_narrow_as_promised(value: int) -> None:
     slot = slot_of(value)
@@ -26,6 +29,7 @@ def test_a_slot_holds_its_values_and_is_as_narrow_as_promised(value: int) -> Non
     assert end_of(slot) - begin <= max(1, begin * PRECISION)
 
 
+@few
 @given(
     values=st.lists(VALUES, min_size=1, max_size=300),
     percent=st.sampled_from([0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 100.0]),
@@ -37,6 +41,7 @@ def test_a_percentile_is_that_of_the_sorted_values(values: list[int], percent: f
     assert exact <= found <= max(exact, exact * (1 + PRECISION))
 
 
+@few
 @given(first=st.lists(VALUES), second=st.lists(VALUES))
 def test_two_add_up_to_that_of_both(first: list[int], second: list[int]) -> None:
     total = histogram_of(first)
@@ -44,6 +49,7 @@ def test_two_add_up_to_that_of_both(first: list[int], second: list[int]) -> None
     assert total == histogram_of(first + second)
 
 
+@few
 @given(values=st.lists(VALUES))
 def test_what_is_written_is_read_back(values: list[int]) -> None:
     made = histogram_of(values)

@@ -1,0 +1,106 @@
+"""The page is made of what is kept, and of each figure the newest counts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks.harness import Row
+from benchmarks.matrix.measured import Measured
+from benchmarks.matrix.workload import WORKLOADS, chosen
+from benchmarks.questions import QUESTIONS, Context, asked
+from benchmarks.report.kept import newest_first, newest_rows
+from benchmarks.report.page import page
+from benchmarks.report.pictures import save as save_pictures
+from tidemark.client.histogram import Histogram
+
+MACHINE = {"cpu": "a", "cores": "2", "memory": "1 GiB", "kernel": "6", "python": "3", "load": "0"}
+
+
+def keep(directory: Path, at: str, rows: list[Row], **details: object) -> None:
+    document = {
+        "machine": MACHINE,
+        "commit": f"of-{at}",
+        "at": at,
+        "rows": [{name: getattr(row, name) for name in Row.__dataclass_fields__} for row in rows],
+    }
+    (directory / f"{at}.json").write_text(json.dumps({**document, **details}))
+
+
+def row(value: float, case: str = "1 MB", **others: object) -> Row:
+    return Row(**{"question": "produce", "case": case, "unit": "MB/s", "value": value, **others})  # type: ignore[arg-type] # the tests' own rows
+
+
+def matrix() -> tuple[list[Row], list[dict[str, object]]]:
+    rows = list[Row]()
+    workloads = list[dict[str, object]]()
+    for workload in chosen([], quick=True):
+        measured = Measured(workload=workload, rate=100.0)
+        for run in range(3):
+            measured.note_work(1_000, 16_000_000, 1.0, 0.1 + run / 100)
+        latency = Histogram()
+        for value in range(1_000, 2_000_000, 9_973):
+            latency.record(value)
+        measured.latencies = {"acknowledged": [latency, latency], "delivered": [latency]}
+        rows += measured.rows(None)
+        workloads.append(measured.to_json())
+    return rows, workloads
+
+
+def test_of_each_figure_the_newest_counts(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-01-01", [row(1), row(2, "16 KB")])
+    keep(tmp_path, "2026-01-02", [row(3)])
+    found = [(r.case, r.value, result.at) for r, result in newest_rows(newest_first(tmp_path))]
+    assert found == [("1 MB", 3, "2026-01-02"), ("16 KB", 2, "2026-01-01")]
+
+
+def test_the_page_tells_what_was_reached_and_what_was_missed(tmp_path: Path) -> None:
+    keep(tmp_path, "a", [row(50, aim=60), row(70, "16 KB", aim=60, spread=0.1), row(1, "plain")])
+    text = page(newest_first(tmp_path), [("Aims", "aims.png")])
+    assert "## Figures to reach: 1 of 2 reached" in text
+    assert "| produce | 1 MB | 50 MB/s |  | ≥ 60 | **missed** | of-a |" in text
+    assert "| produce | 16 KB | 70 MB/s ± 10% |  | ≥ 60 | reached | of-a |" in text
+    assert "| produce | plain | 1 MB/s |  | of-a |" in text
+    assert "![Aims](aims.png)" in text
+
+
+def test_the_page_has_all_workloads_and_pictures_of_them(tmp_path: Path) -> None:
+    rows, workloads = matrix()
+    keep(tmp_path, "a", [*rows, row(50, aim=60)], workloads=workloads, seconds={"matrix": 100})
+    results = newest_first(tmp_path)
+    pictures = list(save_pictures(results, tmp_path))
+    assert len(pictures) == 4
+    assert all((tmp_path / name).stat().st_size < 200_000 for _, name in pictures)
+    text = page(results, pictures)
+    assert all(
+        f"| {workload.name} | 16 | 1,000 | 110 |" in text for workload in chosen([], quick=True)
+    )
+
+
+def test_another_broker_is_shown_beside_ours(tmp_path: Path) -> None:
+    measured = Measured(workload=WORKLOADS[0], target="127.0.0.1:1")
+    ours = row(6, "base", question="bytes", ratio=2.0, against="127.0.0.1:1")
+    theirs = row(3, "base, 127.0.0.1:1", question="bytes")
+    keep(tmp_path, "a", [ours, theirs], workloads=[measured.to_json()])
+    text = page(newest_first(tmp_path), [])
+    assert "| base | bytes | 6 MB/s | 3 MB/s | 200% |" in text
+
+
+def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"other\.json is no result"):
+        newest_first(tmp_path)
+
+
+def test_within_a_budget_what_comes_first_is_asked_and_the_rest_is_named(tmp_path: Path) -> None:
+    context = Context(directory=tmp_path, console=Console())
+    everything, nothing = asked([], context)
+    assert (everything, nothing) == (list(QUESTIONS), [])
+    taken, left = asked([], context, budget_minutes=2.0)
+    assert taken[0] == "limits"
+    assert sorted(taken + left) == sorted(QUESTIONS)
+    assert "matrix" in left
+    quick = Context(directory=tmp_path, console=Console(), is_quick=True)
+    assert asked([], quick)[0] == [name for name, q in QUESTIONS.items() if q.is_quick]
+    assert asked(["spark"], context)[0] == ["spark"]

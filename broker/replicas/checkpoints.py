@@ -33,7 +33,7 @@ from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
-from tidemark.partitions.storage.syncing import NoRoom, SyncCapture
+from tidemark.partitions.storage.syncing import Capture, NoRoom
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch
 
@@ -47,7 +47,7 @@ SETTLE_SECONDS: Final = 0.005
 class Captured(NamedTuple):
     """What of a partition is to be saved."""
 
-    capture: SyncCapture
+    capture: Capture
     state: PartitionState
     """Its recovery point is what the capture's sync returns."""
 

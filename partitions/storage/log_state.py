@@ -38,7 +38,7 @@ class LogState:
         "_segment_bytes",
         "_segments",
         "_settings",
-        "_state",
+        "_shared",
         "_take_snapshot",
         "_unsynced",
         "end_offset",
@@ -71,7 +71,8 @@ class LogState:
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
         self._take_snapshot = take_snapshot
-        self._state = SyncState()
+        # Made when there is something to be synced, or cut; of thousands most never have that.
+        self._shared: SyncState | None = None
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = tuple(segment for segment in segments[:-1] if segment.unsaved_index)
         self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
@@ -81,6 +82,12 @@ class LogState:
 
     def __repr__(self) -> str:
         return f"<Log {self._home.directory} {self.start_offset} to {self.end_offset}>"
+
+    @property
+    def _state(self) -> SyncState:
+        if self._shared is None:
+            self._shared = SyncState()
+        return self._shared
 
     @property
     def directory(self) -> str:
@@ -109,7 +116,7 @@ class LogState:
     @property
     def has_failed(self) -> bool:
         """Whether a sync has failed: nothing is known about the disk since."""
-        return self._state.failure is not None
+        return self._shared is not None and self._shared.failure is not None
 
     @property
     def needs_sync(self) -> bool:
@@ -118,7 +125,7 @@ class LogState:
         bounds what a crash makes the next start do."""
         return bool(
             self._unsynced
-            or self._state.unfinished
+            or (self._shared is not None and self._shared.unfinished)
             or self._active.size_bytes - self._begun_bytes >= UNSYNCED_BYTES_MAX
         )
 
@@ -136,7 +143,7 @@ class LogState:
         return self.end_offset if doubted_from is None else min(self.end_offset, doubted_from)
 
     def _refuse_after_failure(self) -> None:
-        if self._state.failure is not None:
+        if self.has_failed:
             raise StorageError(
                 f"{self._home.directory}: a sync failed ({self._state.failure}); nothing is known "
                 "about the disk since. Start the broker again"

@@ -1,7 +1,7 @@
 """What of a log is not on the disk yet, captured so that another thread can sync it."""
 
 from tidemark.partitions.storage.log_appending import AppendingLog
-from tidemark.partitions.storage.syncing import SyncCapture, TailSync
+from tidemark.partitions.storage.syncing import Capture, NothingToSync, SyncCapture, TailSync
 from tidemark.protocol.types import Offset
 
 
@@ -10,9 +10,11 @@ class SyncingLog(AppendingLog):
 
     __slots__ = ()
 
-    def begin_sync(self) -> SyncCapture:
+    def begin_sync(self) -> Capture:
         """Capture what is not on the disk. Its `sync` must follow, in the order of captures."""
         self._refuse_after_failure()
+        if self._shared is None and not self._unsynced and self._begun_end == self.end_offset:
+            return NothingToSync(self._certain_end)
         unfinished = tuple(s for s in self._state.unfinished if not s.detached)
         self._state.unfinished = ()
         self._unsynced = unfinished + self._unsynced

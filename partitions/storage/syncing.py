@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
@@ -119,6 +119,19 @@ class SyncCapture:
             if error.errno == errno.ENOSPC:
                 raise NoRoom(*error.args) from error
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToSync:
+    """A capture of a log of which all is on the disk."""
+
+    end_offset: Offset
+
+    def sync(self) -> Offset:
+        return self.end_offset
+
+
+Capture: TypeAlias = SyncCapture | NothingToSync
 
 
 @contextmanager

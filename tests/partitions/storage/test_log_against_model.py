@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.partitions.storage.syncing import Capture
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -62,7 +62,7 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
     def open(self) -> None:
         self.observed = []
         # The writer thread of a process that ended is gone, with all it had.
-        self.captures: deque[SyncCapture] = deque()
+        self.captures: deque[Capture] = deque()
         self.epoch += 1
         self.log = Log.open(
             self.files,

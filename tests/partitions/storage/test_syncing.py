@@ -13,7 +13,7 @@ from tidemark.partitions.storage import log_state
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.partitions.storage.syncing import Capture
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -242,7 +242,7 @@ def test_a_sync_after_the_files_went_away_writes_nothing(files: MemoryFiles) -> 
 def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> None:
     """On real files and a real thread, with a roll every few appends."""
     log = Log.open(OsFiles(), str(tmp_path), SETTINGS)
-    captures: SimpleQueue[SyncCapture | None] = SimpleQueue()
+    captures: SimpleQueue[Capture | None] = SimpleQueue()
     durable: list[int] = []
 
     def write() -> None:

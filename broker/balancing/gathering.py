@@ -8,8 +8,9 @@ known is out of sync, and a partition of which nothing is known stays where it i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import trio
@@ -30,7 +31,7 @@ from tidemark.partitions.state_machines.cluster_values import (
     TopicMetadata,
 )
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.messages.peer.load_report import GroupLoad
+from tidemark.protocol.messages.peer.load_report import GroupLoad, VoterLag
 from tidemark.protocol.types import NodeId, TopicPartition
 
 _AT_ONCE: Final = 200
@@ -204,19 +205,28 @@ def _group(partition: TopicPartition, seen: _Seen) -> Group:
     )
     if load is None:
         return group
+    voters, lags = _voters_and_lags(tuple(load.voters), leader)
     return group._replace(
-        voters=tuple(NodeId(each.node_id) for each in load.voters),
-        lags={
-            NodeId(each.node_id): each.lag
-            for each in load.voters
-            if each.lag != UNKNOWN_LAG and each.node_id != leader
-        },
+        voters=voters,
+        lags=lags,
         learners=tuple(map(NodeId, load.learners)),
         bytes_in_per_s=float(load.bytes_in_per_s),
         bytes_out_per_s=float(load.bytes_out_per_s),
         size_bytes=load.size_bytes,
         is_changing=group.is_changing or load.is_changing,
     )
+
+
+@lru_cache(maxsize=4096)
+def _voters_and_lags(
+    voters: tuple[VoterLag, ...], leader: NodeId | None
+) -> tuple[tuple[NodeId, ...], Mapping[NodeId, int]]:
+    """One value for all groups that look alike: of thousands nearly all do."""
+    return tuple(NodeId(each.node_id) for each in voters), {
+        NodeId(each.node_id): each.lag
+        for each in voters
+        if each.lag != UNKNOWN_LAG and each.node_id != leader
+    }
 
 
 def _of_quorum(quorum: Quorum, brokers: Brokers) -> Group:

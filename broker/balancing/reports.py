@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import trio
@@ -20,6 +21,7 @@ from tidemark.protocol.messages.peer.load_report import (
     GroupLoad,
     LoadReportRequest,
     LoadReportResponse,
+    VoterLag,
 )
 from tidemark.protocol.types import Epoch, NodeId
 
@@ -67,7 +69,7 @@ class Reports:
             self._loads.pop(reporter, None)
         loads = self._loads.setdefault(reporter, {})
         for load in report.groups:
-            loads[PartitionKey(load.topic_id, load.partition)] = load
+            loads[_key(load)] = replace(load, voters=_one_for_all(tuple(load.voters)))
         return LoadReportResponse()
 
     def load(self, key: PartitionKey, leader: NodeId, epoch: Epoch) -> GroupLoad | None:
@@ -176,6 +178,12 @@ def is_news(told: GroupLoad | None, load: GroupLoad) -> bool:
 
 def _differ(told: int, now: int, share: float, least: int) -> bool:
     return abs(now - told) > max(least, share * told) or (now == 0) != (told == 0)
+
+
+@lru_cache(maxsize=4096)
+def _one_for_all(voters: tuple[VoterLag, ...]) -> tuple[VoterLag, ...]:
+    """The same object for equal ones: thousands are kept, and nearly all look alike."""
+    return voters
 
 
 def _key(load: GroupLoad) -> PartitionKey:

@@ -70,8 +70,8 @@ MUTATIONS = (
     _rule(
         "who has not said how far it is gets no leaders",
         "gathering.py",
-        old="            if each.lag != UNKNOWN_LAG and each.node_id != leader\n",
-        new="            if each.node_id != leader\n",
+        old="        if each.lag != UNKNOWN_LAG and each.node_id != leader\n",
+        new="        if each.node_id != leader\n",
         killed_by=f"{_LOOP}::test_who_has_not_said_how_far_it_is_gets_no_leaders",
     ),
     _rule(

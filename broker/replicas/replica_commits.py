@@ -75,6 +75,7 @@ class CommittingReplica(ReplicaState, ABC):
         elif self.is_acknowledged(end_offset):
             done(None)
         else:
+            self.member.is_awaited = self._has_held_waiters
             self._held_waiters.add(end_offset, done)
             self._services.driver.watch_held(self)
 

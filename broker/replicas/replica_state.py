@@ -103,8 +103,6 @@ class ReplicaState:
         self._fetch_waiters = FetchWaiters()
         self.line = Line(services.held)
         """Produce requests that are held."""
-        if member is not None:
-            member.is_awaited = self._has_held_waiters
         self._wake_is_due = False
         self._led: trio.Event | None = None
         # The cluster's metadata are no topic of anybody's.

@@ -8,6 +8,9 @@ from tidemark.protocol.errors import StorageError
 SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x74_69_64_65  # "tide"
 
+_CACHE_KIB: Final = 512
+"""SQLite's own is 2000. What is recorded is read once, by a start, in its order."""
+
 _LEFT_GROUP: Final = """
 CREATE TABLE left_group (
     topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
@@ -82,6 +85,7 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
         )
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     if is_empty:
         _change(connection, f"{_SCHEMA} PRAGMA application_id = {APPLICATION_ID};")
         return

@@ -18,6 +18,7 @@ from tidemark.protocol.messages.offset_commit import OffsetCommitRequest, Offset
 from tidemark.protocol.messages.offset_fetch import OffsetFetchResponse
 from tidemark.protocol.messages.peer.appends import AppendRequests, AppendResponses
 from tidemark.protocol.messages.peer.heartbeat import PeerHeartbeat
+from tidemark.protocol.messages.peer.steady import SteadyAnswers, SteadyAppends
 from tidemark.protocol.messages.peer.votes import OpenedReplicas, VoteRequests, VoteResponses
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tidemark.protocol.primitives import ELEMENTS_UNLIMITED, Chunk
@@ -57,6 +58,8 @@ _STRAIGHT_LINE: Final[frozenset[type[Message]]] = frozenset(
         VoteRequests,
         VoteResponses,
         OpenedReplicas,
+        SteadyAnswers,
+        SteadyAppends,
     }
 )
 _CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the key's message

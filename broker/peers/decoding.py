@@ -65,13 +65,14 @@ _BALLOTS: Final = {int(ballot): ballot for ballot in Ballot}
 
 
 def decode(header: PeerHeader, body: memoryview) -> list[PeerMessage]:
-    """The messages of a one-way frame. Records are views of memory that belongs to nobody else.
+    """The messages of a one-way frame. Records are views of memory that belongs to nobody else;
+    those of `SteadyAppends`, which nobody keeps, are views of `body`.
 
     Raises `MalformedMessage`.
     """
     cls = header.api.request
     to_values = _TO_VALUES[cls]
-    if cls in _WITH_RECORDS:
+    if cls in _KEEPS_RECORDS:
         # The frame lies in a receive buffer, which is used again, and entries may be kept.
         body = memoryview(bytes(body))
     return to_values(decode_body(cls, header.version, body))
@@ -302,4 +303,4 @@ _TO_VALUES: Final[dict[type[WireMessage], Callable[[Any], list[PeerMessage]]]] =
     steady.SteadyAppends: lambda message: [appends_of(message)],
     steady.SteadyAnswers: lambda message: [answers_of(message)],
 }
-_WITH_RECORDS: Final = frozenset({AppendRequests, PullResponses, steady.SteadyAppends})
+_KEEPS_RECORDS: Final = frozenset({AppendRequests, PullResponses})

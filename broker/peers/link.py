@@ -67,7 +67,8 @@ class PeerEvents(Protocol):
 
     def peer_down(self, node: NodeId) -> None: ...
     def receive(self, source: NodeId, messages: Sequence[PeerMessage]) -> None:
-        """What arrived in one frame. Records stay valid for as long as they are held."""
+        """What arrived in one frame. Records stay valid for as long as they are held, but for
+        those of `SteadyAppends`: only until this returns."""
 
 
 @dataclass(slots=True, kw_only=True)

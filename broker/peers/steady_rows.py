@@ -18,17 +18,23 @@ from tidemark.partitions.replication.steady_messages import (
     SteadyAnswers,
     SteadyAppends,
 )
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.peer import steady
+from tidemark.protocol.types import BytesLike
 
 _APPEND: Final = Struct(">20siqqqi")
 _ANSWER: Final = Struct(">20siqq")
 
 
 def appends_to_wire(appends: SteadyAppends) -> steady.SteadyAppends:
-    return steady.SteadyAppends(
-        rows=b"".join(starmap(_APPEND.pack, appends.rows)), records=b"".join(appends.records)
-    )
+    rows = b"".join(starmap(_APPEND.pack, appends.rows))
+    first, *others = appends.records or (b"",)
+    if isinstance(first, LogSlice):
+        assert not others
+        return steady.SteadyAppends(rows=rows, records=first)
+    pieces = cast("Sequence[BytesLike]", appends.records)  # one that lies in a file is alone
+    return steady.SteadyAppends(rows=rows, records=b"".join(pieces))
 
 
 def answers_to_wire(answers: SteadyAnswers) -> steady.SteadyAnswers:

@@ -22,7 +22,12 @@ from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
-from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader
+from tidemark.protocol.records.header import (
+    CONTROL_BIT,
+    HEADER_BYTES,
+    BatchHeader,
+    read_header,
+)
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
 # Made for every batch: calling the class takes twice the time.
@@ -147,14 +152,18 @@ class GroupLog:
         *,
         has_followers: bool,
     ) -> None:
-        """One copy for all who need it later: the journal, and the frames to the followers."""
-        is_journaled = self._syncs and len(records) < self.journaled_bytes_max
-        kept = bytes(records) if is_journaled or has_followers else b""
-        if is_journaled:
+        """One copy for all who need it later: the journal, and the frames to the followers.
+
+        Of a large run there is none: it goes to the followers from the page cache (`sendfile`).
+        """
+        if len(records) >= self.journaled_bytes_max:
+            if self._syncs:
+                self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
+            return
+        kept = bytes(records)
+        if self._syncs:
             record = journal.batches(self.key, kept)
             self.last_batch = self._host.outbox.stage_record(record)
-        elif self._syncs:
-            self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
         if has_followers:
             if self._recent is NO_RUNS:
                 self._recent = {}
@@ -218,7 +227,7 @@ class GroupLog:
 
     def take_run(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
         """Append another replica's batches, whose headers these are, all checked; and have the
-        journal say so, if it has to. They are no more than what it takes."""
+        journal say so, if it has to. `records` is not needed any more when this returns."""
         if len(headers) == 1:
             self.log.append_placed(records, headers[0])
         else:
@@ -229,7 +238,10 @@ class GroupLog:
             elif header.producer_id >= 0:
                 self.producers.on_batch(header, self._host.now_ms())
         if self._syncs:
-            record = journal.batches(self.key, records)
+            if len(records) < self.journaled_bytes_max:
+                record = journal.batches(self.key, bytes(records))
+            else:
+                record = self._synced_to(headers[-1].next_offset)
             self.last_batch = self._host.outbox.stage_record(record)
 
     def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> KeptRun | None:
@@ -238,6 +250,15 @@ class GroupLog:
         if run is None or run.end_offset != end or len(run.records) > bytes_max:
             return None
         return run
+
+    def run_in_file(self, epoch: Epoch, base: Offset, end: Offset, *, bytes_max: int) -> Run | None:
+        """All that lies between two offsets of an epoch, as a slice of the log, if it is no more
+        than so much, or one batch. Also raises `RequestError` outside of the log."""
+        found = self.log.read(base, bytes_max=bytes_max, end_offset=end)
+        # Where compaction was, a batch may begin before `base`.
+        if found.end_offset != end or read_header(found.peek(HEADER_BYTES)).base_offset != base:
+            return None
+        return Run(epoch, base, end, found)
 
     def cut(self, ready: Ready) -> None:
         """Reset or truncate, as it says."""

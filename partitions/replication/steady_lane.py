@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.replication.outbox import Outbox
 from tidemark.partitions.replication.recent import KeptRun
 from tidemark.partitions.replication.steady_messages import (
@@ -21,6 +22,7 @@ from tidemark.partitions.replication.steady_messages import (
     partition_key,
     row_key,
 )
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, BytesLike, Epoch, NodeId, Offset
 
@@ -49,6 +51,10 @@ class _Appends:
         self.records: list[BytesLike] = []
         self.size_bytes = 0
 
+    @property
+    def message(self) -> SteadyAppends:
+        return SteadyAppends(self.rows, self.records)
+
 
 class SteadyLane:
     """The one of a broker. `find` finds a replica by its group."""
@@ -71,15 +77,20 @@ class SteadyLane:
     # What comes
 
     def take(self, source: NodeId, message: SteadyAppends) -> None:
-        """Runs for groups that are led by `source`, and are in step if it is right."""
+        """Runs for groups that are led by `source`, and are in step if it is right.
+
+        What is kept of the records is copied: they may lie in a buffer that is used again.
+        """
         replicas = self._replicas
         for row, records in zip(message.rows, message.records, strict=True):
             key, epoch, base, end, committed, _ = row
             replica = replicas.get(key) or self._replica(key)
+            if isinstance(records, LogSlice):  # where a message does not travel: in a simulation
+                records = records.read()
             if replica is not None and not replica.take_steadily(
                 self, source, (epoch, base, end), committed, records
             ):
-                replica.receive(source, AppendRow(*row).message(records))
+                replica.receive(source, AppendRow(*row).message(bytes(records)))
 
     def acknowledge(self, source: NodeId, message: SteadyAnswers) -> None:
         """Answers of a follower."""
@@ -101,9 +112,13 @@ class SteadyLane:
     # What goes
 
     def send(
-        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: KeptRun, committed: Offset
+        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: KeptRun | Run, committed: Offset
     ) -> None:
-        """The followers `to` are to get a run."""
+        """The followers `to` are to get a run: with others in one message, or by itself if it is
+        in a file."""
+        if isinstance(run, Run):
+            self._send_slice(replica, to, run, committed)
+            return
         appends = self._appends.get(to)
         if appends is None:
             appends = self._appends[to] = _Appends()
@@ -115,7 +130,22 @@ class SteadyLane:
         appends.size_bytes += size_bytes
         if appends.size_bytes > _MESSAGE_BYTES:
             del self._appends[to]
-            self._say(to, appends)
+            self._say(to, appends.message)
+
+    def _send_slice(
+        self, replica: SteadyReplica, to: tuple[NodeId, ...], run: Run, committed: Offset
+    ) -> None:
+        records = run.records
+        assert isinstance(records, LogSlice)
+        row = AppendRow(
+            key=self._key_of(replica),
+            epoch=run.epoch,
+            base=run.base_offset,
+            end=run.end_offset,
+            committed=committed,
+            size_bytes=len(records),
+        )
+        self._say(to, SteadyAppends([row], [records]))
 
     def stage(
         self,
@@ -149,11 +179,10 @@ class SteadyLane:
         if self._appends:
             all_appends, self._appends = self._appends, {}
             for to, appends in all_appends.items():
-                self._say(to, appends)
+                self._say(to, appends.message)
         self._send_answers()
 
-    def _say(self, to: tuple[NodeId, ...], appends: _Appends) -> None:
-        message = SteadyAppends(appends.rows, appends.records)
+    def _say(self, to: tuple[NodeId, ...], message: SteadyAppends) -> None:
         for node in to:
             self._outbox.send(node, message)
 

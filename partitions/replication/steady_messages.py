@@ -12,6 +12,7 @@ from uuid import UUID
 
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
 
@@ -33,7 +34,7 @@ class AppendRow(NamedTuple):
     size_bytes: int
     """Of the run's batches."""
 
-    def message(self, records: BytesLike) -> AppendRequest:
+    def message(self, records: BytesLike | LogSlice) -> AppendRequest:
         """What it stands for."""
         prev = Position(self.epoch, self.base)
         run = Run(self.epoch, self.base, self.end, records)
@@ -58,10 +59,10 @@ class AnswerRow(NamedTuple):
 
 
 class SteadyAppends(NamedTuple):
-    """Runs of many groups, and as many pieces of records."""
+    """Runs of many groups, and as many pieces of records; or one run that lies in a file."""
 
     rows: Sequence[AppendRow]
-    records: Sequence[BytesLike]
+    records: Sequence[BytesLike | LogSlice]
 
     def messages(self) -> Iterator[tuple[RowKey, AppendRequest]]:
         """What the rows stand for."""

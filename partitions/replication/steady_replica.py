@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Final
 from tidemark.partitions.raft import steady
 from tidemark.partitions.replication.checking import checked_headers
 from tidemark.partitions.replication.replica_state import ReplicaState
-from tidemark.protocol.errors import CorruptBatch, StorageError
+from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset, Position
 
 if TYPE_CHECKING:
+    from tidemark.partitions.raft.entries import Run
     from tidemark.partitions.replication.recent import KeptRun
     from tidemark.partitions.replication.steady_lane import SteadyLane
 
-RUN_BYTES_MAX: Final = 64 * 1024
-"""Larger runs are sent from the files, or synced with them, and cost more than their message."""
+JOINED_BYTES_MAX: Final = 64 * 1024
+"""So much is put together in memory; a larger run goes to the followers from the log's file."""
+RUN_BYTES_MAX: Final = 1024 * 1024
+"""About as much is in one message, so that a heartbeat waits for one and not for all."""
 
 
 class SteadyReplica(ReplicaState):
@@ -51,6 +54,7 @@ class SteadyReplica(ReplicaState):
             if store.syncs_before_ack and store.last_batch != outbox.staging:
                 return False
             self._tell_appended()
+        ready: steady.SteadyReady[KeptRun | Run] | None
         ready = steady.take_ready(self._group, self._find_run)
         if ready is None:
             return False
@@ -74,7 +78,8 @@ class SteadyReplica(ReplicaState):
     ) -> bool:
         """Take in a run that the leader sends, if it is what comes next; else nothing has happened.
 
-        `span`: the run's epoch, and from where to where it reaches.
+        `span`: the run's epoch, and from where to where it reaches. `records` is not needed any
+        more when this returns.
         """
         epoch, base, end = span
         store, group = self._store, self._group
@@ -82,8 +87,6 @@ class SteadyReplica(ReplicaState):
         if not (
             self._is_steady
             and steady.may_take(group, source, epoch, base)
-            and len(records) <= RUN_BYTES_MAX
-            and len(records) < store.journaled_bytes_max
             and (syncs or self._host.outbox.is_persisted(store.last_batch))
         ):
             return False
@@ -127,8 +130,15 @@ class SteadyReplica(ReplicaState):
         steady.persisted(self._group, token)
         self._touch()
 
-    def _find_run(self, base: Offset, end: Offset) -> KeptRun | None:
-        return self._store.recent_run(base, end, bytes_max=RUN_BYTES_MAX)
+    def _find_run(self, base: Offset, end: Offset) -> KeptRun | Run | None:
+        kept = self._store.recent_run(base, end, bytes_max=JOINED_BYTES_MAX)
+        if kept is not None:
+            return kept
+        try:
+            epoch = self._group.epoch
+            return self._store.run_in_file(epoch, base, end, bytes_max=RUN_BYTES_MAX)
+        except (OSError, StorageError, CorruptBatch, RequestError):
+            return None  # As where it is taken in: the long way knows what to do.
 
     def _note_committed(self, committed: Position) -> None:
         if committed[1] > self.high_watermark or committed > self.committed:

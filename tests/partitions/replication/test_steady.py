@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,7 @@ from tidemark.partitions.replication.group_replica import Appended
 from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
 from tidemark.partitions.replication.steady_messages import SteadyAnswers, SteadyAppends
 from tidemark.partitions.replication.steady_replica import RUN_BYTES_MAX
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import check_batch
 from tidemark.protocol.types import NodeId, Offset, TopicPartition
@@ -47,6 +49,12 @@ def append(cluster: Cluster, key: PartitionKey, *values: str) -> None:
 
 def of_kind(cluster: Cluster, kind: type[PeerMessage]) -> list[tuple[NodeId, PeerMessage]]:
     return [(to, message) for _, to, message in cluster.pool if isinstance(message, kind)]
+
+
+def bytes_in(message: SteadyAppends) -> bytes:
+    (records,) = message.records
+    assert not isinstance(records, LogSlice)
+    return bytes(records)
 
 
 def deliver(cluster: Cluster) -> None:
@@ -119,7 +127,7 @@ def test_a_run_that_is_not_what_its_row_says_is_refused() -> None:
     cluster.turn(cluster[1])
     ((_, message),) = [each for each in of_kind(cluster, SteadyAppends) if each[0] == 2]
     assert isinstance(message, SteadyAppends)
-    garbled = bytearray(message.records[0])
+    garbled = bytearray(bytes_in(message))
     garbled[-1] ^= 1
     lie = SteadyAppends(message.rows, [bytes(garbled)])
     cluster[2].node.receive(NodeId(1), lie, cluster.now)
@@ -132,13 +140,68 @@ def test_a_run_that_is_not_what_its_row_says_is_refused() -> None:
     assert len(cluster[2].warnings) == 2
 
 
-def test_a_large_run_goes_by_itself() -> None:
+def test_a_large_run_goes_by_itself_and_from_its_file() -> None:
     cluster = opened()
-    append(cluster, KEY, "a" * RUN_BYTES_MAX)
+    for broker in cluster.brokers.values():
+        broker.replica()._store.journaled_bytes_max = 1_000
+    append(cluster, KEY, "a" * 1_000)
+    append(cluster, KEYS[1], "b")
+    cluster.turn(cluster[1])
+    sent = [message for to, message in of_kind(cluster, SteadyAppends) if to == 2]
+    pieces = [message.records for message in sent if isinstance(message, SteadyAppends)]
+    assert [len(each) for each in pieces] == [1, 1]
+    assert sum(isinstance(each[0], LogSlice) for each in pieces) == 1
+    cluster.run(0.3)
+    assert cluster[3].committed_values() == ["first", "a" * 1_000]
+    assert cluster[3].committed_values(KEYS[1]) == ["first", "b"]
+
+
+def test_what_is_more_than_a_message_goes_the_long_way() -> None:
+    cluster = opened()
+    for letter in "ab":
+        append(cluster, KEY, letter * RUN_BYTES_MAX)
     cluster.turn(cluster[1])
     assert not of_kind(cluster, SteadyAppends)
     cluster.run(0.3)
-    assert cluster[3].committed_values() == ["first", "a" * RUN_BYTES_MAX]
+    values = [letter * RUN_BYTES_MAX for letter in "ab"]
+    assert cluster[3].committed_values() == ["first", *values]
+
+
+def test_a_batch_that_begins_earlier_is_not_sent_from_a_file() -> None:
+    cluster = opened()
+    append(cluster, KEY, "a", "b")
+    store = cluster[1].replica()._store
+    epoch = cluster[1].replica().epoch
+    found = store.run_in_file(epoch, Offset(1), Offset(3), bytes_max=RUN_BYTES_MAX)
+    assert found is not None
+    assert store.run_in_file(epoch, Offset(2), Offset(3), bytes_max=RUN_BYTES_MAX) is None
+
+
+@pytest.mark.parametrize("is_in_step", [True, False])
+def test_what_is_kept_of_a_run_is_copied(is_in_step: bool) -> None:
+    cluster = opened()
+    if not is_in_step:
+        append(cluster, KEY, "a")
+        cluster.turn(cluster[1])
+        early = of_kind(cluster, SteadyAppends)
+    append(cluster, KEY, "b")
+    cluster.turn(cluster[1])
+    message = next(each for to, each in reversed(of_kind(cluster, SteadyAppends)) if to == 2)
+    assert isinstance(message, SteadyAppends)
+    buffer = bytearray(bytes_in(message))
+    cluster.pool = []
+    cluster[2].node.receive(
+        NodeId(1), SteadyAppends(message.rows, [memoryview(buffer)]), cluster.now
+    )
+    buffer[:] = bytes(len(buffer))  # It is used again.
+    if not is_in_step:
+        cluster[2].node.receive(NodeId(1), early[0][1], cluster.now)
+    cluster.turn(cluster[2])
+    files, state = cluster.kill(2, Random(1))
+    broker = cluster.start(2, files, state)
+    assert broker.redone.damage == ()
+    broker.open([1, 2, 3])
+    assert broker.values() == ["first", *([] if is_in_step else ["a"]), "b"]
 
 
 def test_a_run_larger_than_the_journal_takes_is_not_written_to_it() -> None:
@@ -189,6 +252,8 @@ def test_one_broker_alone_commits_what_is_durable() -> None:
 # Both ways
 
 Action = Callable[[Cluster], object]
+LARGE = 100
+"""Records in a batch that is not written to the journal."""
 
 
 def appends(number: int, size: int) -> Action:
@@ -217,14 +282,20 @@ def restarts(node: int) -> Action:
         broker = cluster.start(node, files, state)
         for key in KEYS:
             partition = TopicPartition("orders", key.partition)
-            broker.open([1, 2, 3], key=key, partition=partition, flush_commit=syncs)
+            broker.open(
+                [1, 2, 3],
+                key=key,
+                partition=partition,
+                flush_commit=syncs,
+                journaled_bytes_max=5 * LARGE,
+            )
 
     return act
 
 
 nodes = st.integers(1, 3)
 actions = st.one_of(
-    st.builds(appends, st.integers(0, 2), st.integers(1, 3)),
+    st.builds(appends, st.integers(0, 2), st.sampled_from([1, 2, 3, LARGE])),
     st.just(Cluster.step),
     st.just(lambda cluster: cluster.run(0.2)),
     st.builds(cuts, nodes, nodes),
@@ -255,11 +326,15 @@ def said(cluster: Cluster) -> list[str]:
 
 def _shown(message: object) -> str:
     if isinstance(message, AppendRequest):
-        runs = [bytes_of(entry).hex() for entry in message.entries if isinstance(entry, Run)]
+        runs = [_bytes_of(entry).hex() for entry in message.entries if isinstance(entry, Run)]
         return f"{message.epoch} {message.prev} {message.committed} {runs}"
     if isinstance(message, AppendResponse):
         return repr(replace(message, life=0))  # which a row does not say
     return type(message).__name__
+
+
+def _bytes_of(run: Run) -> bytes:
+    return run.records.read() if isinstance(run.records, LogSlice) else bytes(bytes_of(run))
 
 
 @pytest.mark.parametrize("flush_commit", [True, False])
@@ -267,7 +342,8 @@ def test_the_lane_changes_nothing_but_the_messages(flush_commit: bool) -> None:
     @settings(max_examples=30, deadline=None)
     @given(st.lists(actions, max_size=25))
     def check(script: list[Action]) -> None:
-        ways = [opened(has_lane=each, flush_commit=flush_commit) for each in (True, False)]
+        options = {"flush_commit": flush_commit, "journaled_bytes_max": 5 * LARGE}
+        ways = [opened(has_lane=each, **options) for each in (True, False)]
         for act in script:
             for cluster in ways:
                 act(cluster)

@@ -1,13 +1,16 @@
 """`python -m benchmarks.compare [OLD NEW]`: what changed between two runs, beyond their noise.
 
-Without files, the two newest in `results/`. Where a row has a ratio to a limit of its own run, that
-is compared: a machine that was slow that day was slow for both. Ends with 1 if something fell.
+Without files, the newest in `results/` with what the earlier ones have, of each figure the newest.
+Where a row has a ratio to a limit of its own run, that is compared: a machine that was slow that
+day was slow for both. Beyond the noise is what lies further off than the runs of both lay apart. Of
+hundreds of rows a few are by chance: what counts is what a second run shows again. Ends with 1 if
+something fell.
 """
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,15 +20,18 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import RESULTS, Row, figure
+from benchmarks.report.kept import LIMIT, Result, newest_first, newest_rows, read
 
 NOISE: Final = 0.15
-"""Of a row that does not say how far its runs lay apart."""
+"""Of a row that was measured once, or does not say how far its runs lay apart."""
+NOISE_MIN: Final = 0.05
+"""Two runs differ by so much however close their own runs lay: no machine is the same twice."""
 
 
 class Verdict(Enum):
     BETTER = "[green]better"
     WORSE = "[red]worse"
-    SAME = "same"
+    SAME = "[default]same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +51,7 @@ class Change:
     @property
     def noise(self) -> float:
         """By which share two runs of the same may differ: both have theirs."""
-        old, new = (NOISE if row.spread is None else row.spread for row in (self.old, self.new))
-        return old + new
+        return max(NOISE_MIN, _noise_of(self.old) + _noise_of(self.new))
 
     @property
     def verdict(self) -> Verdict:
@@ -56,8 +61,12 @@ class Change:
         return Verdict.WORSE if has_grown is self.new.is_cost else Verdict.BETTER
 
 
+def _noise_of(row: Row) -> float:
+    return NOISE if row.spread is None or row.runs == 1 else row.spread
+
+
 def changes(old: Sequence[Row], new: Sequence[Row]) -> list[Change]:
-    """The rows that both have, in the order of `new`; none that was zero."""
+    """The rows that both have, in the order of `new`; none that was zero or below."""
     before = {(row.question, row.case): row for row in old}
     pairs = [(before.get((row.question, row.case)), row) for row in new]
     return [
@@ -65,19 +74,6 @@ def changes(old: Sequence[Row], new: Sequence[Row]) -> list[Change]:
         for was, row in pairs
         if was is not None and was.value > 0 and row.value > 0
     ]
-
-
-def load(path: Path) -> tuple[Mapping[str, str], list[Row]]:
-    """The machine and the rows of a result. Raises `ValueError` for a file that is none."""
-    try:
-        document = json.loads(path.read_text())
-        return document["machine"], [Row(**row) for row in document["rows"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no result of `python -m benchmarks`: {error}") from error
-
-
-def newest(directory: Path = RESULTS) -> list[Path]:
-    return sorted(directory.glob("*.json"), key=lambda path: (path.stat().st_mtime, path.name))
 
 
 def table(found: Sequence[Change], *, only_changed: bool) -> Table:
@@ -108,22 +104,35 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="OLD NEW")
     parser.add_argument("--all", action="store_true", help="show what has not changed, too")
     chosen = parser.parse_args()
-    files = chosen.files or newest()[-2:]
-    if len(files) != 2:
-        parser.error("two results are compared: name them, or run `make bench` once more")
-    console = Console()
     try:
-        (old_machine, old), (new_machine, new) = map(load, files)
+        results = [read(path) for path in reversed(chosen.files)] or newest_first(RESULTS)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    for name in sorted({*old_machine, *new_machine} - {"load"}):
-        if old_machine.get(name) != new_machine.get(name):
-            was, now = old_machine.get(name), new_machine.get(name)
+    if len(results) < 2 or len(chosen.files) not in (0, 2):
+        parser.error("two results are compared: name them, or run `make bench` once more")
+    new, *earlier = results
+    console = Console()
+    _tell_machine(new, earlier[0], console)
+    old = [row for row, _ in newest_rows(earlier)]
+    found = changes(old, new.rows)
+    of_machine = [change for change in found if change.new.question.startswith(LIMIT)]
+    of_broker = [change for change in found if change not in of_machine]
+    console.print(f"{new.path.name}: {len(of_broker)} rows that were measured before")
+    console.print(table(of_broker, only_changed=not chosen.all))
+    for change in of_machine:
+        if change.verdict is not Verdict.SAME:
+            what = f"{change.new.case}, {change.new.question.removeprefix(LIMIT)}"
+            console.print(f"the machine itself: {what}: {change.factor:.2f} times")
+    verdicts = Counter(change.verdict for change in of_broker)
+    console.print(", ".join(f"{verdicts[verdict]} {verdict.value}[/]" for verdict in Verdict))
+    return int(verdicts[Verdict.WORSE] > 0)
+
+
+def _tell_machine(new: Result, old: Result, console: Console) -> None:
+    for name in sorted({*old.machine, *new.machine} - {"load"}):
+        if old.machine.get(name) != new.machine.get(name):
+            was, now = old.machine.get(name), new.machine.get(name)
             console.print(f"[yellow]another machine: {name} was {was}, is {now}")
-    found = changes(old, new)
-    console.print(f"{files[0].name} → {files[1].name}: {len(found)} rows in both")
-    console.print(table(found, only_changed=not chosen.all))
-    return int(any(change.verdict is Verdict.WORSE for change in found))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.harness import Row
 from tidemark.client.histogram import Histogram
+
+LIMIT: Final = "limit: "
+"""What the rows of the machine itself are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.harness import Row, aim_of, figure
 from benchmarks.matrix.measured import UNITS
-from benchmarks.report.kept import Ran, Result, newest_rows
+from benchmarks.report.kept import LIMIT, Ran, Result, newest_rows
 
 _COLUMNS: Final = (
     ("bytes", "MB/s"),
@@ -21,7 +21,6 @@ _COLUMNS: Final = (
     ("resident memory", "MB"),
 )
 _CALLS_TOLD: Final = 6
-_LIMIT: Final = "limit: "
 _WORKLOADS_SAY: Final = """\
 Throughput and processor time of the brokers at full speed; latency on a schedule at 30 % of that
 (with readers at the tail 10 %), from when a request was due. Reading the tail: what the brokers'
@@ -109,10 +108,10 @@ def _load(ran: Ran) -> str:
 
 
 def _limits(result: Result) -> str:
-    rows = [row for row in result.rows if row.question.startswith(_LIMIT)]
+    rows = [row for row in result.rows if row.question.startswith(LIMIT)]
     lines = ["## The machine, in the same run", "", "| limit | | |", "|---|---|---|"]
     lines += [
-        f"| {row.case} | {row.question.removeprefix(_LIMIT)} | {_figure(row)} |" for row in rows
+        f"| {row.case} | {row.question.removeprefix(LIMIT)} | {_figure(row)} |" for row in rows
     ]
     return "\n".join(lines) if rows else ""
 
@@ -167,7 +166,7 @@ def _else(results: Sequence[Result]) -> str:
         for row, result in newest_rows(results)
         if row.aim is None
         and row.question not in shown
-        and not row.question.startswith((_LIMIT, "acknowledged, ", "delivered, "))
+        and not row.question.startswith((LIMIT, "acknowledged, ", "delivered, "))
     ]
     lines = [
         "## What else was measured",

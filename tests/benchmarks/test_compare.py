@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compare import Verdict, changes, load
+from benchmarks.compare import Verdict, changes
 from benchmarks.harness import Row, save
+from benchmarks.report.kept import read
 
 
 def row(value: float, **others: object) -> Row:
@@ -23,8 +24,10 @@ def verdict(old: Row, new: Row) -> Verdict:
         (row(100), row(80), Verdict.SAME),
         (row(100), row(50), Verdict.WORSE),
         (row(100), row(150), Verdict.BETTER),
-        (row(100, spread=0.01), row(96, spread=0.01), Verdict.WORSE),
-        (row(100, spread=0.3), row(70, spread=0.3), Verdict.SAME),
+        (row(100, spread=0.01, runs=3), row(90, spread=0.01, runs=3), Verdict.WORSE),
+        (row(100, spread=0.01, runs=3), row(97, spread=0.01, runs=3), Verdict.SAME),
+        (row(100, spread=0.0), row(80, spread=0.0), Verdict.SAME),
+        (row(100, spread=0.3, runs=3), row(70, spread=0.3, runs=3), Verdict.SAME),
         (row(10, unit="ms"), row(20, unit="ms"), Verdict.WORSE),
         (
             row(10, unit="ms", aim=15, at_most=True),
@@ -47,11 +50,4 @@ def test_rows_that_one_run_has_not_are_passed_over() -> None:
 
 def test_a_result_that_was_kept_is_read_back(tmp_path: Path) -> None:
     rows = [row(1.5, ratio=0.5, aim=0.4, spread=0.02)]
-    assert load(save(rows, tmp_path))[1] == rows
-
-
-def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "other.json"
-    path.write_text("{}")
-    with pytest.raises(ValueError, match=r"other\.json is no result"):
-        load(path)
+    assert read(save(rows, tmp_path)).rows == rows

@@ -16,6 +16,9 @@ from tidemark.partitions.state_machines.groups.requests import (
     OffsetToCommit,
 )
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.records.control import Marker, encode_marker
+from tidemark.protocol.records.header import read_header
+from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import ProducerId, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
@@ -65,20 +68,25 @@ class Transactional(Coordinator):
     def restart(self) -> None:
         found = ReadBack()
         for first, second in self.entries:
-            if isinstance(first, LogRecord):
-                key, value = encode_record(first)
-                if second is None:
-                    found.take(key, value)
-                else:
-                    found.take_undecided(ProducerId(second), key, value)
-            else:
-                found.end_transaction(first, is_commit=bool(second))
+            batch = _batch(first, second)
+            found.take_batch(batch, read_header(batch), 0)
         self.held.clear()
         self.shard = found.replay().finish(self.settings, self.now)
 
     @property
     def is_unstable(self) -> bool:
         return self.shard.is_unstable(GROUP, ORDERS)
+
+
+def _batch(first: LogRecord | ProducerId, second: ProducerId | bool | None) -> bytes:
+    """An entry as the log has it."""
+    if not isinstance(first, LogRecord):
+        return encode_marker(first, 0, Marker(bool(second), 1), timestamp_ms=0)
+    key, value = encode_record(first)
+    records = [Record(timestamp_ms=0, key=key, value=value)]
+    if second is None:
+        return encode_batch(records)
+    return encode_batch(records, producer_id=second, producer_epoch=0, is_transactional=True)
 
 
 class TestKeptAside:

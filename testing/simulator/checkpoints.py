@@ -10,7 +10,7 @@ from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
-from tidemark.partitions.storage.syncing import SyncCapture
+from tidemark.partitions.storage.syncing import Capture
 from tidemark.protocol.types import Epoch, Offset
 
 
@@ -33,7 +33,7 @@ class Checkpoint:
         self._state = state
         self._left = dict(left)
         self._mark: Lsn = journal.begin_checkpoint()
-        self._parts: list[tuple[SyncCapture, PartitionState]] = [
+        self._parts: list[tuple[Capture, PartitionState]] = [
             (replica.log.begin_sync(), replica.state_row(Offset(0)))
             for replica in replicas.values()
         ]

@@ -47,12 +47,12 @@ COMPACTION_KINDS: Final = ("compact",)
 """The same, and only in the layer of transactions."""
 
 TRANSACTION_TRIGGERS: Final = (
-    "transaction opened",
-    "transaction decided",
+    "transaction goes on",
+    "transaction ends",
     "marker",
     "transaction over",
     "coordinator loading",
-    "offsets committed",
+    "offsets in transaction",
 )
 """Moments of a transaction."""
 
@@ -334,10 +334,9 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
     """Coordinators fall in each phase, requests come late and twice, logs are compacted."""
     faults = ("kill", "power", "kill all", "power all", "pause", "cut", "cut client", "isolate")
     others = ("strand", "clog", "hold", "slow disk", "clock jump", "hand over", "move leader")
-    nodes = rng.choice((3, 3, 4, 5))
     return replace(
         knobs,
-        nodes=nodes,
+        nodes=rng.choice((3, 4, 5, 5)),
         voters=rng.choice((1, 3, 3, 3)),
         groups=rng.choice((5, 6, 8, 9)),
         producers=1,
@@ -362,13 +361,14 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
         members=rng.choice((0, 1, 2)),
         bumping=rng.choice((0.0, 0.5, 1.0)),
         transaction_seconds=rng.choice((0.5, 2.0, 5.0)),
-        client_lateness=rng.choice((0.0, 0.01, 0.1)),
+        client_lateness=rng.choice((0.0, 0.03, 0.15)),
         client_duplication=rng.choice((0.0, 0.05, 0.3)),
         fault_interval=rng.choice((0.5, 1.0, 3.0)),
         fault_kinds=(*_some(rng, (*faults, *others)), *_some(rng, COMPACTION_KINDS * 2)),
         triggers=_some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
         trigger_chance=rng.choice((0.01, 0.05, 0.2)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        answers=rng.choice(((), ("strand", "strand", "isolate", "hold", "kill", "power"))),
         fault_seconds=rng.choice((0.3, 1.0, 3.0)),
     )
 

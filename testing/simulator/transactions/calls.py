@@ -62,6 +62,10 @@ class Calls:
             process.world.network.send(process.broker.node_id, broker, call)
         process.later(ANSWER_SECONDS_MAX, self._settle, number, None)
 
+    def waits_for(self, call: Call) -> bool:
+        """Whether this process has not given up what it has asked."""
+        return call.number in self._waiting
+
     def answer(self, call: Call, answer: AnswerBetweenBrokers) -> None:
         """Of this process, to who has called it."""
         process, caller = self._process, call.caller

@@ -132,6 +132,7 @@ def _process_of(replica: Replica) -> Process:
 async def _read_back(process: Process, replica: Replica, take: _TakeBatch) -> None:
     """As `coordinating.reading` does it, with a wait for each piece."""
     offset = replica.log_start
+    process.moment("coordinator loading")
     while offset < replica.high_watermark:
         await sleep(process.later, process.disk_seconds("write"))
         data = replica.read(offset, bytes_max=_CHUNK_BYTES, at_least_one=True).read()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never, cast
 
 from tidemark.broker.handlers.add_partitions_to_txn import handle as add_partitions
-from tidemark.broker.handlers.write_txn_markers import append_marker
+from tidemark.broker.handlers.write_txn_markers import BUMPS_SINCE, append_marker
 from tidemark.broker.network.requests import NotNow, Pending, RequestContext
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.verifying import ADDS_SINCE, Transactional
@@ -91,6 +91,7 @@ class TransactionDesk:
         self.process = process
         self._play = play
         self.coordinators = Coordinators(process)
+        self._called: set[tuple[Process | None, int]] = set()
 
     # What happens
 
@@ -124,11 +125,29 @@ class TransactionDesk:
         """By another broker, or this one."""
         if call.is_answer:
             self.coordinators.calls.answered(call)
+            if isinstance(call.body, WriteTxnMarkersResponse):
+                self.process.moment("transaction over")
         elif isinstance(call.body, WriteTxnMarkersRequest):
-            _Writing(self.coordinators, call)
+            if not self._is_too_late(call, call.body):
+                _Writing(self.coordinators, call)
         else:
             assert isinstance(call.body, AddPartitionsToTxnRequest)
             self._add_or_verify(call, call.body)
+
+    def _is_too_late(self, call: Call, request: WriteTxnMarkersRequest) -> bool:
+        """Whether a marker may be in it that ends the next transaction of its producer.
+
+        One of a client that does not bump its epoch says nothing that tells the two apart. So it
+        is to come once, on a connection that its coordinator has not given up.
+        """
+        if all(marker.transaction_version >= BUMPS_SINCE for marker in request.markers):
+            return False
+        caller = call.caller
+        is_again = (caller, call.number) in self._called
+        self._called.add((caller, call.number))
+        assert caller is not None
+        assert caller.transactions is not None
+        return is_again or not caller.transactions.coordinators.calls.waits_for(call)
 
     # Clients
 
@@ -168,6 +187,8 @@ class TransactionDesk:
             assert isinstance(body, Init | End)
             body = replace(body, fresh_id=self._play.fresh_producer_id())
         _settle(transactions.ask(body, Answer, _same), reply)
+        if isinstance(body, End):
+            self.process.moment("transaction ends")
 
     def _commit_in_transaction(self, body: CommitInTransaction, reply: Reply, client: str) -> None:
         groups, producer = self.coordinators.groups, body.commit.producer
@@ -180,6 +201,7 @@ class TransactionDesk:
             line.join(_Again(self.process, again), 0)
             return
         _settle(groups.ask(body.commit, GroupAnswer, _same), reply)
+        self.process.moment("offsets in transaction")
 
     def _fetch_offset(self, body: FetchOffset, reply: Reply) -> None:
         groups = self.coordinators.groups
@@ -207,6 +229,7 @@ class TransactionDesk:
             not_now.line.join(waiter, len(body.batch))
             return
         placed = replica.produce(bytearray(body.batch), api_version=version)
+        self.process.moment("transaction goes on")
 
         def committed(error: RequestError | None) -> None:
             if error is None:
@@ -289,6 +312,7 @@ class _Writing:
                 # The broker waits; who asks again waits as well.
                 raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             end_offset = append_marker(self._coordinators.groups, replica, marker)
+            self._coordinators.process.moment("marker")
         except RequestError as error:
             self._outcome(place, error)
         else:

@@ -64,6 +64,15 @@ class CommittedTransactions:
         ]
         return min([high_watermark, *undecided])
 
+    def is_aborted(self, header: BatchHeader) -> bool:
+        """Whether a batch is in a transaction that was aborted."""
+        return any(
+            each.producer_id == header.producer_id
+            and each.first_offset <= header.base_offset < each.marker_offset
+            for each in self._ended
+            if not each.is_commit
+        )
+
     def aborted(self, start: Offset, end: Offset) -> Iterator[tuple[ProducerId, Offset]]:
         """Those that have records from `start` up to `end`."""
         return (
@@ -100,10 +109,22 @@ class TransactionJudge:
             replica.name,
             what,
         )
-        end = max((header.next_offset for _, header in iter_headers(found.records)), default=None)
-        if end is not None:
-            due, told = {*known.aborted(read.offset, end)}, {*found.aborted}
-            what = (
-                f"of {read.offset} to {end} these were aborted: {sorted(due)}; told {sorted(told)}"
-            )
-            require(due == told, "readers are told what was aborted", replica.name, what)
+        self._is_told(known, replica.name, read, found)
+
+    @staticmethod
+    def _is_told(known: CommittedTransactions, name: str, read: Read, found: Found) -> None:
+        headers = [header for _, header in iter_headers(found.records)]
+        if not headers:
+            return
+        due = {*known.aborted(read.offset, headers[-1].next_offset)}
+        told = {*found.aborted}
+        what = f"of {headers[-1]} and before these were aborted: {sorted(due)}; told {sorted(told)}"
+        require(told <= due, "readers are told only of what was aborted", name, what)
+        # Of a transaction whose records are gone by compaction, a broker need not know any more.
+        silent = {producer_id for producer_id, _ in due - told}
+        read_on = any(
+            header.producer_id in silent and known.is_aborted(header)
+            for header in headers
+            if header.is_transactional and not header.is_control and header.record_count
+        )
+        require(not read_on, "readers are told what was aborted", name, what)

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from tidemark.testing.simulator.world import World
 
 _JOIN_SECONDS: Final = REBALANCE_MS / 1000 + 1.0
-_GIVE_UP_SECONDS: Final = 3.0
+_GIVE_UP_SECONDS: Final = (0.1, 1.0, 3.0)
+"""Some are impatient: what they have given up may still be on its way."""
 _FIRST_ID: Final = 1000
 
 
@@ -288,5 +289,5 @@ class _Maker:
             self._name,
             bumps=self._bumps,
             timeout_ms=self._timeout_ms,
-            give_up_seconds=_GIVE_UP_SECONDS,
+            give_up_seconds=self._talker.rng.choice(_GIVE_UP_SECONDS),
         )

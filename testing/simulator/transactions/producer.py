@@ -30,6 +30,7 @@ from tidemark.testing.simulator.transactions.asking import (
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.talker import Talker
 
+_END_SECONDS: Final = 6.0
 _FENCED: Final = frozenset(
     {
         ErrorCode.PRODUCER_FENCED,
@@ -205,10 +206,12 @@ class TransactionalProducer:
             await self.end(is_commit=False)
         self.transaction = None
         if self._is_in_doubt and not self._bumps:
+            # What is late of it may come now.
+            await self.talker.sleep(self.talker.rng.choice((0.0, 0.5, 2.0)))
             await self.init()
 
     async def _ask(self, request: Init | Add | End) -> Answered:
-        return await self.talker.ask_again(self._coordinator, request, 2 * self._give_up_seconds)
+        return await self.talker.ask_again(self._coordinator, request, _END_SECONDS)
 
     def _check(self, answer: Answered) -> None:
         if answer.error in _FENCED:

@@ -3,8 +3,8 @@
 The tests that `python -m tests.mutations` runs were written for their rules. This asks how strong
 the simulator is, which knows of none of them: it runs seed after seed of the broken tree until a
 checker fires, or `CPU_SECONDS` are spent: of the fast layer first, where that has the rule, and
-then of the full one; and of the layer in which replicas move, where the rule is about those. A seed
-that fails in the whole tree too says nothing, and is passed over.
+then of the full one; and of the layer in which replicas move, or that of transactions, where the
+rule is about those. A seed that fails in the whole tree too says nothing, and is passed over.
 Without words, the `PLANTED` are tried; with `--write`, the table in `docs/simulator.md` is made
 anew.
 """
@@ -96,6 +96,58 @@ PLANTED = {
         "five batches a producer are remembered",
         "a reset carries what is known of producers",
     ),
+    "Transactions": (
+        "one change of an id at a time",
+        "a decision is answered once it is durable",
+        "markers wait for the decision",
+        "the end is written once all have their marker",
+        "a report about markers is of the end that is going on",
+        "a new coordinator sends the markers again",
+        "a marker that was refused is sent again",
+        "a decision is not taken back",
+        "a fence raises the epoch",
+        "an end raises the epoch for a client that bumps",
+        "an older epoch is fenced",
+        "a zombie does not go on",
+        "a former coordinator ends nothing",
+        "a late marker ends no later transaction",
+    ),
+    "Transactions at partitions": (
+        "a coordinator is asked before the first batch",
+        "nothing is verified once the transaction is decided",
+        "a leader is told what is not in the transaction",
+        "a marker makes answers from before it worth nothing",
+        "a new epoch is asked about though another has a transaction open",
+        "a coordinator writes into no transaction of a fenced producer",
+        "what is open is not stable",
+        "what was decided is stable only once that is committed",
+        "readers are told of all that were aborted where they read",
+        "an abort that the log has lost did not happen",
+        "a snapshot tells what is open",
+        "a replay finds what is open",
+    ),
+    "Groups": (
+        "a commit is answered once it is durable",
+        "a write that failed changes no commit",
+        "what is stored after the resignation answers nobody",
+        "a commit of another generation is refused",
+        "groups hear of markers",
+        "an offset in a transaction counts only once that is committed",
+        "an aborted transaction's offsets are dropped",
+        "an offset of a transaction on its way to the log is unstable",
+        "a committed transaction supersedes those whose records lie before its own",
+        "offsets that are undecided are read back as that",
+    ),
+    "Compaction": (
+        "an undecided transaction ends what is compacted",
+        "a record that was aborted replaces nothing",
+        "a commit stays while one of its records is there",
+        "an abort stays",
+        "a gap ends with its leader epoch",
+        "a new segment is on the disk before it counts",
+        "its name is on the disk before the old ones go",
+        "a swap of a log that was cut does not come about",
+    ),
     "Journal, segments, `state.db`": (
         "votes are in the journal",
         "batches of flush=commit are in the journal",
@@ -113,6 +165,7 @@ PLANTED = {
     ),
 }
 """Names of mutations, by area."""
+_OF_TRANSACTIONS = ("Transactions", "Transactions at partitions", "Groups", "Compaction")
 _OF_THE_CORE = (
     "partitions/raft/",
     "partitions/replication/moves.py",
@@ -152,6 +205,8 @@ def layers_of(mutation: Mutation) -> tuple[str, ...]:
     """Those that run the code of its rule."""
     if mutation.name in PLANTED["Leaving, and coming back"]:
         return ("replicas",)
+    if any(mutation.name in PLANTED[area] for area in _OF_TRANSACTIONS):
+        return ("transactions",)
     if mutation.file.endswith("raft/observer.py"):
         return ("full",)
     return ("core", "full") if mutation.file.startswith(_OF_THE_CORE) else ("full",)

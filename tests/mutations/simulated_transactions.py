@@ -1,0 +1,53 @@
+"""Rules of transactions that whoever plants bugs for the simulator thinks of first."""
+
+from tests.mutations import Mutation
+
+_COORDINATOR = "tests/partitions/state_machines/transactions/test_transactions.py"
+_REPLICAS = "tests/partitions/replication/test_transactions.py"
+
+MUTATIONS = (
+    Mutation(
+        name="markers wait for the decision",
+        file="partitions/state_machines/transactions/shard.py",
+        old="        held = self._held.setdefault(transactional_id, Held())\n"
+        "        self._write(\n",
+        new="        held = self._held.setdefault(transactional_id, Held())\n"
+        "        if decision.becomes is not None and decision.becomes.state.is_prepared:\n"
+        "            effects.markers.append(_markers(transactional_id, decision.becomes))\n"
+        "        self._write(\n",
+        killed_by=f"{_COORDINATOR}::TestATransaction"
+        "::test_the_decision_is_answered_when_it_is_durable_and_not_before",
+    ),
+    Mutation(
+        name="a coordinator is asked before the first batch",
+        file="broker/replicas/replica_transactions.py",
+        old="return known != epoch or producer_id not in table.transactions.opened",
+        new="return False",
+        killed_by="tests/broker/handlers/test_verifying.py"
+        "::test_only_the_first_batch_of_a_transaction_is_asked_about",
+    ),
+    Mutation(
+        name="a snapshot tells what is open",
+        file="partitions/state_machines/open_transactions.py",
+        old="table.opened[ProducerId(producer_id)] = Opened(Offset(offset), began_ms)\n",
+        new="pass\n",
+        killed_by="tests/partitions/state_machines/test_open_transactions.py"
+        "::test_a_snapshot_goes_on_where_it_was_taken",
+    ),
+    Mutation(
+        name="a replay finds what is open",
+        file="partitions/state_machines/producers.py",
+        old="        if attributes & TRANSACTIONAL_BIT:\n            assert",
+        new="        if attributes & TRANSACTIONAL_BIT and heard_ms is not None:\n"
+        "            assert",
+        killed_by=f"{_REPLICAS}::test_who_leads_after_a_loss_of_power_knows_what_was_aborted",
+    ),
+    Mutation(
+        name="offsets that are undecided are read back as that",
+        file="partitions/state_machines/groups/reading_back.py",
+        old="            if header.is_transactional:\n",
+        new="            if False:\n",
+        killed_by="tests/partitions/state_machines/groups/test_transactional_offsets.py"
+        "::test_read_back_at_any_time_it_is_the_same",
+    ),
+)

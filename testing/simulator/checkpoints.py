@@ -29,6 +29,7 @@ class Checkpoint:
         batch: int,
     ) -> None:
         self.batch = batch
+        self.is_syncing = False
         self._journal = journal
         self._state = state
         self._left = dict(left)

@@ -71,6 +71,7 @@ REPLICA_TRIGGERS: Final = (
 """Moments of a replica's move."""
 
 _CACHES_SHARE: Final = 0.15
+_LONG_CHECKPOINTS_SHARE: Final = 0.15
 _DISK_KINDS: Final = ("sync error", "disk full")
 
 TRIGGERS: Final = (
@@ -145,6 +146,8 @@ class Knobs:
     """Larger runs are synced where they lie, and are not in the journal."""
     fetch_bytes_max: int = 1 << 16
     checkpoint_interval: float = 5.0
+    checkpoint_syncs: int = 1
+    """So many syncs a checkpoint takes; journal files fill up meanwhile."""
 
     heartbeat: float = 0.1
     failure_timeout: float = 0.8
@@ -233,6 +236,7 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
     knobs = replace(profile(rng, knobs), journaled_bytes_max=journaled)
     knobs = _with_observers(stream(seed, "observers"), knobs)
+    knobs = _with_long_checkpoints(stream(seed, "checkpoints"), knobs)
     return _with_page_caches(stream(seed, "page caches"), knobs)
 
 
@@ -256,6 +260,22 @@ def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=("power", "strand", "isolate"),
         fault_seconds=rng.choice((0.3, 1.0)),
+    )
+
+
+def _with_long_checkpoints(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs a checkpoint takes as long as the journal needs to go round, and the power goes
+    shortly after one."""
+    if rng.random() >= _LONG_CHECKPOINTS_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        checkpoint_syncs=rng.choice((10, 30)),
+        checkpoint_interval=0.7,
+        journal_file_bytes=4 * 4096,
+        sync_seconds=rng.choice((0.002, 0.01)),
+        send_interval=0.05,
+        fault_kinds=(*knobs.fault_kinds, "power", "power"),
     )
 
 

@@ -165,7 +165,7 @@ class Process:
     def persisted(self, batch: int) -> None:
         self.node.persisted(batch)
         if self._checkpoint is not None and self._checkpoint.batch <= batch:
-            self.later(self.disk_seconds("sync"), self._complete_checkpoint)
+            self._sync_checkpoint(self._checkpoint)
         self.turn()
 
     def turn(self) -> None:
@@ -380,12 +380,16 @@ class Process:
         left = {} if self.hosting is None else self.hosting.left_in
         self._checkpoint = Checkpoint(self.journal, state, self.replicas, left, batch)
         if batch <= self.writer.synced_batch:
-            self.later(self.disk_seconds("sync"), self._complete_checkpoint)
+            self._sync_checkpoint(self._checkpoint)
 
-    def _complete_checkpoint(self) -> None:
-        checkpoint = self._checkpoint
-        if checkpoint is None:
-            return
+    def _sync_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """What it rests on is in the journal."""
+        if not checkpoint.is_syncing:
+            checkpoint.is_syncing = True
+            seconds = self.world.knobs.checkpoint_syncs * self.disk_seconds("sync")
+            self.later(seconds, self._complete_checkpoint, checkpoint)
+
+    def _complete_checkpoint(self, checkpoint: Checkpoint) -> None:
         try:
             checkpoint.complete()
         except OSError as error:

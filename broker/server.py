@@ -190,7 +190,13 @@ async def _open_node(
         ) as services,
         _open_network(parts, services, handlers, peers, listeners) as network,
         open_metadata(settings, services, network.own, network, handlers) as metadata,
-        open_coordinator(settings, metadata.topics, services, timers=parts.timers) as coordinator,
+        open_coordinator(
+            settings,
+            metadata.topics,
+            services,
+            timers=parts.timers,
+            group_configs=lambda group_id: metadata.cluster.state.group_configs(group_id),
+        ) as coordinator,
         open_transactions(
             settings, metadata.topics, services, asking.ask, timers=parts.timers
         ) as transactions,

@@ -8,9 +8,9 @@ everybody away, and forgets what it knew: another one decides now.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from uuid import uuid4
 
 import trio
@@ -43,6 +43,9 @@ from tidemark.protocol.types import NodeId, Offset, ProducerId, TopicPartition
 AnswerT = TypeVar("AnswerT", bound=Answer)
 R = TypeVar("R")
 
+GroupConfigs: TypeAlias = Callable[[str], Mapping[str, str]]
+"""What was set for a group alone, by its id."""
+
 # Decoding is Python, so more at once would not be faster, only later for the first.
 _LOADS_AT_ONCE = 1
 
@@ -61,12 +64,13 @@ class GroupCoordinator:
         services: ReplicaServices,
         *,
         timers: Timers,
+        group_configs: GroupConfigs,
     ) -> None:
         self._settings = settings
         self._topics_seen = TopicsSeen(topics)
         self._timers = timers
         self._clock = services.clock
-        self._group_settings = _group_settings(settings)
+        self._group_settings = _group_settings(settings, group_configs)
         self._load_limiter = trio.CapacityLimiter(_LOADS_AT_ONCE)
         self._topic: ServedTopic[GroupPartition] = ServedTopic(
             CONSUMER_OFFSETS, self, topics, services, tasks
@@ -216,7 +220,12 @@ class GroupCoordinator:
 
 @asynccontextmanager
 async def open_coordinator(
-    settings: BrokerSettings, topics: Topics, services: ReplicaServices, *, timers: Timers
+    settings: BrokerSettings,
+    topics: Topics,
+    services: ReplicaServices,
+    *,
+    timers: Timers,
+    group_configs: GroupConfigs,
 ) -> AsyncIterator[GroupCoordinator]:
     """The coordinator, which reads its groups back in the background of this block."""
     async with trio.open_nursery() as tasks:
@@ -226,6 +235,7 @@ async def open_coordinator(
             tasks,
             services,
             timers=timers,
+            group_configs=group_configs,
         )
         try:
             yield coordinator
@@ -234,8 +244,9 @@ async def open_coordinator(
             tasks.cancel_scope.cancel()
 
 
-def _group_settings(settings: BrokerSettings) -> GroupSettings:
+def _group_settings(settings: BrokerSettings, group_configs: GroupConfigs) -> GroupSettings:
     return GroupSettings(
+        group_configs=group_configs,
         initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
         session_timeout_min_ms=settings.group_min_session_timeout_ms,
         session_timeout_max_ms=settings.group_max_session_timeout_ms,

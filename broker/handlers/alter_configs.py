@@ -1,4 +1,4 @@
-"""AlterConfigs: all configs of a topic, or of brokers, are replaced by those given.
+"""AlterConfigs: all configs of a topic, of brokers or of a group are replaced by those given.
 
 What is not given goes back to its default. `incremental_alter_configs` changes single ones.
 """
@@ -46,6 +46,10 @@ class _Replacing:
 
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
         configs = replaced(_configs(resource))
+        return lambda _: configs
+
+    def of_group(self, resource: AlterConfigsResource) -> Alter:
+        configs = _configs(resource)
         return lambda _: configs
 
 

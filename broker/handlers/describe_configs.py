@@ -1,10 +1,12 @@
-"""DescribeConfigs: all configs of topics and of this broker, with defaults (trap M10)."""
+"""DescribeConfigs: all configs of topics, this broker and groups, with defaults (trap M10)."""
 
 from tidemark.broker.metadata.config_resources import (
     ConfigEntry,
     ResourceType,
     all_brokers_entries,
     broker_entries,
+    check_group,
+    group_entries,
     topic_entries,
 )
 from tidemark.broker.network.requests import RequestContext
@@ -65,6 +67,10 @@ def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]
             if not resource.resource_name:
                 return all_brokers_entries(defaults)
             return broker_entries(node.settings, defaults)
+        case ResourceType.GROUP:
+            check_group(resource.resource_name)
+            configs = node.cluster.state.group_configs(resource.resource_name)
+            return group_entries(configs, node.settings)
     raise RequestError(
         ErrorCode.INVALID_REQUEST,
         f"resources of type {resource.resource_type} have no configs here",

@@ -5,7 +5,13 @@ from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import changed
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.topic_configs import AlterOp, ConfigChange, altered
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.partitions.state_machines.topic_configs import (
+    AlterOp,
+    ConfigChange,
+    altered,
+    altered_in,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -45,6 +51,10 @@ class _Changing:
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
         changes = [_change(config) for config in resource.configs]
         return lambda before: changed(before, changes)
+
+    def of_group(self, resource: AlterConfigsResource) -> Alter:
+        changes = [_change(config) for config in resource.configs]
+        return lambda before: altered_in(GROUP_SETTINGS, before, changes)
 
 
 def _change(config: AlterableConfig) -> ConfigChange:

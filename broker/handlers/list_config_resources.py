@@ -1,4 +1,4 @@
-"""ListConfigResources: the topics and brokers whose configs can be described."""
+"""ListConfigResources: the topics and brokers, and the groups that have configs of their own."""
 
 from tidemark.broker.metadata.config_resources import ResourceType
 from tidemark.broker.network.requests import RequestContext
@@ -21,6 +21,7 @@ def handle(
     known = {
         ResourceType.TOPIC: sorted(topic.name for topic in node.topics),
         ResourceType.BROKER: [str(broker) for broker in sorted(node.cluster.state.brokers)],
+        ResourceType.GROUP: node.cluster.state.groups_with_configs,
         CLIENT_METRICS: [],
     }
     if any(kind not in known for kind in asked):

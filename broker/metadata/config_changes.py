@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from tidemark.broker.metadata.config_resources import ResourceType
+from tidemark.broker.metadata.config_resources import ResourceType, check_group, group_entries
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.cluster import ClusterState
-from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs
+from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs, SetGroupConfigs
+from tidemark.partitions.state_machines.config_table import parse_all
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -43,6 +45,8 @@ class Changes(Protocol[R_contra]):
     def of_topic(self, resource: R_contra, topic: Topic) -> Alter: ...
 
     def of_brokers(self, resource: R_contra) -> Alter: ...
+
+    def of_group(self, resource: R_contra) -> Alter: ...
 
 
 async def alter_each(
@@ -79,6 +83,10 @@ async def _alter(node: Node, resource: R, changes: Changes[R], *, validate_only:
             await _alter_brokers(
                 node, node_id, changes.of_brokers(resource), validate_only=validate_only
             )
+        case ResourceType.GROUP:
+            check_group(resource.resource_name)
+            alter = changes.of_group(resource)
+            await _alter_group(node, resource.resource_name, alter, validate_only=validate_only)
         case _:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
@@ -112,3 +120,33 @@ async def _alter_brokers(
         node.cluster.state.check(decide(node.cluster.state))
     else:
         await node.cluster.propose(decide)
+
+
+async def _alter_group(node: Node, group_id: str, alter: Alter, *, validate_only: bool) -> None:
+    def decide(state: ClusterState) -> SetGroupConfigs:
+        configs = alter(state.group_configs(group_id))
+        _check_in_time(node, configs)
+        return SetGroupConfigs(at_version=state.version, group_id=group_id, configs=configs)
+
+    if validate_only:
+        node.cluster.state.check(decide(node.cluster.state))
+    else:
+        await node.cluster.propose(decide)
+
+
+def _check_in_time(node: Node, configs: Mapping[str, str]) -> None:
+    """Members have to be told to come before their sessions end."""
+    values = {entry.name: entry.value for entry in group_entries(configs, node.settings)}
+    interval, session = (
+        values["consumer.heartbeat.interval.ms"],
+        values["consumer.session.timeout.ms"],
+    )
+    parse_all(GROUP_SETTINGS, configs)
+    assert interval is not None
+    assert session is not None
+    if int(interval) >= int(session):
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"consumer.heartbeat.interval.ms would be {interval}, and has to be less than "
+            f"consumer.session.timeout.ms, which would be {session}",
+        )

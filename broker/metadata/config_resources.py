@@ -1,10 +1,10 @@
-"""The configs of topics and brokers, as DescribeConfigs shows them: all of them, always.
+"""The configs of topics, brokers and groups, as DescribeConfigs shows them: all of them, always.
 
 Tools read everything, change one value and write everything back, so what is at its default is
 listed too, and says so (trap M10).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -14,7 +14,9 @@ from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import Layer, TopicDefaults
 from tidemark.partitions.state_machines.config_table import ConfigType, Setting
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
+from tidemark.protocol.errors import ErrorCode, RequestError
 
 
 class ResourceType(IntEnum):
@@ -22,6 +24,7 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,28 @@ def topic_entries(topic: Topic, defaults: TopicDefaults) -> list[ConfigEntry]:
         synonyms = _default_synonyms(row, defaults)
         if name in own.values:
             synonyms.insert(0, Synonym(name=name, value=own.values[name], source=own.source))
+        entries.append(_entry(name, row, synonyms))
+    return entries
+
+
+def check_group(name: str) -> None:
+    """Raises `RequestError` for a name that no group can have."""
+    if not name:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "name the group whose configs are meant")
+
+
+def group_entries(configs: Mapping[str, str], settings: BrokerSettings) -> list[ConfigEntry]:
+    """All configs of a group: its own, else as this broker has them. The group need not exist."""
+    entries = []
+    for name, row in GROUP_SETTINGS.items():
+        assert row.synonym is not None, "a group's config has a default at the broker"
+        at_broker = SETTINGS[row.synonym]
+        synonyms = _broker_synonyms(
+            row.synonym, as_text(getattr(settings, at_broker.field)), as_text(at_broker.default)
+        )
+        if name in configs:
+            own = Synonym(name=name, value=configs[name], source=ConfigSource.GROUP)
+            synonyms.insert(0, own)
         entries.append(_entry(name, row, synonyms))
     return entries
 
@@ -121,9 +146,7 @@ def _broker_entry(
     documentation: str,
     is_secret: bool = False,
 ) -> ConfigEntry:
-    shown = [Synonym(name=name, value=default, source=ConfigSource.DEFAULT)]
-    if value != default:
-        shown.insert(0, Synonym(name=name, value=value, source=ConfigSource.BROKER_FILE))
+    shown = _broker_synonyms(name, value, default)
     if is_secret:
         shown = [Synonym(name=name, value=None, source=each.source) for each in shown]
     return ConfigEntry(
@@ -136,3 +159,11 @@ def _broker_entry(
         is_read_only=True,
         is_secret=is_secret,
     )
+
+
+def _broker_synonyms(name: str, value: str, default: str) -> list[Synonym]:
+    """Where a broker's setting comes from: its file, if that says something else than ours."""
+    shown = [Synonym(name=name, value=default, source=ConfigSource.DEFAULT)]
+    if value != default:
+        shown.insert(0, Synonym(name=name, value=value, source=ConfigSource.BROKER_FILE))
+    return shown

@@ -13,3 +13,4 @@ class ConfigSource(IntEnum):
     """Set for all of them."""
     BROKER_FILE = 4
     DEFAULT = 5
+    GROUP = 8

@@ -34,6 +34,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     RegisterBroker,
     SetBrokerConfigs,
     SetBrokerState,
+    SetGroupConfigs,
     SetObservers,
     SetTopicConfigs,
     UnregisterBroker,
@@ -53,6 +54,8 @@ from tidemark.partitions.state_machines.cluster_wishes import (
     finished,
     reassigned,
 )
+from tidemark.partitions.state_machines.config_table import parse_all
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import check_topic_name, collision_key
@@ -62,9 +65,10 @@ from tidemark.protocol.types import NodeId, ProducerId
 PARTITIONS_MAX: Final = 100_000
 """Of one topic. A typing error in a partition count must not fill the disk with directories."""
 
-_SNAPSHOT_FORMAT: Final = 4
-_SNAPSHOT_FORMATS: Final = (2, 3, 4)
-"""Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers."""
+_SNAPSHOT_FORMAT: Final = 5
+_SNAPSHOT_FORMATS: Final = (2, 3, 4, 5)
+"""Those that can be read. Format 2 had no wishes, 3 no quotas and no configs of brokers, 4 none of
+groups."""
 
 
 Applied = TopicMetadata | BrokerMetadata | ProducerIdBlock | None
@@ -96,6 +100,7 @@ class ClusterState:
         self.wishes = Wishes()
         self.quotas = ClientQuotas()
         self.broker_configs = BrokerConfigs()
+        self._group_configs: dict[str, dict[str, str]] = {}
 
     @property
     def brokers(self) -> Mapping[NodeId, BrokerMetadata]:
@@ -106,6 +111,14 @@ class ClusterState:
     def topics(self) -> Mapping[str, TopicMetadata]:
         """By name, in the order of their creation."""
         return self._by_name
+
+    @property
+    def groups_with_configs(self) -> list[str]:
+        return sorted(self._group_configs)
+
+    def group_configs(self, group_id: str) -> Mapping[str, str]:
+        """What was set for one group alone; there need not be such a group."""
+        return self._group_configs.get(group_id, {})
 
     def topic(self, name: str) -> TopicMetadata | None:
         return self._by_name.get(name)
@@ -175,6 +188,8 @@ class ClusterState:
                 return self.quotas.alter(command.changes)
             case SetBrokerConfigs():
                 return self._set_broker_configs(command)
+            case SetGroupConfigs():
+                return self._set_group_configs(command)
             case _:
                 assert_never(command)
 
@@ -224,6 +239,16 @@ class ClusterState:
         if node_id is not None and node_id not in self._brokers:
             raise no_broker(node_id)
         return lambda: self.broker_configs.set(node_id, command.configs)
+
+    def _set_group_configs(self, command: SetGroupConfigs) -> Callable[[], Applied]:
+        parse_all(GROUP_SETTINGS, command.configs)
+
+        def carry_out() -> None:
+            self._group_configs.pop(command.group_id, None)
+            if command.configs:
+                self._group_configs[command.group_id] = dict(command.configs)
+
+        return carry_out
 
     def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
         topic = self._existing(command.id)
@@ -322,6 +347,7 @@ class ClusterState:
             "wishes": self.wishes.body(),
             "quotas": self.quotas.body(),
             "broker_configs": self.broker_configs.body(),
+            "group_configs": self._group_configs,
         }
         return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
 
@@ -348,6 +374,8 @@ class ClusterState:
             if "quotas" in body:
                 state.quotas = ClientQuotas.of(body["quotas"])
                 state.broker_configs = BrokerConfigs.from_body(body["broker_configs"])
+            for group_id, configs in body.get("group_configs", {}).items():
+                state._group_configs[group_id] = dict(configs)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StorageError(f"a metadata snapshot that cannot be read: {error!r}") from error
         return state

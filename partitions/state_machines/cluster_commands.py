@@ -178,6 +178,15 @@ class SetBrokerConfigs:
     configs: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGroupConfigs:
+    """Replaces what was set for one group by `configs`. The group need not be there."""
+
+    at_version: int
+    group_id: str
+    configs: Mapping[str, str]
+
+
 Command = (
     FoundCluster
     | RegisterBroker
@@ -195,6 +204,7 @@ Command = (
     | SetBrokerState
     | AlterQuotas
     | SetBrokerConfigs
+    | SetGroupConfigs
 )
 
 

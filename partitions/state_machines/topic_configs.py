@@ -304,10 +304,22 @@ def altered(
     INVALID_CONFIG as `TopicConfig.from_overrides` does, or where a config that is no list is
     appended to, and INVALID_REQUEST where one config is changed twice.
     """
+    after = altered_in(TOPIC_SETTINGS, overrides, changes, defaults)
+    TopicConfig.from_overrides(after, defaults)
+    return after
+
+
+def altered_in(
+    table: Mapping[str, Setting],
+    overrides: Mapping[str, str],
+    changes: Iterable[ConfigChange],
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """The same for any table of settings; what the values come to is the caller's to check."""
     after = dict(overrides)
     seen: set[str] = set()
     for change in changes:
-        row = find(TOPIC_SETTINGS, change.name)
+        row = find(table, change.name)
         if change.name in seen:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"{change.name} is changed twice: send one change"
@@ -318,7 +330,6 @@ def altered(
             continue
         current = after.get(change.name, defaults.get(change.name, row.default))
         after[change.name] = _changed(row, change, current)
-    TopicConfig.from_overrides(after, defaults)
     return after
 
 

@@ -65,7 +65,13 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
                 failed=failures.append,
             ) as services,
             open_metadata(given, services, _own(given, services), NoNetwork(), {}) as metadata,
-            open_coordinator(given, metadata.topics, services, timers=timers) as coordinator,
+            open_coordinator(
+                given,
+                metadata.topics,
+                services,
+                timers=timers,
+                group_configs=lambda group_id: metadata.cluster.state.group_configs(group_id),
+            ) as coordinator,
             open_transactions(
                 given, metadata.topics, services, asking.ask, timers=timers
             ) as transactions,

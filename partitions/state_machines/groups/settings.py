@@ -1,8 +1,15 @@
 """The coordinator's settings, with Kafka's defaults."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from tidemark.partitions.state_machines.config_table import parse_all
+from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 
 _MINUTE_MS = 60_000
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +38,15 @@ class GroupSettings:
     new_member_timeout_ms: int = 5 * _MINUTE_MS
     """How long a member that was never in a generation may wait for one. It does not know its id
     yet, so it cannot send heartbeats, and nothing else tells whether it is still there."""
+
+    group_configs: Callable[[str], Mapping[str, str]] = lambda _: _NONE
+    """What was set for one group alone, by its id: configs by name, as text."""
+
+    def of(self, group_id: str) -> "GroupSettings":
+        """The settings as they are for one group."""
+        configs = self.group_configs(group_id)
+        if not configs:
+            return self
+        # Any: a table's values, each of its row's type.
+        values: dict[str, Any] = parse_all(GROUP_SETTINGS, configs)
+        return replace(self, **values)

@@ -270,7 +270,7 @@ async def test_trap_m11_a_change_that_cannot_be_leaves_all_as_it_was(
         (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-async def test_only_topics_and_brokers_can_be_altered(
+async def test_what_is_not_there_cannot_be_altered(
     tmp_path: Path, resource_type: int, name: str, code: ErrorCode
 ) -> None:
     async with open_node(tmp_path) as node:

@@ -51,7 +51,6 @@ _NOT_HERE: Final[Mapping[str, str]] = {
     "0119_*": "it needs Kafka's own command line",
     "0081_admin/*Acls": "there are no ACLs",
     "0081_admin/UserScramCredentials": "there is no SCRAM administration",
-    "0081_admin/DescribeConfigs_groups": "groups have no configs",
     "0064_*": "it needs a library of its own that is built with it",
     "0142_*": "it needs SASL/OAUTHBEARER",
     "01[78]?_share*": "there are no share groups",
@@ -63,7 +62,6 @@ _NOT_HERE: Final[Mapping[str, str]] = {
 _KNOWN: Final[Mapping[str, str]] = {
     "0081_admin/*AlterConfigs": "it sets a Kerberos setting of a broker while it runs; what has no "
     "meaning is refused here",
-    "0081_admin/DescribeConfigs": "one of its parts asks for the configs of a group",
     "0103_transactions": "it wants three replicas: with `--brokers 3`, see below",
 }
 

@@ -26,6 +26,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     RegisterBroker,
     SetBrokerConfigs,
     SetBrokerState,
+    SetGroupConfigs,
     SetObservers,
     SetTopicConfigs,
     UnregisterBroker,
@@ -409,6 +410,16 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         ).map(tuple),
     ),
     st.builds(SetBrokerConfigs, at_version=VERSIONS, node_id=st.none() | NODES, configs=CONFIGS),
+    st.builds(
+        SetGroupConfigs,
+        at_version=VERSIONS,
+        group_id=st.sampled_from(["g", "h"]),
+        configs=st.dictionaries(
+            st.sampled_from(["consumer.session.timeout.ms", "colour"]),
+            st.sampled_from(["1", "0"]),
+            max_size=2,
+        ),
+    ),
     st.builds(FoundCluster, at_version=VERSIONS, cluster_id=st.text(max_size=3)),
     st.builds(
         CreateTopic,

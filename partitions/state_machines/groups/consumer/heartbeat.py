@@ -75,12 +75,13 @@ def heartbeat(
         targets.begin_epoch(group, reason, turn)
         targets.make_target(group, topics, turn)
     member = _bring_nearer(group, request, turn)
-    group.expect(member.id, turn.at.ticks_ms + turn.settings.consumer_session_timeout_ms)
+    settings = turn.settings.of(group.id)
+    group.expect(member.id, turn.at.ticks_ms + settings.consumer_session_timeout_ms)
     is_told_all = request.is_full or before is None or before.assigned != member.assigned
     return ConsumerHeartbeatAnswer(
         member_id=member.id,
         epoch=member.epoch,
-        heartbeat_interval_ms=_interval_ms(member, turn.settings),
+        heartbeat_interval_ms=_interval_ms(member, settings),
         assignment=member.assigned if is_told_all else None,
     )
 

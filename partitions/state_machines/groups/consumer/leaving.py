@@ -60,7 +60,7 @@ def remove_all(group: ConsumerGroup, request: Leave, topics: Topics, turn: Turn)
 def expire(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
     """Take out who is overdue, and set the group's alarm anew."""
     now = turn.at.ticks_ms
-    silent_seconds = turn.settings.consumer_session_timeout_ms / 1000
+    silent_seconds = turn.settings.of(group.id).consumer_session_timeout_ms / 1000
     gone = [
         (group.members[member_id], f"was not heard for {silent_seconds:g} s")
         for member_id, deadline_ms in group.sessions.items()
@@ -79,7 +79,8 @@ def expire(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
 def _go_away(group: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:
     """It keeps its part until its session ends; what it had to give up, it has given up."""
     group.put(replace(member, epoch=AWAY_EPOCH, state=MemberState.STABLE, revoking=NO_PARTITIONS))
-    group.expect(member.id, turn.at.ticks_ms + turn.settings.consumer_session_timeout_ms)
+    session_ms = turn.settings.of(group.id).consumer_session_timeout_ms
+    group.expect(member.id, turn.at.ticks_ms + session_ms)
 
 
 def _remove(

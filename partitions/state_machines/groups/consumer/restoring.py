@@ -31,6 +31,7 @@ def restore(group_id: str, records: Records, settings: GroupSettings, at: Instan
     """The group as it was. Its members have a session timeout from now to be heard, and as long as
     ever to give up what they have to."""
     group = ConsumerGroup(group_id, wall_ms=at.wall_ms)
+    session_ms = settings.of(group_id).consumer_session_timeout_ms
     epoch = records.get(ConsumerGroupMetadataKey(group=group_id))
     if isinstance(epoch, ConsumerGroupMetadataValue):
         group.epoch, group.topics_hash = epoch.epoch, epoch.metadata_hash
@@ -42,7 +43,7 @@ def restore(group_id: str, records: Records, settings: GroupSettings, at: Instan
             member = _member(group_id, key.member_id, records)
             group.put(_without(member, group.holders))
             group.target[member.id] = _target(group_id, member.id, records)
-            group.expect(member.id, at.ticks_ms + settings.consumer_session_timeout_ms)
+            group.expect(member.id, at.ticks_ms + session_ms)
             if member.state is MemberState.REVOKING:
                 group.expect_revocation(member.id, at.ticks_ms + member.rebalance_timeout_ms)
     # The log holds what the group would write now; of anything else in it, nothing is known.

@@ -182,6 +182,25 @@ def test_a_group_has_a_largest_size() -> None:
     assert Member(groups, "a").beat() is NONE
 
 
+def test_a_group_may_have_a_session_time_out_and_an_interval_of_its_own() -> None:
+    configs = {
+        "consumer.session.timeout.ms": str(2 * SESSION_MS),
+        "consumer.heartbeat.interval.ms": "7000",
+    }
+    settings = replace(NO_DELAY, group_configs=lambda group: configs if group == GROUP else {})
+    groups = Coordinator(settings, topics=topics(orders=4))
+    own, other = Member(groups, "a"), Member(groups, "b", group_id="another")
+    settle(own, other)
+    assert (own.interval_ms, other.interval_ms) == (7_000, 5_000)
+    groups.restart()
+    groups.advance(SESSION_MS)
+    assert other.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+    groups.advance(SESSION_MS - 1)
+    assert own.beat() is NONE
+    groups.advance(2 * SESSION_MS)
+    assert own.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 # Static members
 
 

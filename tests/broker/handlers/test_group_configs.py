@@ -1,0 +1,56 @@
+"""A group's own configs: described with where they come from, changed, and held to."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.handlers.test_configs import by_name, change, describe, replace
+from tests.broker.nodes import open_node
+from tidemark.broker.node import Node
+from tidemark.partitions.state_machines.topic_configs import AlterOp
+from tidemark.protocol.errors import ErrorCode
+
+GROUP, OWN, FILE, DEFAULT = 32, 8, 4, 5
+SESSION, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+
+
+async def alter(node: Node, group: str, key: str, value: str) -> int:
+    return await change(node, group, (key, AlterOp.SET, value), resource_type=GROUP)
+
+
+async def test_a_group_has_what_it_sets_and_else_what_its_broker_has(tmp_path: Path) -> None:
+    settings = {"group_consumer_session_timeout_ms": 20_000}
+    async with open_node(tmp_path, **settings) as node:
+        assert await alter(node, "billing", SESSION, "30000") == 0
+        configs = by_name(await describe(node, GROUP, "billing"))
+        assert {name: (each.value, each.config_source) for name, each in configs.items()} == {
+            SESSION: ("30000", OWN),
+            INTERVAL: ("5000", DEFAULT),
+        }
+        assert [(each.value, each.source) for each in configs[SESSION].synonyms] == [
+            ("30000", OWN),
+            ("20000", FILE),
+            ("45000", DEFAULT),
+        ]
+    async with open_node(tmp_path, **settings) as node:
+        assert node.cluster.state.group_configs("billing") == {SESSION: "30000"}
+        assert await replace(node, "billing", {}, resource_type=GROUP) == 0
+        assert node.cluster.state.groups_with_configs == []
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "code"),
+    [
+        ("billing", SESSION, "0", ErrorCode.INVALID_CONFIG),
+        ("billing", "retention.ms", "5", ErrorCode.INVALID_CONFIG),
+        ("billing", INTERVAL, "45000", ErrorCode.INVALID_CONFIG),
+        ("", SESSION, "30000", ErrorCode.INVALID_REQUEST),
+    ],
+    ids=["out of range", "of a topic", "as long as the session", "no name"],
+)
+async def test_what_cannot_be_changes_nothing(
+    tmp_path: Path, name: str, key: str, value: str, code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        assert await alter(node, name, key, value) == code
+        assert node.cluster.state.groups_with_configs == []

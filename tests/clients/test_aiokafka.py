@@ -275,7 +275,7 @@ def test_delete_records(bootstrap: str, topic: str) -> None:
     async def scenario() -> None:
         await create(bootstrap, topic)
         for value in (b"a", b"b", b"c"):
-            await produce(bootstrap, topic, [value])
+            await produce(bootstrap, topic, [value], acks="all")  # only then it may be deleted
         partition = TopicPartition(topic, 0)
         async with admin(bootstrap) as client:
             await client.delete_records({partition: RecordsToDelete(before_offset=2)})

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= 2
+WORKERS ?= 3
 
 .PHONY: help demo test check format simulate bench bench-check chaos lock clean
 help: ## What this file can do
@@ -20,7 +20,7 @@ $(READY): requirements/dev.txt pyproject.toml
 demo: $(READY) ## One broker, the CLI, librdkafka and PySpark on real input
 	$(BIN)/python -m benchmarks.demo
 
-test: $(READY) ## The test suite, in two processes; WORKERS=8, PYTEST_OPTIONS="-k failover"
+test: $(READY) ## The test suite, in three processes; WORKERS=8, PYTEST_OPTIONS="-k failover"
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder $(PYTEST_OPTIONS)
 
 check: $(READY) ## Format, lint, types, import contracts
@@ -35,11 +35,14 @@ format: $(READY) ## Put the format right
 
 simulate: $(READY) ## Simulated clusters under faults, from many seeds; small scopes, exhaustively
 	$(BIN)/python -m tests.scopes
+	TIDEMARK_EXAMPLES=1000 TIDEMARK_PROTOCOL_EXAMPLES=50 $(BIN)/python -m pytest -q --timeout 1800 \
+		-n $(WORKERS) tests/partitions tests/protocol
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/tidemark sim --layer transactions --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 
-bench: $(READY) ## The benchmarks, with this machine's own limits beside them
-	$(BIN)/python -m benchmarks
+bench: $(READY) ## The benchmarks, and a page of their results; BENCH_OPTIONS="--quick", "--budget 20", "matrix --only partitions"
+	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)
+	$(BIN)/python -m benchmarks.report
 
 bench-check: $(READY) ## What the last two results differ by, beyond their noise
 	$(BIN)/python -m benchmarks.compare

@@ -1,6 +1,7 @@
 """For every test."""
 
 import gc
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -62,7 +63,10 @@ REAL_TIME: Final = (
 time."""
 
 # A deadline per example measures how busy the machine is. Slow tests end by pytest's own time-out.
-settings.register_profile("tidemark", deadline=None)
+# `make simulate` takes many more examples; their number is here, where a test says none of its own.
+settings.register_profile(
+    "tidemark", deadline=None, max_examples=int(os.environ.get("TIDEMARK_EXAMPLES", "50"))
+)
 settings.load_profile("tidemark")
 
 

@@ -143,7 +143,8 @@ class Leaders:
         if beat.leads:
             self._hear(replica, source, beat.epoch, beat.committed)
             replica.follow_log_start(beat.log_start)
-        elif replica.leader == source and replica.epoch == beat.epoch:
+        elif replica.leader == source and replica.epoch <= beat.epoch:
+            # It may have led later epochs, too, that this replica has not heard of.
             replica.tell(Group.leader_lost)
         return is_news
 

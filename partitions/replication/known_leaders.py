@@ -54,9 +54,9 @@ class KnownLeaders:
         return beat.epoch != known.epoch or beat.leads != known.leads
 
     def has_resigned(self, node: NodeId, key: PartitionKey, epoch: Epoch) -> bool:
-        """Whether `node` is known to lead that epoch no more."""
+        """Whether `node` is known to lead that epoch no more, nor one that came later."""
         known = self._leaders.get(key, NOT_KNOWN)
-        return known.epoch == epoch and known.node == node and not known.leads
+        return known.node == node and not known.leads and epoch <= known.epoch
 
     def led_by(self, node: NodeId) -> Iterator[tuple[PartitionKey, KnownLeader]]:
         for key, known in self._leaders.items():

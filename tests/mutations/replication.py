@@ -275,6 +275,21 @@ MUTATIONS = (
         killed_by="test_cluster.py::test_the_leader_dies_and_another_one_goes_on",
     ),
     _rule(
+        "who has resigned from a later epoch does not lead an earlier one",
+        "leaders.py",
+        old="elif replica.leader == source and replica.epoch <= beat.epoch:",
+        new="elif replica.leader == source and replica.epoch == beat.epoch:",
+        killed_by="test_node.py::"
+        "test_who_has_led_a_later_epoch_and_resigned_is_not_followed_in_an_earlier_one",
+    ),
+    _rule(
+        "nor is it followed there by what it has sent before",
+        "known_leaders.py",
+        old="not known.leads and epoch <= known.epoch",
+        new="not known.leads and epoch == known.epoch",
+        killed_by="test_known_leaders.py::test_who_has_resigned_leads_no_earlier_epoch_either",
+    ),
+    _rule(
         "to resign is final within an epoch",
         "known_leaders.py",
         old=" or (beat.epoch == known.epoch and beat.leads > known.leads)",

@@ -33,6 +33,15 @@ def test_to_resign_is_final_within_an_epoch() -> None:
     assert not known.has_resigned(A, KEY, Epoch(2))
 
 
+def test_who_has_resigned_leads_no_earlier_epoch_either() -> None:
+    known = KnownLeaders()
+    known.hear(A, beat(1))
+    known.hear(A, beat(2, leads=False))
+    assert known.has_resigned(A, KEY, Epoch(1))
+    assert not known.has_resigned(A, KEY, Epoch(3))
+    assert not known.has_resigned(B, KEY, Epoch(1))
+
+
 def test_hearing_the_same_again_is_no_change() -> None:
     known = KnownLeaders()
     assert known.hear(A, beat(1))

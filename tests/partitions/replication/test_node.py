@@ -8,11 +8,16 @@ import pytest
 from tests.partitions.replication.cluster import KEY, Cluster, heartbeats
 from tidemark.partitions.raft.messages import AppendRequest, Opened
 from tidemark.partitions.replication.outbox import GroupChange
-from tidemark.partitions.replication.peer_messages import GroupMessage, Heartbeat, PeerMessage
+from tidemark.partitions.replication.peer_messages import (
+    GroupBeat,
+    GroupMessage,
+    Heartbeat,
+    PeerMessage,
+)
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import BytesLike, NodeId, Offset, TopicPartition
+from tidemark.protocol.types import ORIGIN, BytesLike, Epoch, NodeId, Offset, TopicPartition
 
 OTHER, OTHER_TOPIC = PartitionKey(UUID(int=8), 0), TopicPartition("other", 0)
 
@@ -92,6 +97,20 @@ def test_a_leader_that_resigns_is_replaced_without_a_time_out() -> None:
     cluster.run(0.2)
     assert cluster.leader().node_id in (1, 2, 3)
     assert cluster.leader().replica().epoch == 1
+
+
+def test_who_has_led_a_later_epoch_and_resigned_is_not_followed_in_an_earlier_one() -> None:
+    cluster = three()
+    follower = cluster[3].node
+    assert cluster[3].replica().leader == 2
+    # It was cut off while its leader went on to epoch 1, and lost that, too.
+    resigned = GroupBeat(KEY, Epoch(1), False, ORIGIN, Offset(0))
+    news = Heartbeat(
+        incarnation=cluster[2].node.incarnation, sequence=2**62, acknowledges=0, groups=(resigned,)
+    )
+    follower.receive(NodeId(2), news, cluster.now)
+    cluster[3].take()
+    assert cluster[3].replica().leader is None
 
 
 def test_a_group_that_a_broker_gives_up_gets_another_leader() -> None:

@@ -71,13 +71,14 @@ def _why_not(world: CoreWorld, core: list[NodeId]) -> str:
         return f"committed {group.committed}, end {group.shape.last}"
     if group.config.is_joint or process.is_paused or world.group.key in world.wishes:
         return f"{group.config} stays, or a move"
-    for node in group.config.members:
+    followers = {each.node for each in group.progress()}
+    for node in sorted(followers.union(group.config.members)):
         other = world.brokers[node].process
         if node not in core or other is None or other.failure is not None:
             continue
-        if other.group.in_doubt:
+        if other.group.in_doubt:  # for a learner, too, the leader opens an epoch that ends it
             return f"{node} is in doubt"
-        if other.committed != group.committed:
+        if node in group.config.members and other.committed != group.committed:
             return f"{node} has {other.committed} of {group.committed}"
     return ""
 

@@ -86,6 +86,7 @@ class CoreProcess:
         """What each of the others was told last, and has heard."""
         self._heard = Beat(NO_EPOCH, False, Position(NO_EPOCH, Offset(0)))
         self._heard_of: NodeId | None = None
+        self._heard_by: CoreProcess | None = None
         self.led_epoch: Epoch | None = None
         self.log = broker.disk.copy()
         knobs = world.knobs
@@ -173,12 +174,12 @@ class CoreProcess:
 
     # Events
 
-    def receive(self, source: NodeId, message: Message | Beat) -> None:
+    def receive(self, sender: CoreProcess, message: Message | Beat) -> None:
         if isinstance(message, Beat):
-            self._take_beat(source, message)
+            self._take_beat(sender, message)
         else:
             self._has_learned = self.group.is_leader and isinstance(message, AppendResponse)
-            self.group.receive(source, message)
+            self.group.receive(sender.node_id, message)
         self.turn()
 
     def opened(self) -> None:
@@ -188,7 +189,7 @@ class CoreProcess:
     def came_alive(self, process: CoreProcess) -> None:
         node = process.node_id
         self.alive.add(node)
-        if self.known.get(node) is not process and self._heard_of == node:
+        if self._heard_of == node and self._heard_by is not process:
             self._heard = self._heard._replace(leads=False)  # that was another life of it
         self.known[node] = process
         if self._heard_of == node and self._heard.leads:
@@ -356,7 +357,8 @@ class CoreProcess:
             return
         self._elections.remove(self.key, world.queue.now)
         self._is_parked = False
-        has_resigned = self._heard_of == leader and self._heard[:2] == (epoch, False)
+        heard = self._heard
+        has_resigned = self._heard_of == leader and not heard.leads and epoch <= heard.epoch
         if leader != node_id and (leader not in self.alive or has_resigned):
             self.group.leader_lost()
 
@@ -448,14 +450,14 @@ class CoreProcess:
         leads = self.is_leader and self.led_epoch == self.group.epoch
         return Beat(self.led_epoch, leads, self.group.committed)
 
-    def _take_beat(self, source: NodeId, beat: Beat) -> None:
-        heard = self._heard
+    def _take_beat(self, sender: CoreProcess, beat: Beat) -> None:
+        source, heard = sender.node_id, self._heard
         if beat.epoch < heard.epoch or (beat.epoch == heard.epoch and beat.leads > heard.leads):
             return
-        self._heard, self._heard_of = beat, source
+        self._heard, self._heard_of, self._heard_by = beat, source, sender
         if beat.leads:
             self._follow(source)
-        elif self.group.leader == source and self.group.epoch == beat.epoch:
+        elif self.group.leader == source and self.group.epoch <= beat.epoch:
             self.group.leader_lost()
 
     def _follow(self, leader: NodeId) -> None:

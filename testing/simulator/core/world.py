@@ -156,7 +156,7 @@ class CoreWorld:
             what = message.message
             if isinstance(what, Beat):
                 sender.told[receiver.node_id] = what
-            self._do(receiver, partial(receiver.receive, sender.node_id, what))
+            self._do(receiver, partial(receiver.receive, sender, what))
 
     def _load(self) -> None:
         """Clients find someone who takes their batches, be it the latest leader or not."""

@@ -1,0 +1,215 @@
+"""What brokers know of each other: who lives, who leads what, and what their connections mean."""
+
+from tests.mutations import Mutation
+
+
+def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """A mutation of a module of replication, killed by one of its tests."""
+    return Mutation(
+        name=name,
+        file=f"partitions/replication/{file}",
+        old=old,
+        new=new,
+        killed_by=f"tests/partitions/replication/{killed_by}",
+    )
+
+
+def _link_rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of the connections with another broker."""
+    return Mutation(
+        name=name,
+        file="broker/peers/link.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/broker/peers/{killed_by}",
+    )
+
+
+MUTATIONS = (
+    # Who lives, and who leads
+    _rule(
+        "a broker that hears nothing is not alive",
+        "peer_table.py",
+        old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit\n",
+        new="            if peer.is_alive and peer.heard <= limit\n",
+        killed_by="test_peer_table.py::test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks",
+    ),
+    _rule(
+        "what was confirmed before a connection was lost says nothing after",
+        "peer_table.py",
+        old="        if sent >= peer.lost:\n",
+        new="        if True:\n",
+        killed_by="test_peer_table.py::test_what_a_peer_heard_before_it_was_lost_does_not_bring_it_back",
+    ),
+    _rule(
+        "a leader without a majority steps down",
+        "node.py",
+        old="lost(node)\n        for replica in self._leaders.led_with(node):\n",
+        new="lost(node)\n        for replica in []:\n",
+        killed_by="test_cluster.py::test_a_leader_that_is_cut_off_resigns_and_appends_no_more",
+    ),
+    _rule(
+        "a dead broker's groups have no leader",
+        "leaders.py",
+        old="            replica.tell(Group.leader_lost)\n        for key, _ in",
+        new="            pass\n        for key, _ in",
+        killed_by="test_cluster.py::test_the_leader_dies_and_another_one_goes_on",
+    ),
+    _rule(
+        "who has resigned from a later epoch does not lead an earlier one",
+        "leaders.py",
+        old="elif replica.leader == source and replica.epoch <= beat.epoch:",
+        new="elif replica.leader == source and replica.epoch == beat.epoch:",
+        killed_by="test_node.py::"
+        "test_who_has_led_a_later_epoch_and_resigned_is_not_followed_in_an_earlier_one",
+    ),
+    _rule(
+        "nor is it followed there by what it has sent before",
+        "known_leaders.py",
+        old="not known.leads and epoch <= known.epoch",
+        new="not known.leads and epoch == known.epoch",
+        killed_by="test_known_leaders.py::test_who_has_resigned_leads_no_earlier_epoch_either",
+    ),
+    _rule(
+        "to resign is final within an epoch",
+        "known_leaders.py",
+        old=" or (beat.epoch == known.epoch and beat.leads > known.leads)",
+        new="",
+        killed_by="test_known_leaders.py::test_to_resign_is_final_within_an_epoch",
+    ),
+    _rule(
+        "a heartbeat that comes late is dropped",
+        "heartbeats.py",
+        old="        if heartbeat.sequence <= link.taken_in:\n",
+        new="        if False:\n",
+        killed_by="test_heartbeats.py::test_a_heartbeat_that_comes_late_is_dropped",
+    ),
+    _rule(
+        "news are repeated until they are confirmed",
+        "heartbeats.py",
+        old="            if carried_by > heartbeat.acknowledges:\n",
+        new="            if False:\n",
+        killed_by="test_heartbeats.py::test_newer_news_of_the_same_group_are_not_confirmed_with_the_older",
+    ),
+    _rule(
+        "a new process is told everything",
+        "node.py",
+        old="        if is_new:\n",
+        new="        if False:\n",
+        killed_by="test_node.py::test_a_broker_that_comes_late_learns_who_leads",
+    ),
+    _rule(
+        "replication that stands still is begun again",
+        "retries.py",
+        old="                replica.tell(partial(reset_peer, node=node))\n",
+        new="                pass\n",
+        killed_by="test_cluster.py::test_messages_that_were_lost_are_sent_again",
+    ),
+    _rule(
+        "who is there late says so to its leader",
+        "leaders.py",
+        old="                self._say_opened(replica, leader)\n",
+        new="                pass\n",
+        killed_by="test_node.py::"
+        "test_who_comes_back_is_sent_what_it_lacks_when_it_opens_its_groups",
+    ),
+    _rule(
+        "who is there late says so to who had better lead",
+        "leaders.py",
+        old="                self._say_opened(replica, node)\n",
+        new="                pass\n",
+        killed_by="test_node.py::"
+        "test_the_preferred_one_leads_though_the_others_open_the_group_later",
+    ),
+    _rule(
+        "who has heard its leader need not say so",
+        "node.py",
+        old="                self._leaders.met(replica)\n",
+        new="                pass\n",
+        killed_by="test_node.py::test_who_has_heard_its_leader_does_not_say_that_it_is_there",
+    ),
+    _rule(
+        "what was on its way on a connection that was replaced is sent again",
+        "node.py",
+        old="        elif was_alive:\n            self._begin_again_with(node)\n",
+        new="",
+        killed_by="test_node.py::test_a_connection_that_is_replaced_costs_messages_and_no_leader",
+    ),
+    _rule(
+        "only so many groups campaign at once",
+        "elections.py",
+        old="        while self._due and len(self._campaigning) <",
+        new="        while self._due and 0 <",
+        killed_by="test_elections.py::test_only_so_many_campaign_at_once",
+    ),
+    _rule(
+        "who was not elected tries again",
+        "elections.py",
+        old="        self._retry_stalled(now)\n",
+        new="",
+        killed_by="test_elections.py::test_who_was_not_elected_tries_again",
+    ),
+    _rule(
+        "only who has not answered is asked again",
+        "retries.py",
+        old="            is_still = node in waits_for and watch",
+        new="            is_still = watch",
+        killed_by="test_node.py::"
+        "test_a_follower_that_has_everything_is_not_asked_again_because_another_is_silent",
+    ),
+    _rule(
+        "a leader that does not last does not bring candidates together again",
+        "elections.py",
+        old="        attempts, since = self._calmed.pop(key, (0, now))\n",
+        new="        attempts, since = 0, now\n",
+        killed_by="test_elections.py::"
+        "test_a_leader_that_does_not_last_does_not_bring_candidates_together_again",
+    ),
+    # Leaders that are moved
+    _rule(
+        "a move goes on when something happens to its group",
+        "node.py",
+        old="                    self.moves.changed(replica, self._now)\n",
+        new="                    pass\n",
+        killed_by="test_moves.py::test_the_target_leads_and_nothing_of_what_was_written_is_lost",
+    ),
+    _rule(
+        "a group that is given up is not moved any more",
+        "node.py",
+        old='        self.moves.abort(key, "the replica was given up", self._now)\n',
+        new="",
+        killed_by="test_moves.py::test_a_group_that_is_given_up_is_not_moved_any_more",
+    ),
+    # Between brokers
+    _link_rule(
+        "a broker that has lost a connection is not down",
+        old="                self._break(reason)\n",
+        new="                self._went_down(reason)\n",
+        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+    ),
+    _link_rule(
+        "a broker where nobody listens is down at once",
+        old='            self._give_up_in_turn(f"it cannot be reached: {error}")\n',
+        new="",
+        killed_by="test_network.py::"
+        "test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back",
+    ),
+    _link_rule(
+        "a broker that refuses a broken link is down at once",
+        old="            self._give_up(refused.reason)\n",
+        new="",
+        killed_by="test_network.py::test_one_that_another_broker_stands_in_place_of_is_down_at_once",
+    ),
+    _link_rule(
+        "a broker that does not answer on a broken link is down soon",
+        old='            self._give_up_in_turn("its connections do not come back")\n',
+        new="            pass\n",
+        killed_by="test_network.py::test_one_that_can_be_reached_and_does_not_answer_is_down_soon",
+    ),
+    _link_rule(
+        "who is up is told that its connections are new",
+        old="        if self.up is None or self._broken is not None:\n",
+        new="        self._broken = None\n        if self.up is None:\n",
+        killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+    ),
+)

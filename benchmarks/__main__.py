@@ -31,6 +31,7 @@ def main() -> int:
         "--only", action="append", default=[], metavar="NAME", help="workloads; may have * in it"
     )
     parser.add_argument("--against", metavar="HOST:PORT", help="another broker on this machine")
+    parser.add_argument("--called", metavar="NAME", help="what that one is, with its version")
     options = parser.parse_args()
     if unknown := set(options.questions) - set(QUESTIONS):
         parser.error(f"no such question: {', '.join(sorted(unknown))}")
@@ -44,6 +45,7 @@ def main() -> int:
             console=console,
             only=options.only,
             against=options.against,
+            called=options.called,
             is_quick=options.quick,
         )
         try:
@@ -52,7 +54,10 @@ def main() -> int:
             parser.error(str(error))
         if left_out:
             console.print(f"no time for: {', '.join(left_out)} (name them to have them)")
-        rows = _measure(questions, context)
+        try:
+            rows = _measure(questions, context)
+        except LookupError as error:  # nothing listens there
+            parser.error(str(error))
     show(rows, console)
     if not options.no_save:
         path = save(rows, details=context.details)

@@ -15,6 +15,7 @@ from benchmarks.limits import sync_latency
 from benchmarks.matrix.command import measure_matrix, seconds_of
 from benchmarks.matrix.session import FULL, QUICK, Plan
 from benchmarks.matrix.side_by_side import measure_side_by_side
+from benchmarks.matrix.targets import other_target
 from benchmarks.matrix.workload import Workload, chosen
 
 
@@ -26,6 +27,8 @@ class Context:
     console: Console
     only: Sequence[str] = ()
     against: str | None = None
+    called: str | None = None
+    """The name of what is there, with its version."""
     is_quick: bool = False
     details: dict[str, object] = field(default_factory=dict)
 
@@ -66,8 +69,9 @@ def _matrix(context: Context) -> Iterator[Row]:
             context.directory, context.workloads, context.plan, context.console
         )
     else:
+        other = other_target(context.against, called=context.called)
         results = measure_side_by_side(
-            context.directory, context.workloads, context.plan, context.against, context.console
+            context.directory, context.workloads, context.plan, other, context.console
         )
     context.details["workloads"] = results.workloads
     yield from results.rows

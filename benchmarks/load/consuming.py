@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import struct
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from tidemark.protocol.messages import fetch
 
 _NS: Final = 1_000_000_000
 _RECEIVE_BYTES: Final = 1 << 20
+_STALLED_SECONDS: Final = 10.0
 _OFFSET: Final = struct.Struct(">q")
 _SENTINEL: Final = 0x7A7A_7A7A_0000
 # Length, correlation id, throttle time, error, session id, count of topics, length of the name.
@@ -75,6 +76,10 @@ class Reader:
             _OFFSET.pack_into(self._frame, place, offset)
         self.client.sendall(self._frame)
 
+    def is_short_of(self, size_bytes: int) -> bool:
+        """Whether it reads the tail, and has less than that."""
+        return not self._ends and self.read.size_bytes < size_bytes
+
     def take(self, data: memoryview) -> None:
         """Take in what has been received; asks for more when an answer is complete."""
         at, size = 0, len(data)
@@ -124,26 +129,37 @@ class Reader:
             self._offsets[place] = self._starts[place]
 
 
-def read_until_told(readers: Sequence[Reader], told: int) -> float:
-    """Drive the readers until there is something to read from descriptor `told`; the seconds."""
+def read_until_told(readers: Sequence[Reader], told: int, goal: Callable[[], int]) -> float:
+    """Drive the readers until there is something to read from descriptor `told`; the seconds.
+
+    And then until those at the tail have as many bytes as `goal` says, which takes what was told:
+    without the last ones, the slowest would be left out. Raises `TimeoutError` if they do not come.
+    """
     poll = select.epoll()
     by_descriptor = {reader.client.fileno(): reader for reader in readers}
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     for descriptor in (*by_descriptor, told):
         poll.register(descriptor, select.EPOLLIN)
     began = time.perf_counter_ns()
+    wanted: int | None = None
     for reader in readers:
         reader.ask()
-    while True:
-        for descriptor, _ in poll.poll():
+    while wanted is None or any(reader.is_short_of(wanted) for reader in readers):
+        ready = poll.poll(_STALLED_SECONDS if wanted is not None else None)
+        if not ready:
+            raise TimeoutError(f"readers got nothing for {_STALLED_SECONDS} s")
+        for descriptor, _ in ready:
             if descriptor == told:
-                poll.close()
-                return (time.perf_counter_ns() - began) / _NS
+                wanted = goal()
+                poll.unregister(told)
+                continue
             reader = by_descriptor[descriptor]
             size = reader.client.recv_into(buffer)
             if not size:
                 raise ConnectionError("the broker has closed the connection")
             reader.take(buffer[:size])
+    poll.close()
+    return (time.perf_counter_ns() - began) / _NS
 
 
 def _fetch_frame(shape: Shape) -> bytes:

@@ -99,13 +99,11 @@ def _consume(task: Told) -> None:
     _say({"ready": {}})
     if _told():  # once: a fetch is under way on each connection then, and another begins anew
         before = time.process_time()
-        seconds = read_until_told(readers, sys.stdin.fileno())
-        _told()
+        seconds = read_until_told(readers, sys.stdin.fileno(), lambda: int(_told()["tail_bytes"]))
         _say(
             {
                 "seconds": seconds,
                 "size_bytes": sum(reader.read.size_bytes for reader in readers),
-                "least_bytes": min(reader.read.size_bytes for reader in readers),
                 "requests": sum(reader.read.requests for reader in readers),
                 "arrivals": readers[0].read.arrivals,
                 "cpu_seconds": time.process_time() - before,

@@ -58,7 +58,7 @@ def _tail(session: Session) -> None:
             ends = session.topic.ends()
             task = consume_task(session, ready, [(session.workload.consumers, ends, None)])
             with session.load.consumer.task(**task):
-                said, read, both = _produce_beside_readers(session, rate)
+                said, read, both = _produce_beside_readers(session, ready, rate)
             session.measured.note_work(
                 read["requests"], read["size_bytes"], said["seconds"], both - alone
             )
@@ -76,7 +76,7 @@ def _mixed(session: Session) -> None:
                 (session.workload.consumers - 1, dict.fromkeys(ends, 0), ends),
             ]
             with session.load.consumer.task(**consume_task(session, ready, lanes)):
-                said, read, cpu = _produce_beside_readers(session, rate)
+                said, read, cpu = _produce_beside_readers(session, ready, rate)
             written = said["requests"] * ready["batch_bytes"]
             session.measured.note_work(
                 said["requests"] + read["requests"],
@@ -101,7 +101,7 @@ def _catch_up(session: Session) -> None:
                 before = used(session.target.pids).cpu_seconds
                 session.load.consumer.tell({"go": True})
                 time.sleep(session.plan.seconds)
-                read = session.load.consumer.run(stop=True)
+                read = session.load.consumer.run(tail_bytes=0)
                 cpu = used(session.target.pids).cpu_seconds - before
             session.measured.note_work(read["requests"], read["size_bytes"], read["seconds"], cpu)
             session.measured.generator_share.append(read["cpu_seconds"] / read["seconds"])
@@ -117,11 +117,11 @@ def _share_of_full_speed(session: Session) -> float:
     return rate
 
 
-def _produce_beside_readers(session: Session, rate: float) -> tuple[Said, Said, float]:
+def _produce_beside_readers(session: Session, ready: Said, rate: float) -> tuple[Said, Said, float]:
     before = used(session.target.pids).cpu_seconds
     session.load.consumer.tell({"go": True})
     said, _ = session.produce(rate=rate)
-    read = session.load.consumer.run(stop=True)
+    read = session.load.consumer.run(tail_bytes=said["requests"] * ready["batch_bytes"])
     return said, read, used(session.target.pids).cpu_seconds - before
 
 

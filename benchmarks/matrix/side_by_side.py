@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
@@ -15,24 +16,27 @@ from benchmarks.matrix.command import Results, open_generators, summary
 from benchmarks.matrix.measured import Limit, Measured
 from benchmarks.matrix.run import measure
 from benchmarks.matrix.session import Generators, Plan
-from benchmarks.matrix.targets import Target, open_target, other_target
-from benchmarks.matrix.workload import Workload
+from benchmarks.matrix.targets import Target, open_target
+from benchmarks.matrix.workload import BASE, Workload
+
+_WARM_SECONDS: Final = 15.0
 
 
 def measure_side_by_side(
-    directory: Path, workloads: Sequence[Workload], plan: Plan, against: str, console: Console
+    directory: Path, workloads: Sequence[Workload], plan: Plan, other: Target, console: Console
 ) -> Results:
     """Ours and the other take turns for as many rounds as there are runs, after one that warms.
 
-    What ours has is told as a ratio to the other's. Raises `LookupError` if nothing listens there.
+    What ours has is told as a ratio to the other's.
     """
-    other = other_target(against)
     results = Results()
     with open_generators() as load:
+        # What runs in a virtual machine of its own compiles what it has run for a while.
+        measure(other, BASE, load, replace(plan, runs=1, seconds=_WARM_SECONDS))
         for number, workload in enumerate(workloads):
             console.rule(f"{number + 1} of {len(workloads)}: {workload.name}")
             if workload.replicas > len(other.pids):
-                console.print(f"left out: {against} is not {workload.replicas} brokers")
+                console.print(f"left out: {other.name} is not {workload.replicas} brokers")
                 continue
             with open_target(directory / "ours", workload.replicas) as ours:
                 pair = _in_turn(ours, other, workload, load, plan)

@@ -113,8 +113,8 @@ def open_target(directory: Path, replicas: int) -> Iterator[Target]:
         yield Target("tidemark", cluster.bootstrap, pids, is_tidemark=True)
 
 
-def other_target(bootstrap: str, *, is_tidemark: bool = False) -> Target:
+def other_target(bootstrap: str, *, called: str | None = None) -> Target:
     """What listens there, on this machine. Raises `LookupError` if nothing does."""
     ports = [int(address.rpartition(":")[2]) for address in bootstrap.split(",")]
     pids = sorted({listener_of(port) for port in ports})
-    return Target(bootstrap, bootstrap, pids, is_tidemark=is_tidemark)
+    return Target(called or bootstrap, bootstrap, pids, is_tidemark=False)

@@ -50,6 +50,11 @@ class ColumnsWriter:
         self.is_prepared = False
         """Nothing more can be written."""
 
+    @property
+    def topics(self) -> frozenset[str]:
+        """Those that rows have been sent to."""
+        return frozenset(self._counts)
+
     def write(self, rows: pa.RecordBatch) -> None:
         """Take rows in: the columns `value`, `key`, `headers`, `partition`, `topic`, `timestamp`.
 

@@ -32,6 +32,10 @@ from tidemark.protocol.records.compression import Compression
 _ACKS: Final[dict[str, Literal["all", 0, 1]]] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 
+TRANSACTION_TIMEOUT_SECONDS: Final = 15 * 60.0
+"""As long as brokers allow by default: what is open for longer is aborted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
     """Where to write, and how, as a value that travels to the tasks."""
@@ -42,6 +46,10 @@ class SinkOptions:
     acks: Literal["all", 0, 1] = "all"
     batch_bytes: int = BATCH_BYTES
     delivery_timeout_seconds: float = 120.0
+    exactly_once: bool = False
+    transactional_id: str = "tidemark-spark"
+    """What all transactional ids begin with."""
+    transaction_timeout_seconds: float = TRANSACTION_TIMEOUT_SECONDS
     client: ClientSettings
 
 
@@ -49,11 +57,14 @@ SINK_KNOWN: Final = (
     "bootstrap",
     "topic",
     "batchBytes",
+    "exactlyOnce",
     *KAFKA_HONOURED,
     "kafka.acks",
     "kafka.compression.type",
     "kafka.delivery.timeout.ms",
     "kafka.enable.idempotence",
+    "kafka.transaction.timeout.ms",
+    "kafka.transactional.id",
 )
 # Spark's own, and one of the source's that is often left standing: a column headers is written.
 _WITHOUT_EFFECT: Final = frozenset(
@@ -78,6 +89,9 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
             "the option kafka.enable.idempotence cannot be false: with kafka.acks all, batches that"
             " are sent again are stored once; leave it out"
         )
+    exactly_once = options.boolean("exactlyOnce", default=False)
+    _check_transactions(options, exactly_once=exactly_once, acks=_ACKS[acks])
+    transaction_ms = options.count("kafka.transaction.timeout.ms")
     timeout_ms = options.count("kafka.delivery.timeout.ms") or 120_000
     return SinkOptions(
         bootstrap=read_bootstrap(options),
@@ -86,8 +100,26 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
         acks=_ACKS[acks],
         batch_bytes=options.count("batchBytes") or BATCH_BYTES,
         delivery_timeout_seconds=timeout_ms / 1000,
+        exactly_once=exactly_once,
+        transactional_id=options.text("kafka.transactional.id") or "tidemark-spark",
+        transaction_timeout_seconds=TRANSACTION_TIMEOUT_SECONDS
+        if transaction_ms is None
+        else transaction_ms / 1000,
         client=read_client(options),
     )
+
+
+def _check_transactions(
+    options: Options, *, exactly_once: bool, acks: Literal["all", 0, 1]
+) -> None:
+    if exactly_once and acks != "all":
+        raise ConfigError("the option exactlyOnce needs kafka.acks all; leave kafka.acks out")
+    for name in ("kafka.transactional.id", "kafka.transaction.timeout.ms"):
+        if name in options and not exactly_once:
+            raise ConfigError(
+                f"the option {name} is for transactions: set exactlyOnce to true as well, or leave"
+                " it out"
+            )
 
 
 def _compression(options: Options) -> Compression:

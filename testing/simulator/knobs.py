@@ -191,6 +191,8 @@ class Knobs:
     """Clients of each of them, which fence each other."""
     transformers: int = 0
     """Members of a group that read, write and commit in transactions."""
+    has_generations: bool = True
+    """Whether transformers are fenced by their group; else those of one partition share an id."""
     members: int = 0
     """Members of a group that commit how far they have read."""
     bumping: float = 0.5
@@ -364,7 +366,7 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
         send_interval=rng.choice((0.1, 0.3)),
         records_max=rng.choice((1, 3)),
         in_flight_max=1,
-        request_timeout=rng.choice((0.5, 1.5)),
+        request_timeout=rng.choice((0.3, 1.0)),
         segment_bytes=rng.choice((300, 300, 2000)),
         checkpoint_interval=rng.choice((0.3, 0.7, 5.0)),
         fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
@@ -379,11 +381,12 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
         rivals=rng.choice((1, 1, 2)),
         transformers=rng.choice((0, 1, 2, 3)),
         members=rng.choice((0, 1, 2)),
+        has_generations=rng.random() < 0.6,
         bumping=rng.choice((0.0, 0.5, 1.0)),
         transaction_seconds=rng.choice((0.5, 2.0, 5.0)),
         client_lateness=rng.choice((0.0, 0.03, 0.15)),
         client_duplication=rng.choice((0.0, 0.05, 0.3)),
-        fault_interval=rng.choice((0.5, 1.0, 3.0)),
+        fault_interval=rng.choice((0.7, 2.0, 5.0)),
         fault_kinds=(*_some(rng, (*faults, *others)), *_some(rng, COMPACTION_KINDS * 2)),
         triggers=_some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
         trigger_chance=rng.choice((0.01, 0.05, 0.2)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +31,7 @@ _PAUSES: Final = 0.1
 _KEYS: Final = 4
 _PACE: Final = 15.0
 """How often in a second something new is begun."""
-_READ_BYTES: Final = 400
+_READ_BYTES: Final = 150
 
 NewProducer = Callable[[], TransactionalProducer]
 
@@ -86,16 +86,25 @@ class Writer:
 
 
 class Transformer:
-    """A member of a group: each input becomes an output, in the transaction that commits how far
-    the group has read."""
+    """Each input becomes an output, in the transaction that commits how far its group has read.
+
+    A member of the group; or, where partitions are `assigned` to it, nobody that the group knows:
+    then its transactional id is that of the partition, and fences who had it before.
+    """
 
     def __init__(
-        self, play: Play, talker: Talker, member: Member, new_producer: NewProducer
+        self,
+        play: Play,
+        talker: Talker,
+        member: Member,
+        new_producer: NewProducer,
+        assigned: Sequence[TopicPartition] = (),
     ) -> None:
         self._play = play
         self._talker = talker
         self._member = member
         self._new_producer = new_producer
+        self._assigned = assigned
         self._attempts = count(1)
 
     async def run(self) -> None:
@@ -112,11 +121,11 @@ class Transformer:
 
     async def _take_part(self, producer: TransactionalProducer) -> None:
         """Until it has to join again."""
-        assigned = await self._member.join()
+        assigned = self._assigned or await self._member.join()
         if assigned is None:
             return
         cursors: dict[TopicPartition, Cursor] = {}
-        while not self._play.is_stopped and await self._member.is_current():
+        while not self._play.is_stopped and (self._assigned or await self._member.is_current()):
             for partition in assigned:
                 if partition not in cursors:
                     offset = await self._member.position(partition)

@@ -23,8 +23,8 @@ from tidemark.testing.simulator.transactions.asking import FetchOffset
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.talker import Talker
 
-SESSION_MS: Final = 1500
-REBALANCE_MS: Final = 2000
+SESSION_MS: Final = 2000
+REBALANCE_MS: Final = 1000
 _PATIENCE_SECONDS: Final = 3.0
 
 
@@ -110,7 +110,7 @@ class Member:
         return Offset(max(answer.value, 0))
 
     def commit(self, partition: TopicPartition, offset: Offset) -> Commit:
-        """What it says to have read that far."""
+        """What it says to have read that far; before it has joined, as nobody."""
         return Commit(
             group_id=self.group_id,
             offsets={partition: OffsetToCommit(offset=offset)},

@@ -89,8 +89,14 @@ class Play:
         for number in range(knobs.transformers):
             bumps = self._rng.random() < knobs.bumping
             talker = self._talker(f"transformer {number}")
-            maker = self._maker(talker, f"transforming {number}", bumps)
-            yield Transformer(self, talker, self._member(talker, TRANSFORMERS), maker).run
+            member = self._member(talker, TRANSFORMERS)
+            if knobs.has_generations:
+                maker = self._maker(talker, f"transforming {number}", bumps)
+                yield Transformer(self, talker, member, maker).run
+            else:
+                source = self.places.inputs[number % len(self.places.inputs)]
+                maker = self._maker(talker, f"transforming {source}", bumps)
+                yield Transformer(self, talker, member, maker, [source]).run
         for number in range(knobs.members):
             talker = self._talker(f"counter {number}")
             yield Counter(self, talker, self._member(talker, COUNTERS)).run

@@ -7,12 +7,13 @@ fits its group, and whether batches are what they should be, is not for this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 from tidemark.broker.peers.questions import confirm_answers, confirm_rounds, observer_reports
 from tidemark.broker.peers.steady_rows import answers_of, appends_of
-from tidemark.partitions.raft.entries import Entry, EpochStart, Run, configuration
+from tidemark.partitions.raft.entries import Entry, EpochStart, Run, configuration, epoch_start
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -242,7 +243,7 @@ def _epoch_start(epoch: Epoch, offset: Offset, data: EpochStartData) -> EpochSta
     voters, outgoing = _nodes(data.voters), _nodes(data.outgoing)
     if not voters or epoch < 0 or offset < 0 or data.leader < 0:
         raise MalformedMessage(f"an epoch {epoch} at {offset} with {len(voters)} voters")
-    return EpochStart(epoch, offset, NodeId(data.leader), configuration(voters, outgoing))
+    return epoch_start(epoch, offset, NodeId(data.leader), configuration(voters, outgoing))
 
 
 def _nodes(nodes: Iterable[int]) -> tuple[NodeId, ...]:
@@ -275,7 +276,9 @@ def _ballot(number: int) -> Ballot:
     return ballot
 
 
+@lru_cache(maxsize=1024)
 def _position(epoch: int, offset: int) -> Position:
+    """One for all groups that are there: thousands of idle ones are at the same few places."""
     if epoch < -1 or offset < 0:
         raise MalformedMessage(f"a position of {offset}@{epoch}")
     return Position(Epoch(epoch), Offset(offset))

@@ -84,7 +84,7 @@ class ReplicaState:
         self.topic = spec.topic
         self.topic_id = spec.topic_id
         self.partition = spec.partition
-        self.key = spec.key
+        self.key = spec.key if member is None else member.key
         self.config = spec.config
         self.failure = failure
         """Why the files cannot be served; `None` while they can."""

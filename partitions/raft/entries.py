@@ -7,7 +7,7 @@ consumers see no holes; each leader epoch has exactly one, as its first entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -54,10 +54,19 @@ class EpochStart:
     start_offset: Offset
     leader: NodeId
     config: Configuration
+    position: Position = field(init=False, repr=False, compare=False)
+    """Kept, and shared by all that is at the same place in an idle group."""
 
-    @property
-    def position(self) -> Position:
-        return Position(self.epoch, self.start_offset)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "position", Position(self.epoch, self.start_offset))
+
+
+@lru_cache(maxsize=1024)
+def epoch_start(
+    epoch: Epoch, start_offset: Offset, leader: NodeId, config: Configuration
+) -> EpochStart:
+    """One for all groups in which an epoch began alike: of thousands of idle ones, nearly all."""
+    return EpochStart(epoch, start_offset, leader, config)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tidemark.partitions.raft.doubt import (
     held_by_all,
     needs_an_entry,
 )
-from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
+from tidemark.partitions.raft.entries import Configuration, Entry, Run, epoch_start
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -59,7 +59,7 @@ class Leader:
         config = plan.config if plan else shape.config
         group.leader = group.node_id
         group.is_clean = not group.in_doubt  # by being elected: nobody has more that counts
-        row = EpochStart(group.epoch, before.offset, group.node_id, config)
+        row = epoch_start(group.epoch, before.offset, group.node_id, config)
         group.write([row])
         # It is sent from here: when it first is, it has not been written yet.
         self._before, self._start = before, row

@@ -255,7 +255,9 @@ class Replica:
             if not self.shape.contains(position):
                 mark("bad_committed")  # no log that has this one's entries has such a position
                 return
-            self.committed = position
+            # Mostly the log's end: then it is that object, of which an idle group keeps one.
+            last = self.shape.last
+            self.committed = last if position == last else position
             self.has_ready = True
 
     def note_durable(self, token: int) -> None:

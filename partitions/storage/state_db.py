@@ -30,7 +30,7 @@ from threading import RLock
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
-from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.raft.entries import Configuration, EpochStart, epoch_start
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.protocol.errors import StorageError
@@ -262,7 +262,7 @@ class StateDb:
                 if known is None:
                     known = Configuration(_from_text(voters), _from_text(outgoing))
                     configs[voters, outgoing] = known
-                start = EpochStart(epoch, start_offset, leader, known)
+                start = epoch_start(epoch, start_offset, leader, known)
                 epochs[topic_id, partition].append(start)
             rows = connection.execute(
                 "SELECT topic_id, partition, name, log_start, recovery_point, vote_epoch,"

@@ -96,6 +96,10 @@ class ElectionQueue:
         if waiting is not None and waiting.attempts:
             self._calmed[key] = waiting.attempts, now
             self._forget_calmed(now - self._timing.failure_timeout_s)
+        if waiting is not None and not len(self):
+            # Nobody waits: what is left is of no use, and as large as when thousands did.
+            self._waiting, self._campaigning = {}, {}
+            self._heap, self._due = [], []
 
     def _forget_calmed(self, before: float) -> None:
         for key, (_, since) in list(self._calmed.items()):

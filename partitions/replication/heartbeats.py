@@ -98,10 +98,13 @@ class Heartbeats:
         link.taken_in = heartbeat.sequence
         while link.times and link.times[0][0] <= heartbeat.acknowledges:
             link.confirmed = link.times.popleft()[1]
-        for key, carried_by in list(link.news.items()):
-            if carried_by > heartbeat.acknowledges:
-                break
-            del link.news[key]
+        if link.news and next(iter(link.news.values())) <= heartbeat.acknowledges:
+            # Another table, for that of one that has held thousands stays as large.
+            link.news = {
+                key: carried_by
+                for key, carried_by in link.news.items()
+                if carried_by > heartbeat.acknowledges
+            }
         return link.confirmed
 
     def restarted(self, node: NodeId) -> None:

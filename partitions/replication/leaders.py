@@ -185,6 +185,8 @@ class Leaders:
         """Entries have come from its leader."""
         if self._unmet:
             self._unmet.pop(replica, None)
+            if not self._unmet:
+                self._unmet = {}  # the table of one that has held thousands stays that large
 
     def _tell_first(self, replica: GroupReplica) -> None:
         """Who had better lead may have asked for a vote already."""

@@ -59,6 +59,8 @@ class Retries:
                 heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
             else:
                 del self._watched[replica]
+        if not self._watched:
+            self._watched = {}  # the table of one that has held thousands stays that large
 
     def _look(self, replica: GroupReplica, watch: _Watch) -> None:
         progress, is_stuck = progress_of(replica.group), False

@@ -87,8 +87,8 @@ MUTATIONS = (
     _rule(
         "news are repeated until they are confirmed",
         "heartbeats.py",
-        old="            if carried_by > heartbeat.acknowledges:\n",
-        new="            if False:\n",
+        old="                if carried_by > heartbeat.acknowledges\n",
+        new="                if False\n",
         killed_by="test_heartbeats.py::test_newer_news_of_the_same_group_are_not_confirmed_with_the_older",
     ),
     _rule(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from tidemark.broker.transactions.marker_sender import WRITE_SECONDS_MAX
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from tidemark.protocol.types import NodeId
 from tidemark.testing.simulator.transactions.asking import AnswerBetweenBrokers, BetweenBrokers
 from tidemark.testing.simulator.transactions.tasks import Wait
@@ -15,7 +17,7 @@ from tidemark.testing.simulator.transactions.tasks import Wait
 if TYPE_CHECKING:
     from tidemark.testing.simulator.process import Process
 
-ANSWER_SECONDS_MAX: Final = 2.0
+_ANSWER_SECONDS_MAX: Final = 2.0
 
 A = TypeVar("A")
 Then = Callable[[AnswerBetweenBrokers | None], None]
@@ -60,7 +62,9 @@ class Calls:
             process.later(0.0, process.called, call)
         else:
             process.world.network.send(process.broker.node_id, broker, call)
-        process.later(ANSWER_SECONDS_MAX, self._settle, number, None)
+        is_marker = isinstance(request, WriteTxnMarkersRequest)
+        seconds = WRITE_SECONDS_MAX if is_marker else _ANSWER_SECONDS_MAX
+        process.later(seconds, self._settle, number, None)
 
     def waits_for(self, call: Call) -> bool:
         """Whether this process has not given up what it has asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -81,7 +81,9 @@ class Coordinators:
         self.transactions = _Transactions(
             settings(), seen, sender, tasks, real, timers=timers.as_real()
         )
-        self.groups = _Groups(settings(), seen, tasks, real, timers=timers.as_real())
+        self.groups = _Groups(
+            settings(), seen, tasks, real, timers=timers.as_real(), group_configs=_no_configs
+        )
         ask: Any = self.calls.ask
         self.verifier = _Verifier(
             seen, tasks, services.turn, by_coordinator(self.transactions.find, ask)
@@ -91,6 +93,11 @@ class Coordinators:
     @property
     def is_loading(self) -> bool:
         return self.transactions.is_loading or self.groups.is_loading
+
+
+def _no_configs(_group_id: str) -> Mapping[str, str]:
+    """No group has settings of its own."""
+    return {}
 
 
 class _Transactions(TransactionCoordinator):

@@ -73,7 +73,8 @@ def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> N
 def test_settings_come_from_options_environment_and_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.toml"
     file.write_text('http.listen = "none"\nnode.id = 4\nlisteners = "127.0.0.1:1"\n')
-    arguments = ("--config", str(file), "--set", "listen=127.0.0.1:0", "--data-dir", "d")
+    free = ("--set", "listen=127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
+    arguments = ("--config", str(file), *free, "--data-dir", "d")
     with running(tmp_path, *arguments, environment={"TIDEMARK_NODE_ID": "5"}) as (_, ready):
         assert (ready[1], ready[3]) == ("5", "none")
         assert (tmp_path / "d").exists()

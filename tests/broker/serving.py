@@ -39,7 +39,7 @@ from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroups
 from tidemark.protocol.registry import API_VERSIONS_KEY, APIS
 from tidemark.protocol.schema import Message
 
-HOLD_BACK_SECONDS = 0.2
+HOLD_BACK_SECONDS = 1.0
 HEARTBEAT = 12
 LIST_GROUPS = 16
 
@@ -162,7 +162,7 @@ class Client:
     async def is_closed(self) -> bool:
         """Whether the broker hung up, without a word."""
         try:
-            with trio.fail_after(5):
+            with trio.fail_after(20):
                 return await self.stream.receive_some(1) == b""
         except trio.BrokenResourceError:
             return True

@@ -244,7 +244,7 @@ async def test_commits_do_not_wait_for_ever(tmp_path: Path) -> None:
         )
         assert replica is not None
         replica.member.pause()
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             assert await commit(node, {0: 2}) == {0: ErrorCode.NOT_COORDINATOR}
         replica.member.resume_writes()
         replica._services.driver.touch()

@@ -73,7 +73,7 @@ async def test_two_brokers_in_one_process_serve_their_own_metrics() -> None:
 
 
 async def test_a_server_that_nobody_asked_stops_like_one_that_was() -> None:
-    with trio.fail_after(5), bind_http(Address("127.0.0.1", 0)) as bound:
+    with trio.fail_after(20), bind_http(Address("127.0.0.1", 0)) as bound:
         async with trio.open_nursery() as nursery:
 
             async def serve() -> None:

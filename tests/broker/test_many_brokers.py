@@ -64,7 +64,7 @@ async def quorum(node: Node, topic: str = "__cluster_metadata") -> QuorumOfParti
 
 
 async def wait_voters(brokers: Brokers, voters: Sequence[int]) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(40):
         while True:
             partition = await quorum(brokers.nodes[0])
             if [each.replica_id for each in partition.current_voters] == list(voters):
@@ -93,7 +93,7 @@ async def test_what_one_broker_decides_all_know(tmp_path: Path) -> None:
             assert len({broker.port for broker in response.brokers}) == 3
             assert response.controller_id in (1, 2, 3)
         # Who is in sync only the leader knows; the others soon know what it has committed.
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while len({str(response.topics) for response in seen}) > 1:
                 seen = [await described(node) for node in brokers.nodes]
         for topic in seen[0].topics:
@@ -138,10 +138,10 @@ async def test_after_the_controller_is_gone_another_one_goes_on(tmp_path: Path) 
         started = trio.current_time()
         for node in brokers.nodes:
             assert await create(node, f"by-{node.node_id}", replicas=2) is ErrorCode.NONE
-        assert trio.current_time() - started < 5
+        assert trio.current_time() - started < 20
         for node in brokers.nodes:
             await wait_until(partial(_has_other_controller, node, gone))
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while -1 in leaders(response := await described(brokers.nodes[0])):  # noqa: ASYNC110  # no event says so
                 await trio.sleep(0.02)
         assert gone not in {broker.node_id for broker in response.brokers}
@@ -229,6 +229,6 @@ async def test_the_topic_of_commits_is_replicated_and_made_once(tmp_path: Path) 
         made = [node.topics.get("__consumer_offsets") for node in brokers.nodes]
         assert len({topic.id for topic in made if topic is not None}) == 1
         assert all(topic is not None and topic.replication_factor == 3 for topic in made)
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             topic = await brokers[2].topics.ensure(NewTopic(name="by-use"))
         assert topic.partition_count == 4

@@ -122,7 +122,7 @@ async def test_linger_waits_for_company_and_flush_does_not(client: Client, topic
         futures = [await producer.send(topic, value) for value in numbered(3)]
         await trio.sleep(0.05)
         assert not futures[0].is_done
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             await producer.flush()
         assert [future.result().offset for future in futures] == [0, 1, 2]
 
@@ -206,7 +206,7 @@ async def test_the_delivery_timeout_bounds_the_wait_for_a_broker_that_is_gone(to
             await (await producer.send(topic, b"x")).wait()
             await cluster.stop()
             with (
-                trio.fail_after(5),
+                trio.fail_after(20),
                 pytest.raises(RequestError, match=r"REQUEST_TIMED_OUT.*0\.3 s"),
             ):
                 await (await producer.send(topic, b"y")).wait()

@@ -192,7 +192,7 @@ def test_a_bomb_is_not_inflated_to_be_appended(
         peer.create_topic(topic, **configs)
         memory, started = rss_bytes(victim.pid), time.perf_counter()
         code = peer.produce(topic, data)
-        assert time.perf_counter() - started < 2
+        assert time.perf_counter() - started < 8
         assert rss_bytes(victim.pid) < memory + 150 * MIB
         assert code is (ErrorCode.CORRUPT_MESSAGE if config == "compact" else ErrorCode.NONE)
 
@@ -214,7 +214,7 @@ def test_a_stored_bomb_harms_neither_a_search_by_time_nor_a_reader(
         memory, started = rss_bytes(victim.pid), time.perf_counter()
         answer = peer.ask(request, 5, ListOffsetsResponse)
         assert answer.topics[0].partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert time.perf_counter() - started < 2
+        assert time.perf_counter() - started < 8
         assert rss_bytes(victim.pid) < memory + 150 * MIB
         assert peer.fetch(topic).error_code == ErrorCode.NONE
     with (

@@ -98,7 +98,7 @@ async def test_leaders_move_under_load_and_a_plain_producer_sees_no_failure_and_
                 moved = await client.admin.move_leader("waves", 0, to=target, reason="to see")
                 assert moved.leader == target
                 assert moved.attempts >= 1
-                assert 0 < moved.pause_seconds < 2
+                assert 0 < moved.pause_seconds < 8
                 await trio.sleep(0.05)
             stopped.set()
         assert await read(client) == list(range(written[0]))

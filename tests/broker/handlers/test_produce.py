@@ -443,7 +443,7 @@ async def test_after_a_live_change_to_flush_os_nothing_waits_for_the_disk(
         answer = begin(node, request(batch()))
         assert isinstance(answer, Pending)
         replica.apply_config(replace(replica.config, flush="os"))
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while replica.member.syncs_before_ack:  # noqa: ASYNC110
                 await trio.sleep(0.01)
         assert isinstance(begin(node, request(batch())), ProduceResponse)

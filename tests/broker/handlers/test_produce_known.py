@@ -139,7 +139,7 @@ async def test_its_own_time_out_is_kept(
         assert isinstance(call, Call)
         settled = trio.Event()
         call.when_settled = settled.set
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             await settled.wait()
         assert client.read(call.parts).error_code == ErrorCode.REQUEST_TIMED_OUT
         disk.release()

@@ -151,7 +151,7 @@ async def test_a_fetch_that_waits_is_answered_when_the_transaction_is_decided(
         await produce(node, request(batch()))
         await wait_all_tasks_blocked()
         assert not waiting.is_complete
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             await end(node, 7, commit=True)
             answer = await wait(waiting)
         assert offsets_in(answer.responses[0].partitions[0]) == [0, 1, 2]

@@ -156,7 +156,7 @@ async def describe(node: Node, name: str = TXN) -> TransactionState:
 
 
 async def wait_state(node: Node, state: str) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(20):
         while (await describe(node)).transaction_state != state:  # noqa: ASYNC110
             await trio.sleep(0.01)
 

@@ -199,7 +199,7 @@ class TestTime:
         }
         async with open_node(tmp_path, **FEW, **soon) as node:
             await begin(node)
-            with trio.fail_after(5):
+            with trio.fail_after(20):
                 while (await describe(node)).error_code == NONE:  # noqa: ASYNC110
                     await trio.sleep(0.01)
             assert (await describe(node)).error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND

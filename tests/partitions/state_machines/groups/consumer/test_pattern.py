@@ -89,10 +89,10 @@ def test_whatever_is_written_is_a_pattern_or_refused(text: str, name: str) -> No
 
 
 def test_what_keeps_others_busy_for_ever_is_done_in_a_moment() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not Pattern("(a|a)*(a|a)*(a|aa)+b").matches("a" * 249)
     assert not Pattern("(.*a){12}").matches("b" * 249)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_names_are_looked_at_once() -> None:

@@ -182,6 +182,18 @@ class ReassignmentProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionProgress:
+    """How far the leader's log of a partition is compacted."""
+
+    dirty_ratio: float
+    """The share of it that was never compacted."""
+    cleaned_ms: int | None
+    """When the last run ended, since 1970; `None`: there was none since the broker's start."""
+    why_set_aside: str
+    """What keeps it from being compacted, if anything does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReplicas:
     """How the replicas of one partition are, voters first."""
 
@@ -191,6 +203,8 @@ class PartitionReplicas:
     replicas: tuple[ReplicaStanding, ...]
     reassignment: ReassignmentProgress | None = None
     """`None`: its replicas are not being moved."""
+    compaction: CompactionProgress | None = None
+    """`None`: the topic is not compacted, or was not looked at yet."""
 
     @property
     def observers(self) -> tuple[ReplicaStanding, ...]:

@@ -11,6 +11,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_replicas import (
+    CompactionProgress,
     DescribeReplicasRequest,
     DescribeReplicasResponse,
     PartitionReplicas,
@@ -84,7 +85,23 @@ def _partition(node: Node, topic: Topic, partition: int) -> PartitionReplicas:
         log_start=_UNKNOWN if replica is None else replica.log_start,
         replicas=list(described.values()),
         reassignments=_reassignments(node, topic, partition),
+        compactions=() if replica is None else _compactions(node, replica),
     )
+
+
+def _compactions(node: Node, replica: Replica) -> Sequence[CompactionProgress]:
+    compaction = node.metrics.compaction
+    ratio = compaction.dirty_ratios.get(replica.name)
+    if ratio is None:
+        return ()
+    cleaned_s = compaction.cleaned_s.get(replica.name)
+    return [
+        CompactionProgress(
+            dirty_ratio=ratio,
+            cleaned_ms=_UNKNOWN if cleaned_s is None else int(cleaned_s * 1000),
+            why=compaction.set_aside.get(replica.name, ""),
+        )
+    ]
 
 
 def _reassignments(node: Node, topic: Topic, partition: int) -> Sequence[ReassignmentProgress]:

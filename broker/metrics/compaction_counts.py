@@ -19,6 +19,8 @@ class CompactionMetrics:
         self.last_run_s = 0.0
         """When the last run ended that succeeded, since 1970; 0 before there was one."""
         self.dirty_ratios: dict[str, float] = {}
+        self.cleaned_s: dict[str, float] = {}
+        """When each one's last run ended, since 1970."""
         self.set_aside: dict[str, str] = {}
         """What cannot be compacted, and why."""
 
@@ -26,6 +28,7 @@ class CompactionMetrics:
         """All there is to be compacted here, now."""
         self.dirty_ratios = dirty_ratios
         self.set_aside = {name: why for name, why in self.set_aside.items() if name in dirty_ratios}
+        self.cleaned_s = {name: at for name, at in self.cleaned_s.items() if name in dirty_ratios}
 
     def succeeded(self, name: str, tally: Tally, seconds: float) -> None:
         self.runs.inc()
@@ -33,7 +36,7 @@ class CompactionMetrics:
         self.written_bytes.inc(tally.bytes_written)
         self.removed_records.inc(tally.records_read - tally.records_kept)
         self.duration.observe(seconds)
-        self.last_run_s = time.time()
+        self.last_run_s = self.cleaned_s[name] = time.time()
         self.set_aside.pop(name, None)
 
     def failed(self, name: str, why: str) -> None:

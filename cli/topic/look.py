@@ -7,6 +7,7 @@ from typing import TypeVar
 import click
 
 from tidemark.cli.durability import describe_durability
+from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents, partitions_of, unless_unsupported
 from tidemark.cli.output import (
     Column,
@@ -20,6 +21,7 @@ from tidemark.cli.output import (
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import (
     Client,
+    CompactionProgress,
     ConfigEntry,
     PartitionReplicas,
     ReplicaStanding,
@@ -38,6 +40,14 @@ _OBSERVERS = (
     Column("lag"),
     Column("staleness_ms"),
     Column("pulls_from"),
+)
+
+
+_COMPACTIONS = (
+    Column("partition"),
+    Column("dirty_ratio"),
+    Column("last_run"),
+    Column("set_aside"),
 )
 
 
@@ -86,6 +96,7 @@ def describe(session: Session, name: str, form: Form) -> None:
     facts = session.run(lambda client: _gather(client, name))
     description, logs, configs = facts.description, facts.extents, facts.configs
     observers = [_observer(at, each) for at, each in facts.observers()]
+    compactions = [_compaction(at, each) for at, each in facts.compactions()]
     voters = facts.voters()
     partitions: list[dict[str, Json]] = [
         {
@@ -116,6 +127,7 @@ def describe(session: Session, name: str, form: Form) -> None:
             **summary,
             "partitions": partitions,
             "observers": observers,
+            "compaction": compactions,
             "configs": [_config(entry) for entry in configs],
         },
         {
@@ -141,6 +153,10 @@ def describe(session: Session, name: str, form: Form) -> None:
                 ],
             ),
             *([Section(title="observers", rows=observers, columns=_OBSERVERS)] * bool(observers)),
+            *(
+                [Section(title="compaction", rows=compactions, columns=_COMPACTIONS)]
+                * bool(compactions)
+            ),
             Section(
                 title="configs" if form is Form.WIDE else "configs that are not the default",
                 rows=[_config(entry) for entry in shown],
@@ -160,6 +176,17 @@ def _observer(at: TopicPartition, observer: ReplicaStanding) -> dict[str, Json]:
         "lag": observer.lag_records,
         "staleness_ms": observer.staleness_ms,
         "pulls_from": observer.parent,
+    }
+
+
+def _compaction(at: TopicPartition, found: CompactionProgress) -> dict[str, Json]:
+    """Of the leader: every broker compacts by itself."""
+    cleaned_ms = found.cleaned_ms
+    return {
+        "partition": at.partition,
+        "dirty_ratio": round(found.dirty_ratio, 3),
+        "last_run": strftime(cleaned_ms, "%Y-%m-%dT%H:%M:%SZ") if cleaned_ms is not None else None,
+        "set_aside": found.why_set_aside or None,
     }
 
 
@@ -189,6 +216,11 @@ class _Facts:
             p.partition: [node for node in p.replicas if (p.partition, node) not in observing]
             for p in self.description.partitions
         }
+
+    def compactions(self) -> Iterator[tuple[TopicPartition, CompactionProgress]]:
+        for at, found in sorted(self.replicas.items()):
+            if found.compaction is not None:
+                yield at, found.compaction
 
     def observers(self) -> Iterator[tuple[TopicPartition, ReplicaStanding]]:
         for at, found in sorted(self.replicas.items()):

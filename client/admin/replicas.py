@@ -8,6 +8,7 @@ from tidemark.client.codes import check, error_code
 from tidemark.client.confirming import confirmed_ends
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import (
+    CompactionProgress,
     ConfirmedEnd,
     PartitionReplicas,
     ReassignmentProgress,
@@ -164,6 +165,15 @@ def _replicas(answer: described.PartitionReplicas) -> PartitionReplicas:
         high_watermark=Offset(answer.high_watermark) if answer.high_watermark >= 0 else None,
         replicas=tuple(map(_standing, answer.replicas)),
         reassignment=next(map(_progress, answer.reassignments), None),
+        compaction=next(map(_compaction, answer.compactions), None),
+    )
+
+
+def _compaction(answer: described.CompactionProgress) -> CompactionProgress:
+    return CompactionProgress(
+        dirty_ratio=answer.dirty_ratio,
+        cleaned_ms=answer.cleaned_ms if answer.cleaned_ms >= 0 else None,
+        why_set_aside=answer.why,
     )
 
 

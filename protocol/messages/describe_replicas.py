@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tidemark.protocol.schema import (
     BOOL,
+    FLOAT64,
     INT16,
     INT32,
     INT64,
@@ -27,7 +28,7 @@ class DescribeReplicasTopic(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0)
 class DescribeReplicasRequest(Message):
     """Asks how the replicas of partitions are. Who leads a partition knows most."""
 
@@ -75,6 +76,20 @@ class ReassignmentProgress(Struct):
 
 
 @struct
+class CompactionProgress(Struct):
+    """How far a replica's log is compacted: each broker compacts what it holds by itself."""
+
+    dirty_ratio: float = wire(FLOAT64, "The share of the log that was never compacted, 0 to 1.")
+    cleaned_ms: int = wire(
+        INT64,
+        "When its last run ended, in milliseconds since 1970; -1 if there was none since the "
+        "broker's start.",
+        default=-1,
+    )
+    why: str = wire(STRING, "Why it is set aside; empty if it is not.", default="")
+
+
+@struct
 class PartitionReplicas(Struct):
     """One partition."""
 
@@ -98,6 +113,14 @@ class PartitionReplicas(Struct):
         "How far the move of its replicas is; none if none is under way, and never more than one.",
         default=(),
     )
+    compactions: Sequence[CompactionProgress] = wire(
+        array(CompactionProgress),
+        "Of the replica of the broker that answers; none if it is not compacted, never more than "
+        "one.",
+        since=1,
+        ignorable=True,
+        default=(),
+    )
 
 
 @struct
@@ -111,7 +134,7 @@ class TopicReplicas(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0)
 class DescribeReplicasResponse(Message):
     """Says how the replicas are."""
 

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 
+from tidemark.client import TopicPartition as ClientTopicPartition
 from tidemark.client.blocking import open_client
 
 KEYS: Final = 10
@@ -163,6 +164,22 @@ def test_a_consumer_goes_on_in_the_middle_of_what_is_gone(bootstrap: str, topic:
     assert found[0] > gone
     assert found[-1] == end - 1
     assert set(found) <= set(there)
+
+
+def test_how_far_a_topic_is_compacted_can_be_seen(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    wait_compacted(bootstrap, topic, produce(bootstrap, topic))
+    at = ClientTopicPartition(topic, 0)
+    with open_client(bootstrap) as client:
+        until = time.monotonic() + SECONDS_MAX
+        while True:
+            found = client.run(client.admin.describe_replicas, [at])[at].compaction
+            if found is not None and found.cleaned_ms is not None:
+                break
+            assert time.monotonic() < until, found
+            time.sleep(0.1)
+    assert found.why_set_aside == ""
+    assert 0 <= found.dirty_ratio <= 1
 
 
 def test_a_record_without_a_key_is_refused_by_a_compacted_topic(bootstrap: str, topic: str) -> None:

@@ -24,7 +24,13 @@ from tidemark.client.spark.prepared import (
     commit_batch,
     find_decision,
 )
-from tidemark.client.spark.sink import StreamWriter, Written, prepare_batch
+from tidemark.client.spark.sink import (
+    BatchWriter,
+    StreamWriter,
+    Written,
+    prepare_batch,
+    prepare_rows,
+)
 from tidemark.client.spark.sink_options import SinkOptions, read_sink_options
 from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.protocol.errors import ConfigError
@@ -196,6 +202,23 @@ def test_what_ran_out_before_it_was_decided_is_not_committed(query: Query) -> No
     assert find_decision(query.client, query.name, BATCH) is None
     query.abort(messages)
     query.commit(query.tasks())
+    assert query.seen() == ["a", "b", "c"]
+
+
+def test_a_batch_write_is_seen_whole_or_not_at_all(query: Query) -> None:
+    def prepared(job: str) -> list[WriterCommitMessage | None]:
+        rows = [["a", "b"], ["c"], []]
+        return [
+            prepare_rows(query.options, job, number, iter([pa.record_batch({"value": values})]))
+            for number, values in enumerate(rows)
+        ]
+
+    writer = BatchWriter(query.options)
+    writer.abort([*prepared("first"), None])
+    assert query.seen() == []
+    messages = prepared("second")
+    assert values_of(query.cluster, query.topic) == []
+    writer.commit(messages)
     assert query.seen() == ["a", "b", "c"]
 
 

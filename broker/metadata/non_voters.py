@@ -7,7 +7,7 @@ if it was a learner after all, the next thing that the leader sends makes it one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -25,8 +25,6 @@ from tidemark.protocol.types import NodeId, Position
 LOOK_SECONDS: Final = 1.0
 STALL_SECONDS: Final = 1.5
 """For so long a learner believes that the leader has nothing for it."""
-_LOOKED_AT_MAX: Final = 500
-"""Replicas at which to look at a time, beside those known to have no vote: idle ones are many."""
 
 
 @dataclass(slots=True)
@@ -41,28 +39,21 @@ class _Standing:
 
 
 class NonVoters:
-    """Looks after all of a broker's. Used on the loop's thread."""
+    """Looks after some of a broker's. Used on the loop's thread."""
 
-    def __init__(
-        self, node: ReplicationNode, observes: Callable[[PartitionKey], bool] = lambda _: False
-    ) -> None:
-        """Those that `observes` are left to who knows whom they had better pull from."""
+    def __init__(self, node: ReplicationNode, keys: Callable[[], Iterable[PartitionKey]]) -> None:
+        """Of the groups with these `keys`, and looks at no others."""
         self._node = node
-        self._observes = observes
+        self._keys = keys
         self._standings: dict[PartitionKey, _Standing] = {}
-        self._next: list[PartitionKey] = []  # at which to look, before beginning again
         self._has_told = False
 
     def look(self, now: float) -> bool:
         """Have those pull that wait in vain, in a turn; whether there were any."""
         before, self._standings, self._has_told = self._standings, {}, False
-        self._next = self._next or [replica.key for replica in self._node.replicas]
-        looked_at, self._next = self._next[:_LOOKED_AT_MAX], self._next[_LOOKED_AT_MAX:]
-        for key in dict.fromkeys((*before, *looked_at)):
+        for key in self._keys():
             replica = self._node.get(key)
             if replica is None or replica.group.is_voter or replica.failure is not None:
-                continue
-            if self._observes(key):
                 continue
             self._standings[key] = self._look_at(replica, before.get(key), now)
         return self._has_told
@@ -95,13 +86,16 @@ async def keep_following(
     turn: Turn,
     touch: Callable[[], None],
 ) -> None:
-    """Look after the replicas without a vote, again and again, as long as this runs."""
+    """Look after the metadata's replica while it has no vote and `observes` no other way.
 
-    def is_sent_the_log(key: PartitionKey) -> bool:
-        # Replicas that move wait for their leader: it knows how much may be sent.
-        return key != CLUSTER_KEY or observes(key)
+    All others without a vote are about to move, and wait for their leader: it knows how much may
+    be sent. None of those is looked at, for there may be thousands.
+    """
 
-    non_voters = NonVoters(node, is_sent_the_log)
+    def keys() -> Sequence[PartitionKey]:
+        return () if observes(CLUSTER_KEY) else (CLUSTER_KEY,)
+
+    non_voters = NonVoters(node, keys)
 
     def look(now: float) -> None:
         if non_voters.look(now):

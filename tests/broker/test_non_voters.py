@@ -10,10 +10,15 @@ from tidemark.broker.metadata.non_voters import NonVoters
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.observer import Observer
+from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.protocol.types import NodeId
 
 VOTERS = (1, 2, 3)
 FOURTH = NodeId(4)
+
+
+def looking_after_all_of(node: ReplicationNode) -> NonVoters:
+    return NonVoters(node, lambda: [replica.key for replica in node.replicas])
 
 
 class Scene:
@@ -26,7 +31,7 @@ class Scene:
         self.cluster.run(2)
         self.leader = self.cluster.leader()
         self.onlooker = self.cluster[FOURTH]
-        self.non_voters = NonVoters(self.onlooker.node)
+        self.non_voters = looking_after_all_of(self.onlooker.node)
 
     def add_learner(self) -> None:
         self.leader.replica().tell(partial(Group.add_learner, node=FOURTH))
@@ -80,7 +85,7 @@ def test_a_learner_that_pulls_becomes_one_again_with_the_next_record() -> None:
 
 def test_voters_are_left_alone() -> None:
     scene = Scene()
-    leading, following = NonVoters(scene.leader.node), scene.non_voters
+    leading, following = looking_after_all_of(scene.leader.node), scene.non_voters
     assert not leading.look(0.0)
     assert not following.look(0.0)
     assert not leading.look(60.0)

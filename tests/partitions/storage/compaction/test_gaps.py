@@ -93,6 +93,17 @@ def test_a_start_cuts_a_gap_where_the_journal_says_that_another_epoch_begins() -
     assert rows(opened(files, 6, went_on)) == [(0, b"first", b"1"), (5, b"new", b"1")]
 
 
+def test_what_follows_a_gap_that_a_start_has_cut_is_found_by_its_time() -> None:
+    files, log = gapped_log()
+    log.close()
+    went_on = (*ROWS, EpochStart(Epoch(2), Offset(5), NodeId(1), ALONE))
+    again = opened(files, 5, went_on)
+    again.append(keyed_batch(again, [(b"new", b"1")], epoch=2, timestamp_ms=2_000))
+    found = again.find_timestamp(2_000, end_offset=again.end_offset)
+    assert found is not None
+    assert found.offset == 5
+
+
 @pytest.mark.parametrize("offset", range(11))
 def test_a_reader_may_begin_anywhere(offset: int) -> None:
     _, log = gapped_log()

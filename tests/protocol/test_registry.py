@@ -66,7 +66,7 @@ OWN = {
     20_003: ("DescribeBrokers", 0, 0),
     20_004: ("SetObservers", 0, 0),
     20_005: ("ConfirmLeadership", 0, 0),
-    20_006: ("DescribeReplicas", 0, 0),
+    20_006: ("DescribeReplicas", 0, 1),
     20_007: ("DescribeRebalances", 0, 0),
 }
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -139,9 +140,20 @@ def test_three_brokers_survive_the_kill_of_one(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert demo.stdout is not None
+    with demo.stdout:
+        try:
+            check_demo(demo.stdout, command[:3])
+        finally:
+            # Also where this was too slow: three brokers would go on, and slow down the others.
+            demo.send_signal(signal.SIGTERM)
+            status = demo.wait(60)
+    assert status == 0
+
+
+def check_demo(output: IO[str], tidemark: list[str]) -> None:
     told = ""
     while "TIDEMARK_BOOTSTRAP=" not in told:
-        line = demo.stdout.readline()
+        line = output.readline()
         assert line, told
         told += line
     assert "Nothing was lost, nothing came twice." in told
@@ -150,10 +162,7 @@ def test_three_brokers_survive_the_kill_of_one(tmp_path: Path) -> None:
     assert re.search(r"broker \d has caught up", told)
 
     (bootstrap,) = re.findall(r"TIDEMARK_BOOTSTRAP=(\S+)", told)
-    status = [*command[:3], "cluster", "status", "-o", "json", "--bootstrap", bootstrap]
-    deadline = time.monotonic() + 10
+    status = [*tidemark, "cluster", "status", "-o", "json", "--bootstrap", bootstrap]
+    deadline = time.monotonic() + 60
     while subprocess.run(status, stdout=subprocess.PIPE, check=False).returncode != 0:
         assert time.monotonic() < deadline, "the cluster is not healthy again"
-    demo.send_signal(signal.SIGTERM)
-    assert demo.wait(10) == 0
-    demo.stdout.close()

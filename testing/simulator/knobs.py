@@ -387,7 +387,7 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
         client_lateness=rng.choice((0.0, 0.03, 0.15)),
         client_duplication=rng.choice((0.0, 0.05, 0.3)),
         fault_interval=rng.choice((0.7, 2.0, 5.0)),
-        fault_kinds=(*_some(rng, (*faults, *others)), *_some(rng, COMPACTION_KINDS * 2)),
+        fault_kinds=(*_some(rng, (*faults, *others)), *COMPACTION_KINDS * rng.choice((0, 4, 8))),
         triggers=_some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
         trigger_chance=rng.choice((0.01, 0.05, 0.2)),
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),

@@ -54,15 +54,14 @@ def main() -> int:
             parser.error(str(error))
         if left_out:
             console.print(f"no time for: {', '.join(left_out)} (name them to have them)")
-        try:
-            rows = _measure(questions, context)
-        except LookupError as error:  # nothing listens there
-            parser.error(str(error))
+        rows = _measure(questions, context)
     show(rows, console)
-    if not options.no_save:
+    if rows and not options.no_save:
         path = save(rows, details=context.details)
         console.print(f"kept in {path}; `python -m benchmarks.report` writes the page anew")
-    return 0
+    for failure in context.failures:
+        console.print(failure, style="red", soft_wrap=True, markup=False)
+    return int(bool(context.failures))
 
 
 def _measure(questions: list[str], context: Context) -> list[Row]:
@@ -76,9 +75,13 @@ def _measure(questions: list[str], context: Context) -> list[Row]:
         left = sum(minutes_of(name, context) for name in questions[number - 1 :])
         console.rule(f"{question} ({number} of {len(questions)}, about {left:.0f} min left)")
         began = time.monotonic()
-        for row in QUESTIONS[question].measure(context):
-            rows.append(row)
-            console.print(f"  {row}", soft_wrap=True, markup=False, highlight=False)
+        try:
+            for row in QUESTIONS[question].measure(context):
+                rows.append(row)
+                console.print(f"  {row}", soft_wrap=True, markup=False, highlight=False)
+        except Exception as error:  # the others' figures are not lost for it
+            context.failures.append(f"{question}: {type(error).__name__}: {error}")
+            console.print(context.failures[-1], style="red", soft_wrap=True, markup=False)
         took[question] = round(time.monotonic() - began, 1)
         console.print(f"  {question} took {took[question]:.0f} s")
     context.details["seconds"] = took

@@ -21,6 +21,7 @@ from tidemark.testing.process_cluster import ProcessCluster, open_process_cluste
 PARTITIONS: Final = 10_000
 _TOPIC_PARTITIONS: Final = 1_000
 """A request for more would wait for longer than clients do."""
+_LEADERS_SECONDS_MAX: Final = 300.0
 _SETTLE_SECONDS: Final = 70
 """The balancer looks closely at leaders that are new, for a minute."""
 _IDLE_SECONDS: Final = 10.0
@@ -36,7 +37,7 @@ def measure(directory: Path) -> Iterator[Row]:
         before = [_resident_bytes(broker) for broker in brokers]
         for number in range(PARTITIONS // _TOPIC_PARTITIONS):
             create(cluster, f"idle-{number}", _TOPIC_PARTITIONS, {})
-            leaders_of(cluster, f"idle-{number}")
+            leaders_of(cluster, f"idle-{number}", seconds_max=_LEADERS_SECONDS_MAX)
         time.sleep(_SETTLE_SECONDS)
         after = [_resident_bytes(broker) for broker in brokers]
         yield _processor(brokers)

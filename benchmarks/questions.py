@@ -31,6 +31,8 @@ class Context:
     """The name of what is there, with its version."""
     is_quick: bool = False
     details: dict[str, object] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    """Which questions got no answer, and why."""
 
     @property
     def plan(self) -> Plan:
@@ -74,6 +76,7 @@ def _matrix(context: Context) -> Iterator[Row]:
             context.directory, context.workloads, context.plan, other, context.console
         )
     context.details["workloads"] = results.workloads
+    context.failures += results.failures
     yield from results.rows
 
 

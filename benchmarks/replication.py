@@ -164,17 +164,22 @@ def create(
         created.result(60)
 
 
-def leaders_of(cluster: ProcessCluster, topic: str) -> dict[int, int]:
+def leaders_of(
+    cluster: ProcessCluster, topic: str, *, seconds_max: float = _FAILOVER_SECONDS_MAX
+) -> dict[int, int]:
     """Who leads each partition, once all have a leader."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    deadline = time.monotonic() + _FAILOVER_SECONDS_MAX
+    deadline = time.monotonic() + seconds_max
     while True:
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = (
+            admin.list_topics(topic, timeout=_FAILOVER_SECONDS_MAX).topics[topic].partitions
+        )
         leaders = {number: partition.leader for number, partition in partitions.items()}
         if leaders and min(leaders.values()) > 0:
             return leaders
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{topic} has partitions without a leader: {leaders}")
+            left = sum(leader < 1 for leader in leaders.values())
+            raise RuntimeError(f"{left} partitions of {topic} have no leader")
         time.sleep(0.05)
 
 

@@ -32,6 +32,7 @@ class Results:
 
     rows: list[Row] = field(default_factory=list)
     workloads: list[dict[str, object]] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 def seconds_of(workloads: Sequence[Workload], plan: Plan) -> float:
@@ -56,9 +57,13 @@ def measure_matrix(
         for number, workload in enumerate(workloads):
             left = seconds_of(workloads[number:], plan)
             where = f"[{number + 1}/{len(workloads)}] {workload.group}: {workload.name}"
-            with console.status(f"{where} ({left / 60:.0f} min left)"):
-                limit = limits.of(workload)
-                measured = _on_brokers_of_its_own(directory, workload, load, plan)
+            try:
+                with console.status(f"{where} ({left / 60:.0f} min left)"):
+                    limit = limits.of(workload)
+                    measured = _on_brokers_of_its_own(directory, workload, load, plan)
+            except Exception as error:  # the others' figures are not lost for it
+                results.failures.append(f"{where}: {type(error).__name__}: {error}")
+                continue
             results.rows += measured.rows(limit)
             results.workloads.append(measured.to_json())
             console.print(f"{where}: {summary(measured)}", soft_wrap=True, markup=False)
@@ -73,10 +78,11 @@ def _on_brokers_of_its_own(
 ) -> Measured:
     """New ones, so that their memory is this workload's, and no dirty pages are another's."""
     folder = directory / "matrix"
-    with open_target(folder, workload.replicas) as target:
-        measured = measure(target, workload, load, plan)
-    shutil.rmtree(folder)
-    return measured
+    try:
+        with open_target(folder, workload.replicas) as target:
+            return measure(target, workload, load, plan)
+    finally:
+        shutil.rmtree(folder)
 
 
 def summary(measured: Measured) -> str:

@@ -125,7 +125,7 @@ async def test_the_quorum_is_described_by_whoever_is_asked(tmp_path: Path) -> No
 
 
 async def test_after_the_controller_is_gone_another_one_goes_on(tmp_path: Path) -> None:
-    async with open_brokers(tmp_path, 3) as brokers:
+    async with open_brokers(tmp_path, 3, broker_session_timeout_ms=0) as brokers:
         await wait_voters(brokers, [1, 2, 3])
         await create(brokers[2], "waves", partitions=6)
         gone = brokers[1].brokers.controller

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
 
 from tidemark.testing import BlockingCluster
 

@@ -78,6 +78,22 @@ def test_what_is_planned_again_sees_what_is_new(
     assert reader.partitions() == [OffsetRange(TP, 0, 3)]
 
 
+def test_a_batch_ends_where_the_log_did_when_that_was_asked_first(
+    tidemark: BlockingCluster, client: BlockingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All partitions' ends are of one moment, however often a plan looks at them."""
+    produce(client, 5)
+    ends = Driver.ends
+
+    def growing(driver: Driver, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        found = ends(driver, partitions)
+        produce(client, 1)
+        return found
+
+    monkeypatch.setattr(Driver, "ends", growing)
+    assert batch_reader(tidemark).partitions() == [OffsetRange(TP, 0, 5)]
+
+
 def test_a_fetch_that_grew_comes_in_pieces(
     tidemark: BlockingCluster, client: BlockingClient
 ) -> None:

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.forked import outcome
+from tidemark.testing.process import open_broker_process
 
 READY = re.compile(
     r"ready node=(\d+) kafka=127\.0\.0\.1:(\d+) http=(none|127\.0\.0\.1:\d+)"
@@ -92,10 +93,10 @@ def test_a_service_manager_is_told(tmp_path: Path) -> None:
 
 
 def test_a_second_broker_on_the_same_directory_is_told_so(tmp_path: Path) -> None:
-    with running(tmp_path, *FREE_PORTS) as (process, _):
+    with open_broker_process(tmp_path / "tidemark-data") as broker:
         status, lines = refused(tmp_path, *FREE_PORTS)
-    assert (status, len(lines)) == (1, 1)
-    assert f"is used by another broker (process {process.pid})" in lines[0]
+        assert (status, len(lines)) == (1, 1)
+        assert f"is used by another broker (process {broker.pid})" in lines[0]
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
@@ -127,9 +128,8 @@ def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 def test_a_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
-    with running(tmp_path, *FREE_PORTS) as (process, _):
-        process.terminate()
-        process.wait(timeout=SECONDS)
+    with open_broker_process(tmp_path / "tidemark-data") as broker:
+        assert broker.stop() == 0
     status, lines = refused(tmp_path, *FREE_PORTS, "--node-id", "2")
     assert (status, len(lines)) == (1, 1)
     assert "belongs to node 1" in lines[0]

@@ -77,8 +77,8 @@ class Reader:
         self.client.sendall(self._frame)
 
     def is_short_of(self, size_bytes: int) -> bool:
-        """Whether it reads the tail, and has less than that."""
-        return not self._ends and self.read.size_bytes < size_bytes
+        """Whether it reads the tail and has less than that, or catches up and has nothing."""
+        return self.read.size_bytes < (1 if self._ends else size_bytes)
 
     def take(self, data: memoryview) -> None:
         """Take in what has been received; asks for more when an answer is complete."""

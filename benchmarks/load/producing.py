@@ -77,13 +77,15 @@ class Producers:
             requests -= self.as_fast_as_answered(seconds=0.2, in_flight=in_flight).requests
 
     def as_fast_as_answered(self, *, seconds: float, in_flight: int) -> Produced:
-        """Keep `in_flight` requests on each connection for so long."""
+        """Keep `in_flight` requests on each connection for so long, and until one is answered."""
         began = time.perf_counter_ns()
         end = began + int(seconds * _NS)
         answered = 0
         for lane in self._lanes.values():
             self._send(lane, in_flight)
-        while (now := time.perf_counter_ns()) < end:
+        while (now := time.perf_counter_ns()) < end or not answered:
+            if now > end + _DRAIN_SECONDS * _NS:
+                raise TimeoutError(f"no request was answered for {_DRAIN_SECONDS} s")
             for descriptor, _ in self._poll.poll(0.5):
                 lane = self._lanes[descriptor]
                 answers = self._receive(lane)

@@ -90,8 +90,8 @@ MUTATIONS = (
     _rule(
         "what a leader appends is in its journal",
         "group_log.py",
-        old="stage_record(record)\n        elif self._syncs",
-        new="stage([], lambda: None)\n        elif self._syncs",
+        old="stage_record(record)\n        if has_followers:",
+        new="stage([], lambda: None)\n        if has_followers:",
         killed_by="test_cluster.py::test_what_a_single_voter_acknowledged_survives_its_power",
     ),
     _rule(

@@ -92,8 +92,8 @@ MUTATIONS = (
     Mutation(
         name="a transaction of which a record was not stored is not committed",
         file="client/producer.py",
-        old="            if transaction.failure is not None:\n                raise",
-        new="            if transaction.failure is self:\n                raise",
+        old="        if transaction.failure is not None:\n            raise",
+        new="        if transaction.failure is self:\n            raise",
         killed_by=f"{_CLIENT}::test_a_record_that_cannot_be_stored_aborts_the_rest",
     ),
 )

@@ -167,3 +167,20 @@ def compacted(
         if kept.get(key) != record:
             what = f"the last of {key!r} was {record}, and is {kept.get(key)}"
             yield Anomaly(Kind.LOST_WRITE, partition, what, record.value)
+
+
+class Scan(NamedTuple):
+    """The last record of each key that a reader found, from the start of a partition to its end."""
+
+    partition: TopicPartition
+    started: float
+    last: Mapping[str, Keyed]
+
+
+def scanned(scan: Scan, seen: Collection[Keyed]) -> Iterator[Anomaly]:
+    """Whether it found at least what had been `seen` there before it began, or what came later."""
+    for record in seen:
+        found = scan.last.get(record.key)
+        if found is None or found.offset < record.offset:
+            what = f"{record} was there, and then only {found}"
+            yield Anomaly(Kind.LOST_WRITE, scan.partition, what, record.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.testing.checkers.transactions import Commit, Fetched
+from tidemark.testing.checkers.transactions import Commit, Fetched, Keyed, Scan
 from tidemark.testing.simulator.transactions.asking import FetchOffset, Found, Read
 from tidemark.testing.simulator.transactions.member import Member
 from tidemark.testing.simulator.transactions.producer import (
@@ -32,6 +32,7 @@ _KEYS: Final = 4
 _PACE: Final = 15.0
 """How often in a second something new is begun."""
 _READ_BYTES: Final = 150
+_SCAN_BYTES: Final = 2000
 
 NewProducer = Callable[[], TransactionalProducer]
 
@@ -200,6 +201,9 @@ class Counter:
         play, member = self._play, self._member
         if not await read_some(play, self._talker, partition, cursor):
             return True
+        if self._talker.rng.random() < _PAUSES:
+            # Long enough for the others to go on without it, which it hears of last.
+            await self._talker.sleep(self._talker.rng.random() * 4)
         commit = member.commit(partition, cursor.offset)
         key = play.places.groups_coordinator(member.group_id)
         answer = await self._talker.ask_again(key, commit, 1.0)
@@ -214,6 +218,24 @@ async def look_on(play: Play, talker: Talker) -> None:
     while not play.is_stopped:
         await ask_offsets(play, talker)
         await talker.sleep(talker.rng.expovariate(3.0))
+
+
+async def scan(play: Play, talker: Talker, partition: TopicPartition) -> None:
+    """Read a compacted partition from its start to its end, again and again."""
+    key = play.places.key(partition)
+    while not play.is_stopped:
+        started, cursor, last = talker.now, Cursor(), dict[str, Keyed]()
+        while not cursor.is_at_the_end and not play.is_stopped:
+            read = Read(offset=cursor.offset, bytes_max=_SCAN_BYTES, isolation=READ_COMMITTED)
+            answer = await talker.ask(key, read)
+            if isinstance(answer.value, Found):
+                for record in cursor.take(answer.value, isolation=READ_COMMITTED):
+                    name, value = (record.key or b"").decode(), (record.value or b"").decode()
+                    last[name] = Keyed(record.offset, name, value)
+            await talker.sleep(talker.rng.expovariate(20.0))
+        if cursor.is_at_the_end:
+            play.scans.append(Scan(partition, started, last))
+        await talker.sleep(talker.rng.expovariate(2.0))
 
 
 async def ask_offsets(play: Play, talker: Talker) -> bool:

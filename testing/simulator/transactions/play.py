@@ -18,10 +18,12 @@ from tidemark.testing.checkers.history import History, Value
 from tidemark.testing.checkers.transactions import (
     Commit,
     Fetched,
+    Scan,
     Transaction,
     commits,
     compacted,
     inputs,
+    scanned,
     sends,
     torn,
 )
@@ -36,6 +38,7 @@ from tidemark.testing.simulator.transactions.clients import (
     Writer,
     ask_offsets,
     look_on,
+    scan,
 )
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
 from tidemark.testing.simulator.transactions.member import REBALANCE_MS, Member
@@ -65,6 +68,7 @@ class Play:
         self.commits: list[Commit] = []
         """Those that were acknowledged."""
         self.fetched: list[Fetched] = []
+        self.scans: list[Scan] = []
         self.is_stopped = False
         self._fresh_ids = count(_FIRST_ID)
         self._member_ids = count(1)
@@ -101,6 +105,8 @@ class Play:
             talker = self._talker(f"counter {number}")
             yield Counter(self, talker, self._member(talker, COUNTERS)).run
         yield partial(look_on, self, self._talker("onlooker"))
+        for partition in self.places.table:
+            yield partial(scan, self, self._talker(f"scanner of {partition}"), partition)
 
     def start(self) -> None:
         for task in self._tasks:
@@ -257,6 +263,11 @@ class Play:
         for partition in self.places.table:
             seen = self._readers[0].keyed[partition]
             yield from compacted(partition, seen, self._final.keyed[partition])
+        seen_at = self._readers[0].seen_at
+        for each in self.scans:
+            seen = self._readers[0].keyed[each.partition]
+            before = [r for r in seen if seen_at[each.partition, r.offset] < each.started]
+            yield from scanned(each, before)
 
     def _judge_uncommitted(self) -> Iterator[Anomaly]:
         """Who reads all that is there finds at each offset what others find."""

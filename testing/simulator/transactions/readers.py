@@ -76,6 +76,8 @@ class Reader:
         self._bytes_max = bytes_max
         self.cursors = {partition: Cursor() for partition in partitions}
         self.keyed: dict[TopicPartition, list[Keyed]] = {each: [] for each in partitions}
+        self.seen_at: dict[tuple[TopicPartition, Offset], float] = {}
+        """When it got which record."""
         self.is_stopped = False
 
     async def run(self, partition: TopicPartition, *, idle_seconds: float = _IDLE_SECONDS) -> None:
@@ -108,6 +110,8 @@ class Reader:
                 records=polled,
             )
         )
+        for record in records:
+            self.seen_at[partition, record.offset] = self._talker.now
         self.keyed[partition] += [
             Keyed(record.offset, (record.key or b"").decode(), (record.value or b"").decode())
             for record in records

@@ -10,10 +10,12 @@ from tidemark.testing.checkers.transactions import (
     Commit,
     Fetched,
     Keyed,
+    Scan,
     Transaction,
     commits,
     compacted,
     inputs,
+    scanned,
     sends,
     torn,
 )
@@ -141,3 +143,11 @@ class TestCompacted:
     def test_so_is_one_that_has_an_older_value(self) -> None:
         found = [*compacted(ONE, [self.FIRST, self.LAST], [self.FIRST])]
         assert kinds(found) == [Kind.LOST_WRITE]
+
+    def test_what_was_seen_before_a_scan_is_in_it_or_was_replaced(self) -> None:
+        found = Scan(ONE, 1.0, {"k": self.LAST})
+        assert not [*scanned(found, [self.FIRST, self.LAST])]
+
+    def test_a_scan_that_finds_less_than_was_there_is_noticed(self) -> None:
+        for last in ({}, {"k": self.FIRST}):
+            assert kinds([*scanned(Scan(ONE, 1.0, last), [self.LAST])]) == [Kind.LOST_WRITE]

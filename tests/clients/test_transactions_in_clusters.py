@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -20,6 +21,7 @@ from tests.clients.transaction_stories import (
     read_by_kafka_python,
     read_by_librdkafka,
     read_by_tidemark,
+    wait_read,
 )
 from tidemark.client import Isolation, TopicPartition
 from tidemark.client.blocking import open_client
@@ -55,7 +57,7 @@ def test_what_librdkafka_commits_is_all_that_readers_of_committed_records_get(
     assert read_by_tidemark(cluster, topic) == COMMITTED
     assert read_by_tidemark(cluster, topic, Isolation.READ_UNCOMMITTED) == ALL
     producer.commit_transaction(20)
-    assert read_by_tidemark(cluster, topic) == sorted([*COMMITTED, "open"])
+    wait_read(partial(read_by_tidemark, cluster, topic), sorted([*COMMITTED, "open"]))
 
 
 def test_aiokafka_does_the_same(cluster: ProcessCluster, topic: str) -> None:
@@ -121,7 +123,7 @@ def test_another_producer_of_the_same_id_fences_the_first(
     first.produce(topic, "late", partition=0)
     with pytest.raises(KafkaException, match=r"[Ff]enced"):
         first.commit_transaction(20)
-    assert read_by_tidemark(cluster, topic) == ["of the second"]
+    wait_read(partial(read_by_tidemark, cluster, topic), ["of the second"])
 
 
 def test_a_transaction_goes_on_when_its_leader_is_killed(
@@ -135,7 +137,8 @@ def test_a_transaction_goes_on_when_its_leader_is_killed(
     producer.flush(20)
     assert read_by_librdkafka(cluster, topic) == COMMITTED
     producer.commit_transaction(20)
-    assert read_by_librdkafka(cluster, topic) == sorted([*COMMITTED, "open", "and on"])
+    all_committed = sorted([*COMMITTED, "open", "and on"])
+    wait_read(partial(read_by_librdkafka, cluster, topic), all_committed)
 
 
 def test_a_transaction_that_nobody_ends_is_ended_for_its_producer(

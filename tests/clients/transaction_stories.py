@@ -5,6 +5,8 @@ Two transactions are committed and two aborted, in turns; the last stays open.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer
@@ -111,3 +113,11 @@ def read_by_tidemark(
         client.consumer(topic, isolation=isolation, until_end=True) as consumer,
     ):
         return sorted(record.value.decode() for record in consumer if record.value is not None)
+
+
+def wait_read(read: Callable[[], list[str]], expected: list[str]) -> None:
+    """Whoever has committed is answered before the markers are written: read until they are."""
+    deadline = time.monotonic() + 40
+    while (found := read()) != expected:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)

@@ -10,12 +10,13 @@ spark.read.format("tidemark").option("bootstrap", "127.0.0.1:9092").option("subs
 In any other session `spark.read.format("tidemark")` works too: PySpark finds the source in the
 package `pyspark_tidemark` by its name. Where that fails (it gives up all such packages if one of
 them cannot be imported), `register(spark)` does it by hand. `ship(spark)` gives the package to
-executors that do not have it.
+executors that do not have it. `GroupCommits` shows a stream's lag as a consumer group's.
 
 This package is the only place that imports pyspark.
 """
 
+from tidemark.client.spark.committing import GroupCommits
 from tidemark.client.spark.session import register, session
 from tidemark.client.spark.shipping import ship, write_zip
 
-__all__ = ["register", "session", "ship", "write_zip"]
+__all__ = ["GroupCommits", "register", "session", "ship", "write_zip"]

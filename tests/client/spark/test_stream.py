@@ -6,6 +6,7 @@ import pickle
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
+from tidemark.client.spark.committing import read_end
 from tidemark.client.spark.driver import DataLoss
 from tidemark.client.spark.options import read_options
 from tidemark.client.spark.ranges import OffsetRange
@@ -234,6 +235,16 @@ def test_a_partition_that_is_gone_is_an_error() -> None:
     log = Log({0: 10})
     with pytest.raises(DataLoss, match="t-1"):
         reader(log).latestOffset({"t": {"0": 5, "1": 5}}, ALL)
+
+
+@pytest.mark.parametrize("end", [None, "", "17", "null", '[{"t": 5}]', '{"t": 5}', "0.5"])
+def test_the_end_of_another_source_is_none(end: str | None) -> None:
+    assert read_end(end) == {}
+
+
+def test_the_end_of_a_batch_is_known_with_and_without_marks() -> None:
+    for end in ({"t": {"0": 5}}, {"@from": {"t": {"0": 1}}, "t": {"0": 5}}):
+        assert read_end(json.dumps(end)) == {tp(0): 5}
 
 
 def test_making_a_reader_costs_nothing_and_it_travels_without_its_connections() -> None:

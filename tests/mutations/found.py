@@ -43,4 +43,11 @@ MUTATIONS = (
         new="",
         scenario="renamed-and-not-forgotten",
     ),
+    _found(
+        "a learner that was opened has its leader begin again with it",
+        "testing/simulator/core/process.py",
+        old="            if is_voter or is_new:",
+        new="            if is_voter:",
+        scenario="a-learner-that-comes-back-in-doubt",
+    ),
 )

@@ -187,16 +187,19 @@ class CoreProcess:
         self.turn()
 
     def came_alive(self, process: CoreProcess) -> None:
-        node = process.node_id
+        node, is_new = process.node_id, self.known.get(process.node_id) is not process
         self.alive.add(node)
         if self._heard_of == node and self._heard_by is not process:
             self._heard = self._heard._replace(leads=False)  # that was another life of it
         self.known[node] = process
         if self._heard_of == node and self._heard.leads:
             self._follow(node)
-        if self.is_leader and node in self.group.config.members:
-            self.group.peer_reset(node)
-            self.group.check_quorum()
+        if self.is_leader:
+            is_voter = node in self.group.config.members
+            if is_voter or is_new:  # a learner says to its leader that it has been opened
+                self.group.peer_reset(node)
+            if is_voter:
+                self.group.check_quorum()
         self._elections.hurry(self.world.queue.now)
         self._is_parked = False
         self._seek()

@@ -2,6 +2,23 @@
 
 It does what it is told, in the order in which it is told; why, and what may be said about it when,
 is `group_replica`'s.
+
+With `flush=os` batches are in the page cache alone, and a loss of power takes the log's end and all
+epochs that begin behind it. *A change of the voters is not among them*: before the journal says of
+an epoch that it begins with other voters, what precedes it in the log is synced. So up to its
+newest change every log is one that lost nothing, and Raft's argument about configurations holds,
+whatever else was in page caches. A change is committed once majorities hold it. They hold it after
+any loss of power, their logs do not end before it, and they elect nobody whose log does; nor does a
+vote of all by an older configuration, which is what a majority of unclean replicas needs, for they
+are among these. And whoever asks for votes by newer voters than those who are asked know of has the
+longer log.
+
+Were voters durable and what precedes them not, a replica would ask by the voters of one log and be
+compared by the end of another. Two were elected in one epoch like that: by all of an older
+configuration, whose logs had been cut, and by all of the newest; and in another group nobody ever.
+
+It costs a sync of one log for each change of its voters. An epoch with the same voters costs none:
+where a broker has died, thousands begin at once.
 """
 
 from __future__ import annotations
@@ -10,7 +27,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from tidemark.partitions.raft.entries import Entry, EpochStart, Run
+from tidemark.partitions.raft.entries import Configuration, Entry, EpochStart, Run
 from tidemark.partitions.raft.messages import HardState, ResetRequest
 from tidemark.partitions.raft.ready import Ready
 from tidemark.partitions.replication.checking import bytes_of
@@ -50,6 +67,7 @@ class GroupLog:
         "_host",
         "_recent",
         "_syncs",
+        "_voters",
         "has_state_machine",
         "journaled_bytes_max",
         "key",
@@ -68,7 +86,9 @@ class GroupLog:
         syncs_before_ack: bool,
         journaled_bytes_max: int,
         has_state_machine: bool,
+        voters: Configuration,
     ) -> None:
+        """`voters` are those of its last epoch."""
         self.key = key
         self.log = log
         self.producers = producers
@@ -81,6 +101,8 @@ class GroupLog:
         self.journaled_bytes_max = journaled_bytes_max
         """A run of so many bytes is synced where it lies, and not written to the journal."""
         self._recent = NO_RUNS
+        # As the journal has them; `None` where the end of the log was given up.
+        self._voters: Configuration | None = voters
 
     @property
     def name(self) -> str:
@@ -178,7 +200,10 @@ class GroupLog:
         return journal.synced(self.key, end_offset)
 
     def stage(self, ready: Ready, then: Callable[[], None] | None = None) -> None:
-        """Have the journal say what is in a `Ready`; do `then` once it is durable."""
+        """Have the journal say what is in a `Ready`; do `then` once it is durable.
+
+        What it is not to have of the entries is in the log by now (`flush=os`).
+        """
         records = self._records_of(ready)
         if records or then is not None:
             self.last_batch = self._host.outbox.stage(records, then)
@@ -192,12 +217,19 @@ class GroupLog:
             records.append(journal.truncate(key, ready.truncate_to))
         for entry in ready.entries:
             if isinstance(entry, EpochStart):
+                if entry.config != self._voters:
+                    self._change_voters(entry.config)
                 records.append(journal.epoch_start(key, entry))
             elif self._syncs:
                 records.append(self._record_of(entry, is_written=not ready.is_cut))
         if ready.hard_state is not None:
             records.append(journal.hard_state(key, ready.hard_state))
         return records
+
+    def _change_voters(self, voters: Configuration) -> None:
+        self._voters = voters
+        if not self._syncs:
+            self._host.outbox.stage_sync(self.key, self.log.begin_tail_sync())
 
     def _record_of(self, run: Run, *, is_written: bool) -> JournalRecord:
         data = bytes_of(run)
@@ -269,7 +301,7 @@ class GroupLog:
 
     def truncate(self, offset: Offset) -> None:
         """Give up all from `offset` on, and what it said of producers. The journal has it."""
-        self._recent = NO_RUNS
+        self._recent, self._voters = NO_RUNS, None
         if offset < self.log.end_offset:
             self.log.truncate(offset)
             self.producers.rebuild(self.log)
@@ -277,7 +309,7 @@ class GroupLog:
 
     def reset(self, reset: ResetRequest) -> None:
         """Give up everything, to begin anew where another's log begins. The journal has it."""
-        self._recent = NO_RUNS
+        self._recent, self._voters = NO_RUNS, None
         snapshot = b"" if self.has_state_machine else reset.snapshot
         self.log.reset(reset.start.offset, snapshot)
         self.producers.rebuild(self.log)

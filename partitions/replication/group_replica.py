@@ -5,7 +5,8 @@ page cache, everything that must be durable becomes a journal record, and what m
 is left with the outbox.
 
 Truncations and resets are *write-ahead*: the files are touched only once the journal says that they
-will be. Until then the group hears nothing; what it is told waits.
+will be. Until then the group hears nothing; what it is told waits. The entries behind a cut are in
+the journal with it; with `flush=os`, which has no batches there, once they are written.
 """
 
 from __future__ import annotations
@@ -138,11 +139,13 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         """Have the journal say it before the files are touched."""
         self._held = ready
         self._host.held += 1
-        self._stage(ready, then=self._release)
+        staged = ready if self.syncs_before_ack else ready._replace(entries=())
+        later = ready.entries[len(staged.entries) :]
+        self._stage(staged, then=partial(self._release, later))
         self._send(ready.send)
 
-    def _release(self) -> None:
-        """The journal has it: now the files."""
+    def _release(self, later: tuple[Entry, ...]) -> None:
+        """The journal has it, all but these entries: now the files."""
         ready, self._held = self._held, None
         deferred, self._deferred = self._deferred, ()
         assert ready is not None
@@ -161,8 +164,13 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             return
         self.durable_end = min(self.durable_end, self.log.end_offset)
         self._plan_start_anew()
+        if later:
+            self._stage(Ready(entries=later))
         self._tell(ready)
-        self._when_persisted(ready)()
+        if later:
+            self._store.when_durable(self._when_persisted(ready))
+        else:
+            self._when_persisted(ready)()
         for source, message in deferred:
             self.receive(source, message)
 

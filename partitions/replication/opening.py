@@ -170,6 +170,7 @@ def _open(
         syncs_before_ack=spec.syncs_before_ack,
         journaled_bytes_max=spec.journaled_bytes_max,
         has_state_machine=spec.applier is not None,
+        voters=shape.config,
     )
     replica = GroupReplica(
         store,

@@ -37,8 +37,10 @@ def rows_within(rows: Iterable[EpochStart], end_offset: Offset) -> tuple[EpochSt
     Rows are lost where the log was in the page cache only, and the power failed: its epochs are
     durable and its batches are not. A replica that lost any is unclean.
 
-    The configuration stays the newest that was durable: it was in force, and may have been
-    committed. If each went back to one of its own, two could be elected in one epoch.
+    A change of the voters is not lost, because what precedes it is synced before it is durable
+    (`replication/group_log.py`). Where that was not so yet, the configuration stays the newest that
+    was durable: it was in force, and may have been committed. If each went back to one of its own,
+    two could be elected in one epoch.
     """
     rows = tuple(rows)
     kept = tuple(row for row in rows if row.start_offset <= end_offset)

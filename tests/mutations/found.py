@@ -50,4 +50,18 @@ MUTATIONS = (
         new="            if is_voter:",
         scenario="a-learner-that-comes-back-in-doubt",
     ),
+    _found(
+        "the power takes no change of voters: no two leaders",
+        "testing/simulator/core/broker.py",
+        old=" if end >= self.disk.synced_end]\n",
+        new="]\n",
+        scenario="two-leaders-after-the-power-of-all",
+    ),
+    _found(
+        "the power takes no change of voters: somebody leads",
+        "testing/simulator/core/broker.py",
+        old=" if end >= self.disk.synced_end]\n",
+        new="]\n",
+        scenario="nobody-leads-after-the-power-of-all",
+    ),
 )

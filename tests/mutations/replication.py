@@ -105,8 +105,8 @@ MUTATIONS = (
     _rule(
         "files are cut only once the journal says so",
         "group_replica.py",
-        old="        self._stage(ready, then=self._release)\n",
-        new="        self._stage(ready)\n        self._release()\n",
+        old="        self._stage(staged, then=partial(self._release, later))\n",
+        new="        self._stage(staged)\n        self._release(later)\n",
         killed_by="test_cluster.py::test_files_are_cut_only_once_the_journal_says_so",
     ),
     _rule(
@@ -360,6 +360,38 @@ MUTATIONS = (
         old="before = replace(before, hard_state=HardState(left_in, None))",
         new="pass",
         killed_by="test_returning.py::test_who_comes_back_refuses_the_leaders_that_it_had_deposed",
+    ),
+    # flush=os: a log is whole up to the newest change of its voters
+    _rule(
+        "what precedes a change of voters is synced before it is durable",
+        "group_log.py",
+        old="        if not self._syncs:\n            self._host.outbox.stage_sync",
+        new="        if False:\n            self._host.outbox.stage_sync",
+        killed_by="test_changing_voters.py::"
+        "test_what_precedes_a_change_of_voters_survives_the_power",
+    ),
+    _rule(
+        "an epoch that changes no voters syncs no log",
+        "group_log.py",
+        old="                if entry.config != self._voters:\n",
+        new="                if True:\n",
+        killed_by="test_changing_voters.py::"
+        "test_an_epoch_with_the_same_voters_costs_no_sync_of_the_log",
+    ),
+    _rule(
+        "voters that were cut are not known any more",
+        "group_log.py",
+        old="        self._recent, self._voters = NO_RUNS, None\n        if offset",
+        new="        self._recent = NO_RUNS\n        if offset",
+        killed_by="test_changing_voters.py::test_voters_that_were_cut_are_new_when_they_come_again",
+    ),
+    _rule(
+        "behind a cut the journal has a change of voters once what precedes it is written",
+        "group_replica.py",
+        old="        staged = ready if self.syncs_before_ack else ready._replace(entries=())\n",
+        new="        staged = ready\n",
+        killed_by="test_changing_voters.py::"
+        "test_behind_a_cut_a_change_of_voters_waits_for_what_precedes_it",
     ),
     Mutation(
         name="who comes back does not lead with the old part of the log",

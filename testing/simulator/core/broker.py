@@ -111,7 +111,7 @@ class CoreBroker:
 
     def _lose_page_cache(self) -> None:
         self.is_clean = False
-        ends = self.disk.boundaries()
+        ends = [end for end in self.disk.boundaries() if end >= self.disk.synced_end]
         end = ends[-1 - min(int(self.rng.expovariate(0.3)), len(ends) - 1)]
         # As a start does: what is durable of the voters stays.
         rows = rows_within(self.disk.rows, Offset(end))

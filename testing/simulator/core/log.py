@@ -18,12 +18,14 @@ Write: TypeAlias = ResetRequest | Position | Entry | HardState
 class CoreLog:
     """What is there after some writes. Runs have the headers of their batches for bytes."""
 
-    __slots__ = ("_bases", "_batches", "_config", "hard_state", "rows", "start")
+    __slots__ = ("_bases", "_batches", "_config", "hard_state", "rows", "start", "synced_end")
 
     def __init__(self, config: Configuration) -> None:
         self.start: Position = ORIGIN
         self.rows: list[EpochStart] = []
         self.hard_state = HardState(NO_EPOCH, None)
+        self.synced_end = Offset(0)
+        """Where the voters changed last: what precedes it is not only in the page cache."""
         self._config = config
         self._batches: list[BatchHeader] = []
         self._bases: list[Offset] = []
@@ -44,6 +46,7 @@ class CoreLog:
     def copy(self) -> CoreLog:
         log = CoreLog(self._config)
         log.start, log.rows, log.hard_state = self.start, [*self.rows], self.hard_state
+        log.synced_end = self.synced_end
         log._batches, log._bases = [*self._batches], [*self._bases]
         return log
 
@@ -57,12 +60,15 @@ class CoreLog:
                 self.hard_state = write
             case EpochStart():
                 assert write.start_offset == self.end_offset
+                if write.config != (self.rows[-1].config if self.rows else self._config):
+                    self.synced_end = write.start_offset
                 self.rows.append(write)
             case Position():
                 self.truncate(write)
             case ResetRequest():
                 self.start, self.rows = write.start, [*write.table]
                 self._batches, self._bases = [], []
+                self.synced_end = write.start.offset
 
     def append(self, batch: BatchHeader) -> None:
         assert batch.base_offset == self.end_offset
@@ -73,6 +79,7 @@ class CoreLog:
     def truncate(self, to: Position) -> None:
         while self.rows and self.rows[-1].epoch > to.epoch:
             self.rows.pop()
+        self.synced_end = min(self.synced_end, to.offset)
         first = bisect_left(self._bases, to.offset)
         del self._batches[first:], self._bases[first:]
 

@@ -45,17 +45,24 @@ class Sasl:
 def authenticate(sasl: Sasl) -> Generator[Ask, Message, None]:
     """Yields each request with the type of its answer, which is to be sent in; ends when proven.
 
-    Raises `RequestError`: UNSUPPORTED_SASL_MECHANISM, or SASL_AUTHENTICATION_FAILED with what the
-    broker has said, or if it is the broker that cannot prove that it knows the password.
+    Raises `RequestError`: UNSUPPORTED_SASL_MECHANISM, ILLEGAL_SASL_STATE where nobody is to
+    authenticate, or SASL_AUTHENTICATION_FAILED with what the broker has said, or if it is the
+    broker that cannot prove that it knows the password.
     """
     answer = yield SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse
     assert isinstance(answer, SaslHandshakeResponse)
-    if answer.error_code != ErrorCode.NONE:
-        offered = ", ".join(answer.mechanisms) or "none"
-        raise RequestError(
-            error_code(answer.error_code),
-            f"the broker does not take {sasl.mechanism}; it takes {offered}",
-        )
+    match error_code(answer.error_code):
+        case ErrorCode.NONE:
+            pass
+        case ErrorCode.UNSUPPORTED_SASL_MECHANISM as code:
+            offered = ", ".join(answer.mechanisms) or "none"
+            raise RequestError(
+                code, f"the broker does not take {sasl.mechanism}; it takes {offered}"
+            )
+        case ErrorCode.ILLEGAL_SASL_STATE as code:
+            raise RequestError(code, "this listener asks for no password: leave SASL out")
+        case code:
+            raise RequestError(code, "the broker refused to authenticate")
     yield from (_plain(sasl) if sasl.mechanism == PLAIN else _scram(sasl))
 
 

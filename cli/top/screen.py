@@ -86,7 +86,7 @@ def _headline(figures: Figures) -> Text:
         ("tidemark top", "bold"),
         f"  cluster {cell(facts.description.cluster_id)}  ",
         (verdict, "green" if verdict == HEALTHY else "bold red"),
-        f"  {len(facts.node_ids)} brokers, {len(facts.topics)} topics, {partitions:,} partitions",
+        f"  brokers {len(facts.node_ids)}, topics {len(facts.topics)}, partitions {partitions:,}",
     )
 
 

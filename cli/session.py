@@ -63,8 +63,8 @@ class Session:
 def open_session(
     bootstrap: str | None, client_config: Path | None, pairs: Sequence[str]
 ) -> Session:
-    """What the options before the command's name say; the nearer to the command line, the more
-    it counts: `--bootstrap` and `-X`, then the file."""
+    """What the options before the command's name say. `bootstrap` counts most, be it from the
+    command line or from its variable, then `-X`, then the file."""
     options = {} if client_config is None else read_file(client_config)
     options |= read_pairs(pairs)
     return Session(bootstrap or options.get(BOOTSTRAP) or DEFAULT_BOOTSTRAP, options)
@@ -106,8 +106,9 @@ def _move(ctx: click.Context, _: click.Parameter, bootstrap: str | None) -> None
 
 def _add(ctx: click.Context, _: click.Parameter, pairs: Sequence[str]) -> None:
     if pairs:
-        session = ctx.find_object(Session) or Session()
-        ctx.obj = replace(session, options={**session.options, **read_pairs(pairs)})
+        session, given = ctx.find_object(Session) or Session(), read_pairs(pairs)
+        bootstrap = given.get(BOOTSTRAP, session.bootstrap)
+        ctx.obj = replace(session, bootstrap=bootstrap, options={**session.options, **given})
 
 
 def talks_to_brokers(command: Command) -> Command:

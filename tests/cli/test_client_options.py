@@ -22,6 +22,10 @@ def test_a_file_says_where_the_brokers_are_and_may_say_more(
     assert command("--client-config", str(config), "topic", "list").status == 0
     monkeypatch.setenv("TIDEMARK_CLIENT_CONFIG", str(config))
     assert command("topic", "list", "-X", "client.id=me").status == 0
+    monkeypatch.delenv("TIDEMARK_CLIENT_CONFIG")
+    where = f"bootstrap.servers={tidemark_session.bootstrap}"
+    assert command("topic", "list", "-X", where).status == 0
+    assert command("-X", where, "topic", "list").status == 0
     told = command("topic", "list", "-X", "security.protocol=SASL_SSL")
     assert told.status != 0
     assert "sasl.mechanism is missing" in told.err

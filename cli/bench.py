@@ -48,7 +48,7 @@ _LATENCY = (
 @click.option(
     "--against",
     metavar="HOST:PORT",
-    help="Another broker: the same work on both in turn, and both side by side.",
+    help="Another broker, reached without -X: the same work on both in turn, side by side.",
 )
 @click.option(
     "--against-config", multiple=True, metavar="KEY=VALUE", help="Of the topic at that one."
@@ -109,6 +109,8 @@ def bench(
 
     configs = dict(_key_and_value(text) for text in config)
     if against is None:
+        if against_config:
+            raise click.UsageError("--against-config is for --against")
         print_rows(rows(session, configs), _THROUGHPUT if rate is None else _LATENCY, form)
         return
     other, others = Session(against), dict(_key_and_value(text) for text in against_config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -142,13 +142,7 @@ def _steps(
     before: Mapping[TopicPartition, Offset], now: Mapping[TopicPartition, Offset]
 ) -> Counter[TopicPartition]:
     """How far each went on. One that is new, or made anew, has not moved as far as is known."""
-    return Counter({at: max(now[at] - before[at], 0) for at in _common(before, now)})
-
-
-def _common(
-    before: Mapping[TopicPartition, Offset], now: Mapping[TopicPartition, Offset]
-) -> Iterable[TopicPartition]:
-    return before.keys() & now.keys()
+    return Counter({at: max(now[at] - before[at], 0) for at in before.keys() & now.keys()})
 
 
 def _text(value: object) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import trio
 
@@ -15,8 +15,6 @@ from tidemark.cli.health import ClusterFacts
 from tidemark.cli.lookup import unless_unsupported
 from tidemark.client import BrokerStatus, Client, RequestError, TopicPartition
 from tidemark.protocol.types import NodeId, Offset
-
-T = TypeVar("T")
 
 GROUPS_MAX: Final = 100
 """How many groups' commits are asked for in a look; of the others there is the state alone."""
@@ -43,7 +41,7 @@ async def look(client: Client) -> Sight:
     led = [at for at, partition in facts.partitions() if partition.leader is not None]
     groups = [each.group for each in facts.groups or ()][:GROUPS_MAX]
     committed: dict[str, Mapping[TopicPartition, Offset]] = {}
-    found: dict[str, Any] = {"states": {}, "ends": {}}  # fields of Sight, by name
+    found: dict[str, Any] = {}  # fields of Sight, by name
 
     async def ask(name: str, answer: Callable[[], Awaitable[object]]) -> None:
         with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):

@@ -80,7 +80,8 @@ async def _introduce(
             return refused(connection.address, error)
         return None
     seconds = settings.connect_timeout_seconds
-    return TimeoutError(f"{connection.address}: no answer to ApiVersions in {seconds:g} s")
+    what = "ApiVersions" if settings.sasl is None else "ApiVersions or SASL"
+    return TimeoutError(f"{connection.address}: no answer to {what} in {seconds:g} s")
 
 
 async def _connect(host: str, port: int, address: str, timeout_seconds: float) -> socket.socket:

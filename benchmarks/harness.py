@@ -18,8 +18,6 @@ from typing import TypedDict, Unpack
 from rich.console import Console
 from rich.table import Table
 
-from tidemark.cli.processes import cpu_seconds as cpu_seconds
-
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -140,10 +140,13 @@ def asked(
     """The questions to ask, and those that there is no time for.
 
     Without names, all, or in a quick run those that it has; within a budget, as long as they fit.
+    Raises `ValueError` for a workload that there is none of.
     """
     wanted = [*names] or [
         name for name, question in QUESTIONS.items() if question.is_quick or not context.is_quick
     ]
+    if "matrix" in wanted:
+        chosen(context.only)
     if budget_minutes is None:
         return wanted, []
     taken: list[str] = []

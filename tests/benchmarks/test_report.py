@@ -104,3 +104,5 @@ def test_within_a_budget_what_comes_first_is_asked_and_the_rest_is_named(tmp_pat
     quick = Context(directory=tmp_path, console=Console(), is_quick=True)
     assert asked([], quick)[0] == [name for name, q in QUESTIONS.items() if q.is_quick]
     assert asked(["spark"], context)[0] == ["spark"]
+    with pytest.raises(ValueError, match="nonsense"):
+        asked(["matrix"], Context(directory=tmp_path, console=Console(), only=["nonsense"]))

@@ -20,10 +20,10 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final, Protocol
 
@@ -34,14 +34,17 @@ from tidemark.partitions.storage.journal.records import JournalRecord
 
 STOP_SECONDS_MAX: Final = 30.0
 ROOM_RETRY_SECONDS: Final = 0.2
+NOTE_SECONDS: Final = 0.002
+"""So long is waited for the next group before the journal notes that all is synced."""
 
 
 class WriteAheadJournal(Protocol):
     """The journal, as far as the thread needs it. Both block, and raise `OSError`."""
 
     def write(self, records: Sequence[JournalRecord]) -> object: ...
-    def sync(self, then: Callable[[], None]) -> None:
-        """`then` is called once all is on the disk, though there may be more to do."""
+    def sync(self, *, notes: bool) -> None: ...
+    def note_synced(self) -> None:
+        """Nothing depends on it, and it does not raise."""
         ...
 
 
@@ -185,19 +188,30 @@ class DiskWriter:
 
     def _write_until_stopped(self) -> None:
         """The thread. It knows nothing but the journal, and touches no state of the loop's."""
-        while (group := self._groups.get()) is not None:
+        group = self._groups.get()
+        while group is not None:
             started = time.perf_counter()
             try:
                 for sync in group.syncs:
                     sync.run()
                 self._write_when_there_is_room(group.records)
-                self._journal.sync(partial(self._synced_since, started, group))
+                self._journal.sync(notes=False)
             except OSError as error:
                 self._call_in_loop(partial(self.fail, error))
                 return
+            self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
+            group = self._next_group()
 
-    def _synced_since(self, started: float, group: _Group) -> None:
-        self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
+    def _next_group(self) -> _Group | None:
+        """What is to be written next; the journal's note, meanwhile, if there is time.
+
+        Not at once: the loop, which has just been told, would wait for the interpreter, and the
+        next block says the same.
+        """
+        with suppress(Empty):
+            return self._groups.get(timeout=NOTE_SECONDS)
+        self._journal.note_synced()
+        return self._groups.get()
 
     def _write_when_there_is_room(self, records: Sequence[JournalRecord]) -> None:
         while True:

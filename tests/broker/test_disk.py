@@ -25,13 +25,17 @@ class FakeJournal:
     def __init__(self, sync: Callable[[], None] = lambda: None) -> None:
         self.groups = list[list[bytes]]()
         self.sync_disk = sync
+        self.noted = threading.Event()
 
     def write(self, records: Sequence[JournalRecord]) -> None:
         self.groups.append([bytes(record.payload) for record in records])
 
-    def sync(self, then: Callable[[], None]) -> None:
+    def sync(self, *, notes: bool) -> None:
+        assert not notes, "who waits is told first"
         self.sync_disk()
-        then()
+
+    def note_synced(self) -> None:
+        self.noted.set()
 
 
 def never(error: OSError) -> None:
@@ -120,6 +124,14 @@ async def test_a_batch_is_waited_for_until_it_is_durable() -> None:
         assert disk.durable == 0
         await disk.wait_durable(1)
         assert disk.durable == 1
+
+
+async def test_where_nothing_follows_the_journal_notes_that_all_is_synced() -> None:
+    journal = FakeJournal()
+    async with opened(journal) as disk:
+        disk.write(1, [record(1)], lambda batch: None)
+        await disk.wait_durable(1)
+        assert await trio.to_thread.run_sync(journal.noted.wait, 10)
 
 
 async def test_leaving_the_block_writes_what_is_queued() -> None:

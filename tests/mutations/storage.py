@@ -271,10 +271,18 @@ MUTATIONS = (
     _rule(
         "the journal notes what was synced, though nothing follows",
         "journal/journal.py",
-        old="        self._note_synced()\n",
+        old="        if notes:\n            self.note_synced()\n",
         new="",
         killed_by="journal/test_tail.py"
         "::test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal",
+    ),
+    Mutation(
+        name="the disk writer has the journal note it, once nothing follows",
+        file="broker/replicas/disk.py",
+        old="        self._journal.note_synced()\n",
+        new="",
+        killed_by="tests/broker/test_disk.py"
+        "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
     ),
     _rule(
         "half a block that a full disk left gives way to the whole one",

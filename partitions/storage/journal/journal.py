@@ -9,7 +9,7 @@ If that takes its time there are more files for a while: the writer does not wai
 
 import contextlib
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
@@ -189,14 +189,13 @@ class Journal:
         numbers = range(len(used) + 1)
         return next(p for n in numbers if (p := f"{self._path}/{journal_name(n)}") not in used)
 
-    def sync(self, then: Callable[[], None] = lambda: None) -> None:
-        """Block until all that was written is on the disk; `then` somebody may be told at once.
+    def sync(self, *, notes: bool = True) -> None:
+        """Block until all that was written is on the disk; `notes` whether to `note_synced` then.
 
         An `OSError` is final.
         """
         self._refuse_after_failure()
         if not self._unsynced:
-            then()
             return
         try:
             for file in self._unsynced:
@@ -210,12 +209,12 @@ class Journal:
             raise
         self._unsynced = []
         self._synced = self._next
-        then()
-        self._note_synced()
+        if notes:
+            self.note_synced()
 
-    def _note_synced(self) -> None:
-        """Say on the next page that all before is durable; the next block, which says it too,
-        is written over it.
+    def note_synced(self) -> None:
+        """Say on the next page that all before is durable, up to the last `sync`; the next block,
+        which says it too, is written over it. Where that comes at once, it need not be said.
 
         It is not synced. But where it is found, a bad block before it is no torn tail, though no
         block may ever have followed.

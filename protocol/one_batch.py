@@ -26,6 +26,7 @@ from tidemark.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from tidemark.protocol.primitives import encode_uvarint
@@ -57,14 +58,16 @@ _MARK: Final = 0x0123_4567_89AB_CDEF
 class OneBatch:
     """What such requests have in common, and the answer to them."""
 
-    __slots__ = ("_answer", "_numbers_at", "acks", "timeout_ms", "topic")
+    __slots__ = ("_answer", "_numbers_at", "acks", "timeout_ms", "topic", "topic_id")
 
     def __init__(self, request: ProduceRequest, codec: ApiCodec) -> None:
         topic = request.topic_data[0]
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.topic = topic.name
-        self._answer = _marked_answer(self.topic, codec)
+        self.topic_id = topic.topic_id
+        """In versions in which topics go by their ids; then they have no names."""
+        self._answer = _marked_answer(topic, codec)
         self._numbers_at = self._answer.index(_NUMBERS.pack(_MARK, _MARK, _MARK))
 
     def answer(
@@ -177,13 +180,14 @@ def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
     return 0, at
 
 
-def _marked_answer(topic: str, codec: ApiCodec) -> bytearray:
+def _marked_answer(topic: TopicProduceData, codec: ApiCodec) -> bytearray:
     answer = PartitionProduceResponse(
         index=0, base_offset=_MARK, log_append_time_ms=_MARK, log_start_offset=_MARK
     )
-    response = ProduceResponse(
-        responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]
+    topic_answer = TopicProduceResponse(
+        name=topic.name, topic_id=topic.topic_id, partition_responses=[answer]
     )
+    response = ProduceResponse(responses=[topic_answer])
     (encoded,) = codec.encode_response(response, 0)
     assert isinstance(encoded, bytes)
     return bytearray(encoded)

@@ -1,15 +1,18 @@
 """OffsetFetch: how far groups have read; one group up to version 7, several from 8 (trap G8)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from tidemark.broker.handlers.topic_ids import with_names
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.groups.offsets import Offsets
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_offsets import OffsetCommitValue
 from tidemark.protocol.messages.offset_fetch import (
+    NAMES_UNTIL,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -43,7 +46,8 @@ Asked = Sequence[OffsetFetchRequestTopic] | Sequence[OffsetFetchRequestTopics] |
 
 def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.api_version >= _SEVERAL_SINCE:
-        groups = [_group(node, group, request.require_stable) for group in request.groups]
+        answer = _group if context.api_version <= NAMES_UNTIL else _group_by_ids
+        groups = [answer(node, group, request.require_stable) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
     try:
         offsets = node.coordinator.committed(request.group_id)
@@ -111,6 +115,38 @@ def _group(
                 ],
             )
             for name, commits in found
+        ],
+    )
+
+
+def _group_by_ids(
+    node: Node, asked: OffsetFetchRequestGroup, requires_stable: bool
+) -> OffsetFetchResponseGroup:
+    """As `_group`, of topics that are asked for by their ids."""
+    unknown: list[OffsetFetchRequestTopics] = []
+    if asked.topics is not None:
+        topics = with_names(node.topics, asked.topics)
+        unknown = [each for each in topics if not each.name]
+        asked = replace(asked, topics=[each for each in topics if each.name])
+    answer = _group(node, asked, requires_stable)
+    if answer.error_code:
+        return answer
+    found = ((each, node.topics.get(each.name)) for each in answer.topics)
+    known = [replace(each, topic_id=topic.id) for each, topic in found if topic is not None]
+    return replace(answer, topics=[*known, *map(_unknown_topic, unknown)])
+
+
+def _unknown_topic(asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=asked.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=partition,
+                committed_offset=_NO_COMMIT.offset,
+                metadata=_NO_COMMIT.metadata,
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+            )
+            for partition in asked.partition_indexes
         ],
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.topic_ids import unknown, with_names
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import (
     FrameHandler,
@@ -26,6 +27,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
+    NAMES_UNTIL,
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -35,7 +37,7 @@ from tidemark.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from tidemark.protocol.one_batch import OneBatches
+from tidemark.protocol.one_batch import OneBatch, OneBatches
 from tidemark.protocol.schema import maker_of
 from tidemark.protocol.types import NO_OFFSET, Offset
 
@@ -69,6 +71,8 @@ class ProduceHandler(FrameHandler):
     def __call__(
         self, node: Node, request: ProduceRequest, context: RequestContext
     ) -> ProduceResponse | Pending[ProduceResponse] | None:
+        if context.api_version > NAMES_UNTIL:
+            request = replace(request, topic_data=with_names(node.topics, request.topic_data))
         _check_not_held(node, request, context.session)
         if request.transactional_id is not None:
             node.verifier.check_known(request, context.api_version)
@@ -93,7 +97,8 @@ class ProduceHandler(FrameHandler):
         if found is None:
             return None
         known, partition, records = found
-        replica = node.topics.replica(known.topic, partition)
+        name = known.topic or _name_of(known, node)
+        replica = node.topics.replica(name, partition)
         if replica is None:
             return None
         try:
@@ -107,7 +112,7 @@ class ProduceHandler(FrameHandler):
                 return None  # Decoded, it will be refused with what is wrong.
             # The disk has been tried, and that has been counted.
             replica.refused(records, error)
-            return _answered(known.topic, _refusal(partition, error, codec.version))
+            return _answered(known, _refusal(partition, error, codec.version))
         log_start = replica.log_start
         if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
             return [known.answer(frame, partition, base_offset, append_time_ms, log_start)]
@@ -120,7 +125,11 @@ class ProduceHandler(FrameHandler):
             )
         ]
         response = _response(
-            responses=[_topic_response(name=known.topic, partition_responses=answers)]
+            responses=[
+                _topic_response(
+                    name=known.topic, topic_id=known.topic_id, partition_responses=answers
+                )
+            ]
         )
         context = new_context((codec.version, None, session))
         uncommitted = [_Uncommitted(replica, end_offset, answers, 0)]
@@ -153,9 +162,17 @@ def _check_not_held(node: Node, request: ProduceRequest, session: Session) -> No
                 raise NotNow(replica.line)
 
 
-def _answered(topic: str, answer: PartitionProduceResponse) -> Pending[ProduceResponse]:
+def _name_of(known: OneBatch, node: Node) -> str:
+    """The topic's name, where requests go by ids; empty if this way is not for it."""
+    topic = node.topics.by_id(known.topic_id)
+    return "" if topic is None or topic.name in INTERNAL_TOPICS else topic.name
+
+
+def _answered(known: OneBatch, answer: PartitionProduceResponse) -> Pending[ProduceResponse]:
     pending: Pending[ProduceResponse] = Pending()
-    topics = [_topic_response(name=topic, partition_responses=[answer])]
+    topics = [
+        _topic_response(name=known.topic, topic_id=known.topic_id, partition_responses=[answer])
+    ]
     pending.complete(_response(responses=topics))
     return pending
 
@@ -198,6 +215,8 @@ class _Work:
             try:
                 if self._refusal is not None:
                     raise self._refusal
+                if not name:
+                    raise RequestError(unknown(name, by_id=self._api_version > NAMES_UNTIL))
                 check_not_the_brokers_own(name)
                 replica = find(name, index)
                 if replica is None:
@@ -223,7 +242,7 @@ class _Work:
                     log_start_offset=replica.log_start,
                 )
             )
-        return _topic_response(name=name, partition_responses=answers)
+        return _topic_response(name=name, topic_id=topic.topic_id, partition_responses=answers)
 
     def _count(self, error: RequestError) -> None:
         self.failure = error

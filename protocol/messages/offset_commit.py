@@ -1,12 +1,16 @@
 """OffsetCommit: store how far a group has read."""
 
 from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 from tidemark.protocol.schema import (
     INT16,
     INT32,
     INT64,
     STRING,
+    UUID16,
+    ZERO_UUID,
     Message,
     Struct,
     array,
@@ -14,6 +18,9 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
+
+NAMES_UNTIL: Final = 9
+"""The last version in which topics go by their names; from the next on, by their ids."""
 
 
 @struct
@@ -38,13 +45,16 @@ class OffsetCommitRequestPartition(Struct):
 class OffsetCommitRequestTopic(Struct):
     """The commits for one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[OffsetCommitRequestPartition] = wire(
         array(OffsetCommitRequestPartition), "What to commit, by partition."
     )
 
 
-@message(versions=(2, 9), flexible_since=8)
+@message(versions=(2, 10), flexible_since=8)
 class OffsetCommitRequest(Message):
     """Stores how far a group has read."""
 
@@ -86,13 +96,16 @@ class OffsetCommitResponsePartition(Struct):
 class OffsetCommitResponseTopic(Struct):
     """The outcome for one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[OffsetCommitResponsePartition] = wire(
         array(OffsetCommitResponsePartition), "The outcome, by partition."
     )
 
 
-@message(versions=(2, 9), flexible_since=8)
+@message(versions=(2, 10), flexible_since=8)
 class OffsetCommitResponse(Message):
     """Says which commits are stored."""
 

@@ -1,6 +1,8 @@
 """OffsetFetch: how far groups have read."""
 
 from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 from tidemark.protocol.schema import (
     BOOL,
@@ -8,6 +10,8 @@ from tidemark.protocol.schema import (
     INT32,
     INT64,
     STRING,
+    UUID16,
+    ZERO_UUID,
     Message,
     Struct,
     array,
@@ -15,6 +19,9 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
+
+NAMES_UNTIL: Final = 9
+"""The last version in which topics go by their names; from the next on, by their ids."""
 
 
 @struct
@@ -29,7 +36,10 @@ class OffsetFetchRequestTopic(Struct):
 class OffsetFetchRequestTopics(Struct):
     """The partitions asked for in one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partition_indexes: Sequence[int] = wire(array(INT32), "The partitions.")
 
 
@@ -56,7 +66,7 @@ class OffsetFetchRequestGroup(Struct):
     )
 
 
-@message(versions=(1, 9), flexible_since=6)
+@message(versions=(1, 10), flexible_since=6)
 class OffsetFetchRequest(Message):
     """Asks how far groups have read: one group up to version 7, several from version 8."""
 
@@ -127,7 +137,10 @@ class OffsetFetchResponsePartitions(Struct):
 class OffsetFetchResponseTopics(Struct):
     """The commits for one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partitions: Sequence[OffsetFetchResponsePartitions] = wire(
         array(OffsetFetchResponsePartitions), "The commits, by partition."
     )
@@ -144,7 +157,7 @@ class OffsetFetchResponseGroup(Struct):
     error_code: int = wire(INT16, "What went wrong with the group; 0 is nothing.", default=0)
 
 
-@message(versions=(1, 9), flexible_since=6)
+@message(versions=(1, 10), flexible_since=6)
 class OffsetFetchResponse(Message):
     """The commits that were found."""
 

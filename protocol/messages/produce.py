@@ -1,6 +1,8 @@
 """Produce: append record batches."""
 
 from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 from tidemark.protocol.schema import (
     INT16,
@@ -8,6 +10,8 @@ from tidemark.protocol.schema import (
     INT64,
     RECORDS,
     STRING,
+    UUID16,
+    ZERO_UUID,
     Message,
     Struct,
     array,
@@ -16,6 +20,9 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
+
+NAMES_UNTIL: Final = 12
+"""The last version in which topics go by their names; from the next on, by their ids."""
 
 
 @struct
@@ -32,13 +39,16 @@ class PartitionProduceData(Struct):
 class TopicProduceData(Struct):
     """The records for one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partition_data: Sequence[PartitionProduceData] = wire(
         array(PartitionProduceData), "The records, by partition."
     )
 
 
-@message(versions=(3, 12), flexible_since=9)
+@message(versions=(3, 13), flexible_since=9)
 class ProduceRequest(Message):
     """Appends record batches to partitions."""
 
@@ -118,7 +128,10 @@ class PartitionProduceResponse(Struct):
 class TopicProduceResponse(Struct):
     """The outcome for one topic."""
 
-    name: str = wire(STRING, "The topic.")
+    name: str = wire(STRING, "The topic.", until=NAMES_UNTIL, default="", ignorable=True)
+    topic_id: UUID = wire(
+        UUID16, "The topic's id.", since=NAMES_UNTIL + 1, default=ZERO_UUID, ignorable=True
+    )
     partition_responses: Sequence[PartitionProduceResponse] = wire(
         array(PartitionProduceResponse), "The outcome, by partition."
     )
@@ -136,7 +149,7 @@ class NodeEndpoint(Struct):
     )
 
 
-@message(versions=(3, 12), flexible_since=9)
+@message(versions=(3, 13), flexible_since=9)
 class ProduceResponse(Message):
     """Says where the records went, or why they did not."""
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from tidemark.protocol.one_batch import OneBatch, OneBatches
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import Offset
 
-VERSIONS = range(5, 13)
+VERSIONS = range(5, 14)
 PLENTY = 1_000_000
 
 
@@ -26,9 +27,12 @@ def request_of(
     *records: bytes | None, acks: int = -1, topic: str = "orders", partition: int = 3
 ) -> ProduceRequest:
     data = [PartitionProduceData(index=partition + n, records=r) for n, r in enumerate(records)]
-    return ProduceRequest(
-        acks=acks, timeout_ms=500, topic_data=[TopicProduceData(name=topic, partition_data=data)]
-    )
+    topics = [TopicProduceData(name=topic, topic_id=id_of(topic), partition_data=data)]
+    return ProduceRequest(acks=acks, timeout_ms=500, topic_data=topics)
+
+
+def id_of(topic: str) -> UUID:
+    return uuid5(NAMESPACE_URL, topic)
 
 
 def frame_of(
@@ -49,12 +53,14 @@ def taught(*frames: bytes, version: int) -> OneBatches:
     return batches
 
 
-def found(batches: OneBatches, frame: bytes) -> tuple[int, int, str, int, bytes] | None:
+def found(batches: OneBatches, frame: bytes) -> tuple[int, int, UUID, int, bytes] | None:
+    """The topic as its id, whether it goes by that or by its name."""
     answer = batches.find(memoryview(frame))
     if answer is None:
         return None
     known, partition, records = answer
-    return known.acks, known.timeout_ms, known.topic, partition, bytes(records)
+    topic_id = id_of(known.topic) if known.topic else known.topic_id
+    return known.acks, known.timeout_ms, topic_id, partition, bytes(records)
 
 
 @pytest.mark.parametrize("client", ["c", "", None])
@@ -65,7 +71,7 @@ def test_a_request_like_an_earlier_one_is_known_whatever_its_batch(
     batches = taught(frame_of(request_of(b"first"), version, client=client), version=version)
     for size in (1, 126, 127, 128, 16_382, 16_383, 300_000):
         like = frame_of(request_of(bytes(size)), version, id=size, client=client)
-        assert found(batches, like) == (-1, 500, "orders", 3, bytes(size))
+        assert found(batches, like) == (-1, 500, id_of("orders"), 3, bytes(size))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -77,9 +83,8 @@ def test_the_answer_is_what_encoding_it_gives(version: int) -> None:
         answer = PartitionProduceResponse(
             index=number, base_offset=offset, log_append_time_ms=-1, log_start_offset=number
         )
-        response = ProduceResponse(
-            responses=[TopicProduceResponse(name="ü", partition_responses=[answer])]
-        )
+        topic = TopicProduceResponse(name="ü", topic_id=id_of("ü"), partition_responses=[answer])
+        response = ProduceResponse(responses=[topic])
         answered = known.answer(memoryview(frame), number, Offset(offset), -1, Offset(number))
         assert [answered] == codec.encode_response(response, number)
 
@@ -90,7 +95,7 @@ def test_several_partitions_and_topics_are_known_at_once(version: int) -> None:
     frames = [frame_of(request_of(b"x", topic=t, partition=p), version) for t, p in topics]
     batches = taught(*frames[:2], version=version)
     for frame, (topic, partition) in zip(frames, topics, strict=True):
-        assert found(batches, frame) == (-1, 500, topic, partition, b"x")
+        assert found(batches, frame) == (-1, 500, id_of(topic), partition, b"x")
     assert found(batches, frame_of(request_of(b"x", topic="others"), version)) is None
 
 
@@ -171,4 +176,5 @@ def test_whatever_is_known_is_what_decoding_gives(
     (data,) = topic.partition_data
     assert request.transactional_id is None
     assert data.records is not None
-    assert known == (request.acks, request.timeout_ms, topic.name, data.index, bytes(data.records))
+    topic_id = id_of(topic.name) if topic.name else topic.topic_id
+    assert known == (request.acks, request.timeout_ms, topic_id, data.index, bytes(data.records))

@@ -8,12 +8,12 @@ from tidemark.protocol.registry import APIS, Api, api_of
 # Older clients test for exact versions to switch features on, newer ones take the highest they
 # know: neither end of these ranges may move without trying the clients again.
 VERIFIED = {
-    0: ("Produce", 0, 12),
+    0: ("Produce", 0, 13),
     1: ("Fetch", 4, 18),
     2: ("ListOffsets", 1, 9),
     3: ("Metadata", 0, 13),
-    8: ("OffsetCommit", 2, 9),
-    9: ("OffsetFetch", 1, 9),
+    8: ("OffsetCommit", 2, 10),
+    9: ("OffsetFetch", 1, 10),
     10: ("FindCoordinator", 0, 5),
     11: ("JoinGroup", 0, 9),
     12: ("Heartbeat", 0, 4),

@@ -1,6 +1,7 @@
 """What consumers ask of a coordinator, through the wire at any version."""
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from tests.broker.handlers.asking import ask
 from tidemark.broker.handlers import (
@@ -101,6 +102,16 @@ async def create_topic(node: Node, name: str = "orders") -> None:
     await node.topics.ensure(NewTopic(name=name, partitions=2))
 
 
+def topic_id(node: Node, name: str) -> UUID:
+    topic = node.topics.get(name)
+    return UUID(int=404) if topic is None else topic.id
+
+
+def name_of(node: Node, topic_id: UUID) -> str:
+    topic = node.topics.by_id(topic_id)
+    return "unknown" if topic is None else topic.name
+
+
 async def commit(
     node: Node,
     offsets: Mapping[int, int],
@@ -118,6 +129,7 @@ async def commit(
         topics=[
             OffsetCommitRequestTopic(
                 name=topic,
+                topic_id=topic_id(node, topic),
                 partitions=[
                     OffsetCommitRequestPartition(
                         partition_index=partition,
@@ -139,7 +151,11 @@ async def fetch(
 ) -> dict[tuple[str, int], Committed]:
     """The commits by topic and partition; all of the group's where None is asked for."""
     if version >= 8:
-        several = [OffsetFetchRequestTopics(name=topic, partition_indexes=partitions or [])]
+        several = [
+            OffsetFetchRequestTopics(
+                name=topic, topic_id=topic_id(node, topic), partition_indexes=partitions or []
+            )
+        ]
         topics = None if partitions is None else several
         group = OffsetFetchRequestGroup(group_id=GROUP, topics=topics)
         request = OffsetFetchRequest(groups=[group])
@@ -152,6 +168,6 @@ async def fetch(
         found.update({(each.name, commit.partition_index): commit for commit in each.partitions})
     for group_found in answer.groups:
         for one_of in group_found.topics:
-            commits = one_of.partitions
-            found.update({(one_of.name, commit.partition_index): commit for commit in commits})
+            name, commits = one_of.name or name_of(node, one_of.topic_id), one_of.partitions
+            found.update({(name, commit.partition_index): commit for commit in commits})
     return found

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from tests.broker.handlers.asking import wait
 from tests.broker.nodes import context
@@ -20,6 +21,7 @@ from tidemark.protocol.messages.produce import (
     TopicProduceData,
 )
 from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.schema import ZERO_UUID
 
 
 def now_ms() -> int:
@@ -52,6 +54,7 @@ def request(
     acks: int = -1,
     timeout_ms: int = 30_000,
     transactional_id: str | None = None,
+    topic_id: UUID = ZERO_UUID,
 ) -> ProduceRequest:
     return ProduceRequest(
         acks=acks,
@@ -60,6 +63,7 @@ def request(
         topic_data=[
             TopicProduceData(
                 name=topic,
+                topic_id=topic_id,
                 partition_data=[PartitionProduceData(index=partition, records=records)],
             )
         ],

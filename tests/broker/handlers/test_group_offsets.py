@@ -4,20 +4,34 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.handlers.asking import ask
 from tests.broker.handlers.group_clients import (
     AT_ONCE,
+    GROUP,
     commit,
     create_topic,
     fetch,
     find,
     join,
     sync,
+    topic_id,
 )
 from tests.broker.nodes import open_node
+from tidemark.broker.handlers import offset_commit, offset_fetch
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tidemark.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 
 
-@pytest.mark.parametrize("version", range(2, 10))
+@pytest.mark.parametrize("version", range(2, 11))
 async def test_a_commit_is_taken_at_every_version(tmp_path: Path, version: int) -> None:
     async with open_node(tmp_path, **AT_ONCE) as node:
         await find(node)
@@ -30,7 +44,7 @@ async def test_a_commit_is_taken_at_every_version(tmp_path: Path, version: int) 
         }
 
 
-@pytest.mark.parametrize("version", range(1, 10))
+@pytest.mark.parametrize("version", range(1, 11))
 async def test_trap_g8_a_missing_commit_is_minus_one_and_no_error(
     tmp_path: Path, version: int
 ) -> None:
@@ -44,7 +58,7 @@ async def test_trap_g8_a_missing_commit_is_minus_one_and_no_error(
         assert (missing.committed_offset, missing.error_code) == (-1, ErrorCode.NONE)
 
 
-@pytest.mark.parametrize("version", range(2, 10))
+@pytest.mark.parametrize("version", range(2, 11))
 async def test_trap_g8_null_asks_for_every_commit_of_the_group(
     tmp_path: Path, version: int
 ) -> None:
@@ -55,6 +69,51 @@ async def test_trap_g8_null_asks_for_every_commit_of_the_group(
             await commit(node, {1: 6, 0: 5}, topic=name)
         found = await fetch(node, None, version=version)
         assert list(found) == [("bills", 0), ("bills", 1), ("orders", 0), ("orders", 1)]
+
+
+async def test_by_ids_a_topic_that_was_made_again_is_another_one(tmp_path: Path) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        await commit(node, {0: 5}, version=10)
+        old = node.topics.get("orders")
+        assert old is not None
+        await node.topics.delete(old)
+        await create_topic(node)
+
+        partition = OffsetCommitRequestPartition(
+            partition_index=0, committed_offset=7, committed_metadata=""
+        )
+        topics = [OffsetCommitRequestTopic(topic_id=old.id, partitions=[partition])]
+        request = OffsetCommitRequest(group_id=GROUP, member_id="", topics=topics)
+        committed = (await ask(offset_commit.handle, node, request, 10)).topics[0]
+        assert committed.topic_id == old.id
+        assert committed.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+        both = [
+            OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0])
+            for each in (old.id, topic_id(node, "orders"))
+        ]
+        group = OffsetFetchRequestGroup(group_id=GROUP, topics=both)
+        answer = await ask(offset_fetch.handle, node, OffsetFetchRequest(groups=[group]), 10)
+        outcomes = {
+            topic.topic_id: (topic.partitions[0].committed_offset, topic.partitions[0].error_code)
+            for topic in answer.groups[0].topics
+        }
+        assert outcomes == {
+            old.id: (-1, ErrorCode.UNKNOWN_TOPIC_ID),
+            topic_id(node, "orders"): (-1, ErrorCode.NONE),
+        }
+
+
+async def test_by_ids_a_partition_that_a_topic_has_not_is_unknown(tmp_path: Path) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        assert await commit(node, {0: 5, 9: 5}, version=10) == {
+            0: ErrorCode.NONE,
+            9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }
 
 
 async def test_trap_g7_metadata_and_leader_epoch_come_back(tmp_path: Path) -> None:

@@ -49,11 +49,11 @@ async def test_records_get_the_offsets_that_come_next(tmp_path: Path) -> None:
         assert [value for _, value in values(replica)] == [b"0", b"0", b"1", b"2", b"2", b"2"]
 
 
-@pytest.mark.parametrize("version", range(3, 13))
+@pytest.mark.parametrize("version", range(3, 14))
 async def test_every_version_that_is_spoken_is_answered(tmp_path: Path, version: int) -> None:
     async with open_node(tmp_path) as node:
-        await new_topic(node)
-        answer = await produce(node, request(batch()), version)
+        replica = await new_topic(node)
+        answer = await produce(node, request(batch(), topic_id=replica.topic_id), version)
         assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 0)
 
 

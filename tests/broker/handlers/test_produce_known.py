@@ -13,6 +13,7 @@ from tests.broker.handlers.producing import batch, new_topic, request
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import produce
+from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.calls import Call
 from tidemark.broker.network.dispatch import Dispatcher
@@ -21,6 +22,7 @@ from tidemark.broker.network.requests import Session
 from tidemark.broker.network.send_queue import Part
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import ApiCodec, decode_response, encode_request
 from tidemark.protocol.messages.produce import (
@@ -91,7 +93,7 @@ def values(replica: Replica) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-@pytest.mark.parametrize("version", [3, 7, 9, 12])
+@pytest.mark.parametrize("version", [3, 7, 9, 12, 13])
 async def test_it_is_answered_as_the_first_one_was(
     tmp_path: Path, connect: Callable[[Node], Connection], version: int, acks: int
 ) -> None:
@@ -99,13 +101,44 @@ async def test_it_is_answered_as_the_first_one_was(
         replica = await new_topic(node, flush="os")
         client = connect(node)
         for number in range(4):
-            answer = client.answer(request(batch(b"%d" % number), acks=acks), version)
+            asked = request(batch(b"%d" % number), acks=acks, topic_id=replica.topic_id)
+            answer = client.answer(asked, version)
             assert answer == PartitionProduceResponse(
                 index=0, base_offset=number, log_start_offset=0 if version >= 5 else -1
             )
         assert values(replica) == [b"0", b"1", b"2", b"3"]
         assert len(client.decoded) == (4 if version == 3 else 1)
         assert node.metrics.api(0).requests.value == 4
+
+
+async def test_by_its_id_a_topic_that_was_made_again_is_not_written_to(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        client = connect(node)
+        old = await new_topic(node, flush="os")
+        for _ in range(2):
+            assert client.answer(request(batch(), topic_id=old.topic_id), 13).error_code == 0
+        topic = node.topics.get("t")
+        assert topic is not None
+        await node.topics.delete(topic)
+        new = await new_topic(node, flush="os")
+        late = client.answer(request(batch(), topic_id=old.topic_id), 13)
+        assert late.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        assert values(new) == []
+        assert client.answer(request(batch(b"new"), topic_id=new.topic_id), 13).error_code == 0
+        assert values(new) == [b"new"]
+
+
+async def test_the_brokers_own_topics_are_not_written_to_by_their_ids_either(
+    tmp_path: Path, connect: Callable[[Node], Connection]
+) -> None:
+    async with open_node(tmp_path) as node:
+        own = await node.topics.ensure(NewTopic(name=CONSUMER_OFFSETS, partitions=1))
+        client = connect(node)
+        for _ in range(2):
+            answer = client.answer(request(batch(), topic_id=own.id), 13)
+            assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 async def test_it_waits_for_its_commit(

@@ -110,11 +110,14 @@ class CommittedLog:
     def is_voted_for(
         self, voter: NodeId, its_log: Lineage, candidate: NodeId, log: Lineage, epoch: Epoch
     ) -> None:
-        """A vote is given: what is committed and known to the voter, the candidate must have.
+        """A vote is given: the candidate must have what is committed and wholly in the voter's log.
 
-        Else this vote is of no use to those who rely on it, whether or not it decides.
+        Else this vote is of no use to those who rely on it, whether or not it decides. Wholly: up
+        to an entry of the epoch in which it was committed. Who has older parts of it alone has not
+        helped to commit it, and may not know better than to vote for a log without them.
         """
-        known = min(self._committed_before(epoch), its_log.shared(self.lineage))
+        committed = (p for e, p in reversed(self._first_in) if e < epoch)
+        known = next((p for p in committed if its_log.contains(p)), ORIGIN)
         if not holds(log, known):
             what = f"{voter} votes for {candidate} in epoch {epoch}, which lacks {known}: {log}"
             raise Violation("a vote is for a log with all that is committed", self._group, what)

@@ -43,6 +43,9 @@ TIMED_KINDS: Final = (
 REPLICA_KINDS: Final = ("move replicas",)
 """The same, and only where `moves_replicas` is: not among those that any seed may draw."""
 
+WHISPER_KINDS: Final = ("whisper",)
+"""The same, and only shortly after elections, where that is all that happens."""
+
 COMPACTION_KINDS: Final = ("compact",)
 """The same, and only in the layer of transactions."""
 
@@ -72,6 +75,8 @@ REPLICA_TRIGGERS: Final = (
 
 _CACHES_SHARE: Final = 0.15
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
+_WHISPERS_SHARE: Final = 0.08
+_WHISPER_SECONDS_MAX: Final = 300.0
 _DISK_KINDS: Final = ("sync error", "disk full")
 
 TRIGGERS: Final = (
@@ -228,7 +233,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     """The knobs of a seed."""
     rng = stream(seed, "knobs")
     if layer is Layer.CORE:
-        return _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
+        knobs = _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
+        return _with_whispers(stream(seed, "whispers"), knobs)
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     if layer is Layer.TRANSACTIONS:
@@ -324,6 +330,34 @@ def _with_damage(rng: Random, knobs: Knobs) -> Knobs:
     if knobs.unsynced or not knobs.fault_kinds:
         return knobs
     return replace(knobs, fault_kinds=(*knobs.fault_kinds, *DAMAGE_KINDS * count))
+
+
+def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs each leader is left with the same follower, whose answers come when it leads
+    once more. Meanwhile that one has followed others, and has cut what its answers are about."""
+    if rng.random() >= _WHISPERS_SHARE:
+        return knobs
+    timeout = rng.choice((0.3, 0.8))
+    return replace(
+        knobs,
+        seconds=min(knobs.seconds, _WHISPER_SECONDS_MAX),
+        nodes=5,
+        voters=5,
+        unsynced=0.0,
+        failure_timeout=timeout,
+        heartbeat=timeout / 4,
+        election_rank=0.0,
+        campaign_timeout=0.2,
+        drift=0.0,
+        loss=0.0,
+        fault_interval=rng.choice((2.0, 5.0)),
+        fault_kinds=("isolate", "hand over"),
+        triggers=("leader",),
+        trigger_chance=rng.choice((0.8, 0.95)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=WHISPER_KINDS,
+        fault_seconds=rng.choice((0.3, 0.7, 1.5)),
+    )
 
 
 def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:

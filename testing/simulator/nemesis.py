@@ -53,6 +53,7 @@ _STEP_SECONDS_MAX: Final = 0.02
 _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
 _WISH_SECONDS_MIN: Final = 0.5
+_WHISPER_FACTOR: Final = 9
 _REPLICA_COUNTS: Final = (1, 2, 3, 3)
 _CANCEL_SHARE: Final = 0.25
 
@@ -104,6 +105,7 @@ class Nemesis:
             "cut client": self._cut_client,
             "isolate": self._cut,
             "strand": self._cut,
+            "whisper": self._whisper,
             "clog": self._clog,
             "hold": self._clog,
             "slow disk": self._slow_disk,
@@ -226,6 +228,15 @@ class Nemesis:
                 field.link_back(source, target)
 
         self._then(fault, end)
+
+    def _whisper(self, fault: Fault) -> None:
+        """What the one that is left has to say comes much later, when others have led."""
+        self._cut(fault)
+        network, victim = self._field.network, self._broker(fault).node_id
+        until = self._field.queue.now + fault.seconds * (1 + _WHISPER_FACTOR * fault.amount)
+        for other in self._field.brokers:
+            if other != victim and (other, victim) not in fault.links:
+                network.clog(other, victim, until)
 
     def _cut_client(self, fault: Fault) -> None:
         field = self._field

@@ -89,6 +89,13 @@ def held(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
     return links if rng.random() < 0.3 else [rng.choice(links)]
 
 
+def whispered(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
+    """That node is left with one other, which is the same one for all: what several leaders in a
+    row have told it, and what of that it has cut again, no third one knows."""
+    other = next(other for other in reversed(nodes) if other != node)
+    return [pair for pair in around(rng, nodes, node) if other not in pair]
+
+
 SHAPES: Final[dict[str, Callable[[Random, Sequence[NodeId]], Cut]]] = {
     "isolate": isolate,
     "deafen": deafen,
@@ -104,5 +111,6 @@ AIMED: Final[dict[str, Callable[[Random, Sequence[NodeId], NodeId], Cut]]] = {
     "isolate": around,
     "strand": stranded,
     "hold": held,
+    "whisper": whispered,
 }
 """Kinds of fault that cut, or hold up, links of the very broker that they are for."""

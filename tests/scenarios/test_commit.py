@@ -3,6 +3,7 @@
 from tests.scenarios.cluster import Cluster, Envelope, at, hearing
 from tidemark.partitions.raft.group import Limits
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, VoteResponse
+from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
@@ -142,6 +143,37 @@ def test_an_acknowledgement_of_an_older_epoch_does_not_count() -> None:
     cluster.deliver(*late)
     assert cluster[1].group.progress() == before
     assert cluster[1].group.high_watermark == 0
+
+
+def test_an_acknowledgement_of_what_was_cut_since_keeps_nobody_from_catching_up() -> None:
+    """Three leaders in a row, each heard by 2 alone: what 2 said to the first comes to the third.
+
+    1. 1 leads, and 2 acknowledges its first entry; the answer is late.
+    2. 3 leads with the votes of 4 and 5, and has 2 cut that entry.
+    3. 1 leads again, with the same votes; the answer arrives.
+
+    A leader that believed it would begin there with 2, be refused, and begin there again, for ever.
+    """
+    cluster = Cluster(5)
+    cluster.win(1, {1, 4, 5})
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    late = cluster.take(AppendResponse)
+    cluster.messages.clear()
+    cluster[1].do(lambda g: g.step_down())
+    cluster.win(3, {3, 4, 5})
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    answer = late[0].message
+    assert isinstance(answer, AppendResponse)
+    assert answer.match is not None
+    assert not cluster[2].group.shape.contains(answer.match)
+    cluster.messages.clear()
+    cluster.win(1, {1, 4, 5})
+    cluster.deliver(*late)
+    assert cluster[1].group.progress()[0].match == NOWHERE
+    cluster.settle()
+    assert cluster[2].group.shape.rows == cluster[1].group.shape.rows
 
 
 def test_an_acknowledgement_from_outside_the_voters_does_not_count() -> None:

@@ -83,3 +83,17 @@ def test_a_vote_for_a_log_that_lacks_what_the_voter_knows_is_wrong() -> None:
         lambda: committed.is_voted_for(B, full, C, empty, Epoch(2)),
         "a vote is for a log with all that is committed",
     )
+
+
+def test_who_has_only_an_older_part_of_what_was_committed_later_may_vote_for_another_log() -> None:
+    """Epoch 4 has committed an entry of epoch 1 with one of its own. Whoever has the former and not
+    the latter has not helped, and follows the log of epoch 3, which has neither."""
+    committed = CommittedLog("g")
+    starts = [at(1, 0), at(4, 0)]
+    committed.advances(A, in_epoch=Epoch(4), committed=at(4, 0), starts=starts, batches=())
+    older, other = log(0, at(1, 0), at(2, 0)), log(0, at(3, 0))
+    committed.is_voted_for(B, older, C, other, Epoch(5))
+    fires(
+        lambda: committed.is_voted_for(B, log(0, *starts), C, other, Epoch(5)),
+        "a vote is for a log with all that is committed",
+    )

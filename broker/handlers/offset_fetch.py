@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tidemark.broker.handlers.topic_ids import with_names
 from tidemark.broker.network.requests import RequestContext
@@ -25,6 +25,8 @@ from tidemark.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from tidemark.protocol.types import TopicPartition
+
+P = TypeVar("P", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
 
 _SEVERAL_SINCE = 8
 _GROUP_ERROR_SINCE = 2
@@ -70,17 +72,7 @@ def _failed(
 def _topics(found: Found) -> list[OffsetFetchResponseTopic]:
     return [
         OffsetFetchResponseTopic(
-            name=name,
-            partitions=[
-                OffsetFetchResponsePartition(
-                    partition_index=partition,
-                    committed_offset=commit.value.offset,
-                    committed_leader_epoch=commit.value.leader_epoch,
-                    metadata=commit.value.metadata,
-                    error_code=commit.code,
-                )
-                for partition, commit in commits.items()
-            ],
+            name=name, partitions=_partitions(OffsetFetchResponsePartition, commits)
         )
         for name, commits in found
     ]
@@ -102,17 +94,7 @@ def _group(
         group_id=asked.group_id,
         topics=[
             OffsetFetchResponseTopics(
-                name=name,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=partition,
-                        committed_offset=commit.value.offset,
-                        committed_leader_epoch=commit.value.leader_epoch,
-                        metadata=commit.value.metadata,
-                        error_code=commit.code,
-                    )
-                    for partition, commit in commits.items()
-                ],
+                name=name, partitions=_partitions(OffsetFetchResponsePartitions, commits)
             )
             for name, commits in found
         ],
@@ -139,16 +121,24 @@ def _group_by_ids(
 def _unknown_topic(asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(
         topic_id=asked.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=partition,
-                committed_offset=_NO_COMMIT.offset,
-                metadata=_NO_COMMIT.metadata,
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-            )
-            for partition in asked.partition_indexes
-        ],
+        partitions=_partitions(
+            OffsetFetchResponsePartitions,
+            dict.fromkeys(asked.partition_indexes, _Commit(ErrorCode.UNKNOWN_TOPIC_ID)),
+        ),
     )
+
+
+def _partitions(kind: type[P], commits: Mapping[int, _Commit]) -> list[P]:
+    return [
+        kind(
+            partition_index=partition,
+            committed_offset=commit.value.offset,
+            committed_leader_epoch=commit.value.leader_epoch,
+            metadata=commit.value.metadata,
+            error_code=commit.code,
+        )
+        for partition, commit in commits.items()
+    ]
 
 
 def _stable(

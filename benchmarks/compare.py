@@ -19,8 +19,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import RESULTS, Row, figure
-from benchmarks.report.kept import LIMIT, Result, newest_first, newest_rows, read
+from benchmarks.harness import LIMIT, RESULTS, Row, figure
+from benchmarks.report.kept import Result, newest_first, newest_rows, read
 
 NOISE: Final = 0.15
 """Of a row that was measured once, or does not say how far its runs lay apart."""

@@ -13,12 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+
+
+LIMIT: Final = "limit: "
+"""What the rows of the machine itself are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

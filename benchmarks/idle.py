@@ -6,13 +6,13 @@ follows the others.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from benchmarks.harness import Row, row_of
+from benchmarks.matrix.processes import used
 from benchmarks.replication import create, leaders_of
 from tidemark.cli.processes import cpu_seconds
 from tidemark.testing.process import BrokerProcess
@@ -34,12 +34,12 @@ def measure(directory: Path) -> Iterator[Row]:
     folder.mkdir()
     with open_process_cluster(folder) as cluster:
         brokers = list(cluster.brokers.values())
-        before = [_resident_bytes(broker) for broker in brokers]
+        before = [used([broker.pid]).resident_bytes for broker in brokers]
         for number in range(PARTITIONS // _TOPIC_PARTITIONS):
             create(cluster, f"idle-{number}", _TOPIC_PARTITIONS, {})
             leaders_of(cluster, f"idle-{number}", seconds_max=_LEADERS_SECONDS_MAX)
         time.sleep(_SETTLE_SECONDS)
-        after = [_resident_bytes(broker) for broker in brokers]
+        after = [used([broker.pid]).resident_bytes for broker in brokers]
         yield _processor(brokers)
         grown = max(a - b for a, b in zip(after, before, strict=True))
         yield Row(
@@ -81,8 +81,3 @@ def _start(cluster: ProcessCluster) -> Row:
         aim=5.0,
         at_most=True,
     )
-
-
-def _resident_bytes(broker: BrokerProcess) -> int:
-    pages = int(Path(f"/proc/{broker.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")

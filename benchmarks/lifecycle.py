@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.against_limits import address_of
 from benchmarks.harness import Row, row_of
+from benchmarks.matrix.processes import used
 from benchmarks.raw_client import batch_of, create_topic, produce_frame, produce_load
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
@@ -55,12 +56,10 @@ def _first_ack(data_dir: Path, environment: dict[str, str]) -> float:
 
 
 def _memory(broker: BrokerProcess, case: str, *, aim: float | None) -> Row:
-    status = Path(f"/proc/{broker.pid}/status").read_text()
-    resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return Row(
         question="resident memory",
         case=case,
-        value=int(resident.split()[1]) * 1024 / 1e6,
+        value=used([broker.pid]).resident_bytes / 1e6,
         unit="MB",
         aim=aim,
         at_most=True,

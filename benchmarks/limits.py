@@ -16,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.harness import Row
 from tidemark.client.load import percentile
 
 _CHUNK_BYTES = 1 << 20
+_SYNCS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +91,20 @@ class SyncLatency:
     overwrite_p50: float
     overwrite_p99: float
 
+    def rows(self, question: str) -> Sequence[Row]:
+        """Its rows in a table, under that question."""
+        return [
+            Row(question=question, case=case, value=value, unit="ms", runs=_SYNCS)
+            for case, value in (
+                ("append 4 KB, p50", self.append_p50),
+                ("append 4 KB, p99", self.append_p99),
+                ("overwrite 4 KB, p50", self.overwrite_p50),
+                ("overwrite 4 KB, p99", self.overwrite_p99),
+            )
+        ]
 
-def sync_latency(directory: Path, *, samples: int = 500) -> SyncLatency:
+
+def sync_latency(directory: Path, *, samples: int = _SYNCS) -> SyncLatency:
     """How long a synced write takes here, at the end of a growing file and over a written one."""
     path = directory / "sync"
     block = os.urandom(4096)

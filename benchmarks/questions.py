@@ -54,14 +54,7 @@ class Question:
 
 
 def _limits(context: Context) -> Iterator[Row]:
-    measured = sync_latency(context.directory)
-    for case, value in (
-        ("append 4 KB, p50", measured.append_p50),
-        ("append 4 KB, p99", measured.append_p99),
-        ("overwrite 4 KB, p50", measured.overwrite_p50),
-        ("overwrite 4 KB, p99", measured.overwrite_p99),
-    ):
-        yield Row(question="fdatasync of this disk", case=case, value=value, unit="ms", runs=500)
+    yield from sync_latency(context.directory).rows("fdatasync of this disk")
     yield from _asks("against_limits")(context)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -29,6 +28,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks import on_cpu
 from benchmarks.against_limits import Address, address_of
 from benchmarks.raw_client import batch_of, fetch_load, produce_frame_to, produce_load
+from benchmarks.resources import calls_in
 from tidemark.protocol.records.header import read_header
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import open_process_cluster
@@ -73,7 +73,6 @@ STEPS: Final[Sequence[tuple[str, str]]] = (
     ("broker/network/", "connection, dispatch, turn"),
     ("trio/", "trio: waiting, waking, threads"),
 )
-_CALL: Final = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,9 +250,8 @@ def _calls(profiled: Profiled, folder: Path) -> dict[str, Sequence[tuple[str, fl
     for name, tracer in tracers.items():
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
-        lines = map(_CALL.match, (folder / f"{name}.calls").read_text().splitlines())
-        counts = Counter({m[2]: int(m[1]) for m in lines if m and m[2] != "total"})
-        found[name] = [(call, count / profiled.units) for call, count in counts.most_common()]
+        counts = calls_in((folder / f"{name}.calls").read_text())
+        found[name] = [(call, count / profiled.units) for call, count in counts.items()]
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.against_limits import bare_loop
-from benchmarks.harness import Row, row_of
-from benchmarks.limits import SyncLatency, sendfile_transfers, sync_latency
+from benchmarks.harness import LIMIT, Row, row_of
+from benchmarks.limits import sendfile_transfers, sync_latency
 from benchmarks.load.generator import Generator
 from benchmarks.matrix.measured import Limit, Measured
 from benchmarks.matrix.processes import used
@@ -42,7 +42,7 @@ class Limits:
 
     def rows(self) -> Sequence[Row]:
         """What was measured of the machine itself, so far."""
-        rows = list(_disk_rows(sync_latency(self._directory)))
+        rows = list(sync_latency(self._directory).rows(f"{LIMIT}fdatasync"))
         for size_bytes, measured in sorted(self._bare.items()):
             rows += [_named(row, f"bare loop, {size_bytes:,} B") for row in measured.rows(None)]
         if self._sendfile is not None:
@@ -103,17 +103,5 @@ def _medians(measured: Measured) -> dict[str, float]:
 
 def _named(row: Row, case: str) -> Row:
     return row_of(
-        f"limit: {row.question}", case, row.unit, [row.low or 0.0, row.value, row.high or 0.0]
+        f"{LIMIT}{row.question}", case, row.unit, [row.low or 0.0, row.value, row.high or 0.0]
     )
-
-
-def _disk_rows(measured: SyncLatency) -> Sequence[Row]:
-    return [
-        Row(question="limit: fdatasync", case=case, value=value, unit="ms", runs=500)
-        for case, value in (
-            ("append 4 KB, p50", measured.append_p50),
-            ("append 4 KB, p99", measured.append_p99),
-            ("overwrite 4 KB, p50", measured.overwrite_p50),
-            ("overwrite 4 KB, p99", measured.overwrite_p99),
-        )
-    ]

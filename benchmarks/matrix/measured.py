@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.harness import Row, row_of, spread_of
+from benchmarks.load.generator import Said
 from benchmarks.matrix.workload import Workload
 from tidemark.client.histogram import Histogram
 
@@ -133,9 +134,6 @@ def delivered(
             histogram.record(at - began_ns - int(number * gap))
             number += 1
     return histogram
-
-
-Said = Mapping[str, Any]  # JSON of a generator
 
 
 def histogram_in(said: Said, name: str = "latency") -> Histogram:

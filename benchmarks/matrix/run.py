@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from benchmarks.matrix.measured import Measured, Said, delivered, histogram_in
+from benchmarks.load.generator import Said
+from benchmarks.matrix.measured import Measured, delivered, histogram_in
 from benchmarks.matrix.processes import used
 from benchmarks.matrix.session import Generators, Plan, Session, consume_task
 from benchmarks.matrix.targets import Target

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.load.generator import Generator
-from benchmarks.matrix.measured import Measured, Said, histogram_in
+from benchmarks.load.generator import Generator, Said
+from benchmarks.matrix.measured import Measured, histogram_in
 from benchmarks.matrix.processes import used
 from benchmarks.matrix.targets import Target, Topic
 from benchmarks.matrix.workload import Workload

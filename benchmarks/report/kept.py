@@ -6,13 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from benchmarks.harness import Row
 from tidemark.client.histogram import Histogram
-
-LIMIT: Final = "limit: "
-"""What the rows of the machine itself are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +42,11 @@ class Result:
     workloads: Sequence[Ran] = ()
     calls: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """System calls a request, by workload and name."""
+
+    @property
+    def is_against(self) -> bool:
+        """Whether another broker has done the same work."""
+        return any(ran.target != "tidemark" for ran in self.workloads)
 
     def value(self, question: str, case: str) -> Row | None:
         return next((r for r in self.rows if (r.question, r.case) == (question, case)), None)

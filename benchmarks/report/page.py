@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from benchmarks.harness import Row, aim_of, figure
+from benchmarks.harness import LIMIT, Row, aim_of, figure
 from benchmarks.matrix.measured import UNITS
-from benchmarks.report.kept import LIMIT, Ran, Result, newest_rows
+from benchmarks.report.kept import Ran, Result, newest_rows
 
 _COLUMNS: Final = (
     ("bytes", "MB/s"),
@@ -30,8 +30,8 @@ percent of that: the bare loop with requests of that size, or loopback `sendfile
 
 def page(results: Sequence[Result], pictures: Sequence[tuple[str, str]]) -> str:
     """`pictures` are titles and files. Results have the newest first."""
-    matrix = next((r for r in results if r.workloads and not _is_against(r)), None)
-    others = next((r for r in results if r.workloads and _is_against(r)), None)
+    matrix = next((r for r in results if r.workloads and not r.is_against), None)
+    others = next((r for r in results if r.workloads and r.is_against), None)
     parts = [_head(results), _aims(results)]
     parts += [f"![{title}]({name})" for title, name in pictures]
     if matrix is not None:
@@ -114,10 +114,6 @@ def _limits(result: Result) -> str:
         f"| {row.case} | {row.question.removeprefix(LIMIT)} | {_figure(row)} |" for row in rows
     ]
     return "\n".join(lines) if rows else ""
-
-
-def _is_against(result: Result) -> bool:
-    return any(ran.target != "tidemark" for ran in result.workloads)
 
 
 def _side_by_side(result: Result) -> str:

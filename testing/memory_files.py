@@ -268,6 +268,13 @@ class MemoryFiles:
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         self.synced_paths.append(path)
 
+    def flip_bit(self, path: str, position: int, bit: int) -> None:
+        """What is there, and was synced, is another from now on, and nobody has written it."""
+        inode = self._inode(path)
+        for content in (inode.content, inode.synced):
+            if position < len(content):
+                content[position] ^= 1 << bit
+
     # The interface `Files`
 
     def create(self, path: str) -> File:

@@ -11,6 +11,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.replication.reassignment_values import NO_LIMIT
 from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.storage.journal.blocks import FIRST_LSN
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
@@ -25,6 +26,7 @@ from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.rot import rot_journal
 from tidemark.testing.simulator.rpc import Answer
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.transactions.play import Play
@@ -92,6 +94,8 @@ class Broker:
         self.current_at = 0
         """How many there were when the process began: until it has heard of so many, what it
         knows may be old."""
+        self.has_rot = False
+        """Whether its journal has a bit flipped that no start has met yet."""
         self._is_buried = False
         self.disk_factor = 1.0
         self.step_seconds = 0.0
@@ -149,8 +153,23 @@ class Broker:
             self.files = self.files.after_kill()
 
     def damage_journal(self) -> bool:
-        """A damaged journal is the fast layer's."""
-        return False
+        """A bit of it flips, of what was synced, while the power is off.
+
+        One broker at a time, and not where it is a majority by itself: what is lost then is lost.
+        """
+        judges = self.world.watch.groups.values()
+        if self.process is None or self.has_rot or any(each.has_doubt for each in judges):
+            return False
+        if not all(judge.may_be_damaged(self.node_id) for judge in judges):
+            return False
+        path, start = self.process.directory.journal_path, self.state.journal_start
+        self.stop(power=True)
+        self.has_rot = rot_journal(
+            self.files, path, self.state.directory_id, start or FIRST_LSN, self.rng
+        )
+        if self.has_rot:
+            self._note("its journal rots")
+        return True
 
     def fail_stop(self, why: str) -> None:
         """The process has ended itself; somebody starts it again after a while."""

@@ -123,6 +123,11 @@ class GroupJudge(Generic[R]):
         sides = [side for config in self._in_force() for side in (config.voters, config.outgoing)]
         return self.is_journaled and all(side != (node,) for side in sides)
 
+    @property
+    def has_doubt(self) -> bool:
+        """Whether somebody's disk has lost what it promised, and has not got over it."""
+        return bool(self._in_doubt)
+
     def is_damaged(self, node: NodeId, kept: HardState) -> None:
         """Its disk has lost what it had last, epochs and votes too."""
         self._in_doubt.add(node)

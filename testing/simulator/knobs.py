@@ -60,7 +60,8 @@ TRANSACTION_TRIGGERS: Final = (
 """Moments of a transaction."""
 
 DAMAGE_KINDS: Final = ("damage",)
-"""The same, and only in the fast layer: a journal that has lost what it said last."""
+"""The same, in some runs: a journal that has lost what it said last, in the fast layer, or a bit of
+what was synced."""
 
 REPLICA_TRIGGERS: Final = (
     "replica copying",
@@ -75,6 +76,7 @@ REPLICA_TRIGGERS: Final = (
 
 _CACHES_SHARE: Final = 0.15
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
+_ROT_SHARE: Final = 0.15
 _WHISPERS_SHARE: Final = 0.08
 _WHISPER_SECONDS_MAX: Final = 300.0
 _DISK_KINDS: Final = ("sync error", "disk full")
@@ -245,7 +247,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = replace(profile(rng, knobs), journaled_bytes_max=journaled)
     knobs = _with_observers(stream(seed, "observers"), knobs)
     knobs = _with_long_checkpoints(stream(seed, "checkpoints"), knobs)
-    return _with_page_caches(stream(seed, "page caches"), knobs)
+    knobs = _with_page_caches(stream(seed, "page caches"), knobs)
+    return _with_rot(stream(seed, "rot"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
@@ -268,6 +271,21 @@ def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=("power", "strand", "isolate"),
         fault_seconds=rng.choice((0.3, 1.0)),
+    )
+
+
+def _with_rot(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs bits flip in journals, and nothing else is the matter with the disks."""
+    if rng.random() >= _ROT_SHARE or knobs.unsynced:
+        return knobs
+    kinds = tuple(kind for kind in knobs.fault_kinds if kind not in _DISK_KINDS)
+    return replace(
+        knobs,
+        nodes=max(3, knobs.nodes),
+        voters=max(3, knobs.voters),
+        start_errors=0.0,
+        checkpoint_interval=rng.choice((0.7, 5.0, 30.0)),
+        fault_kinds=(*kinds, *DAMAGE_KINDS * rng.choice((1, 4, 8))),
     )
 
 

@@ -62,7 +62,7 @@ def _choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     # Where voters change, nobody knows beforehand which brokers a majority needs; and where some
     # have lost what was in memory, all of them may be needed.
     may_change = "reconfigure" in world.knobs.fault_kinds or world.placement is not None
-    may_need_all = may_change or world.watch.has_unclean
+    may_need_all = may_change or world.watch.has_unclean or world.watch.has_doubt
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = {
@@ -178,6 +178,10 @@ def _why_not_group(world: World, core: list[NodeId], group: SimulatedGroup) -> s
         return f"{group.partition}: committed {replica.committed}, end {replica.log_end}"
     if replica.group.config.is_joint:
         return f"{group.partition} stays in the joint {replica.group.config}"
+    for node in replica.group.config.members:
+        member = world.brokers[node].replica(group.key)
+        if node in core and member is not None and member.group.in_doubt:
+            return f"{group.partition}: {node} is in doubt"
     for node in (*replica.group.config.members, *group.observers):
         if node in core and (found := _committed(world, node, group)) != replica.committed:
             return f"{group.partition}: {node} has {found} of {replica.committed}"

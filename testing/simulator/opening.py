@@ -13,7 +13,7 @@ from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.journal.journal import Journal
-from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.journal.redo import RedoReport, redo
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import StorageError
@@ -58,8 +58,7 @@ def open_broker(broker: Broker) -> Opened:
     run = broker.state.begin_run(f"boot {broker.boots}")
     _create_missing(broker, directory)
     report = redo(broker.files, directory, broker.state)
-    what = f"{broker.node_id} found {report.damage}"
-    require(not report.damage, "no crash looks like damage", "all groups", what)
+    _judge_damage(broker, report)
     journal = Journal.open(
         broker.files,
         directory.journal_path,
@@ -77,6 +76,20 @@ def open_broker(broker: Broker) -> Opened:
             parents = [other for other in world.nodes if other != broker.node_id]
             node.observe(group.key, parents, is_told=True)
     return Opened(node, journal, replicas, directory)
+
+
+def _judge_damage(broker: Broker, report: RedoReport) -> None:
+    """What flipped is noticed, and nothing else is taken for that."""
+    what = f"{broker.node_id} found {report.damage}"
+    if not broker.has_rot:
+        require(not report.damage, "no crash looks like damage", "all groups", what)
+        return
+    require(bool(report.damage), "damage is noticed", "all groups", what)
+    broker.has_rot = False
+    stored = broker.state.partition_states()
+    for key in sorted(report.damaged):
+        broker.world.watch.groups[key].is_damaged(broker.node_id, stored[key].hard_state)
+        broker.world.coverage.counts["replicas damaged"] += 1
 
 
 def _create_missing(broker: Broker, directory: DataDirectory) -> None:

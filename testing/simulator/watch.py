@@ -105,6 +105,11 @@ class Watch:
         """Whether some replica has lost its page cache, and has not caught up since."""
         return any(group.has_unclean for group in self.groups.values())
 
+    @property
+    def has_doubt(self) -> bool:
+        """Whether a journal was damaged, and what was lost with it has not been made good."""
+        return any(group.has_doubt for group in self.groups.values())
+
     def may_have_lost(self, key: PartitionKey) -> bool:
         """Whether a group may have lost, and not by mistake, what it has acknowledged."""
         return self.groups[key].may_have_lost

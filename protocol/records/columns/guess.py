@@ -3,13 +3,13 @@
 A record without headers ends with a zero, their count. Its length follows, of one or two bytes
 nearly always, and then a zero again: its attributes, of which no bit is in use. So one may begin
 wherever two zeros lie so far apart; the length there says where the next would begin. Nearly all
-of these candidates are records, and lead to the one after them. Only where one does not, Python
-looks where it leads. In the end all that are kept are checked to lead from end to end: then there
-is no other way through, and this is what hopping finds. Or else it is nothing.
+of these candidates are records, and lead to the one after them. The others mostly have none that
+leads to them, and are dropped for it, round after round. In the end all that are left are checked
+to lead from end to end: then there is no other way through, and this is what hopping finds. Or else
+it is nothing.
 """
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -22,8 +22,11 @@ RECORD_BYTES_MAX: Final = 512
 """On average. Where records are longer, hopping over them costs less than to look at every byte."""
 _CANDIDATES_MAX: Final = 2
 """For each record. More of them are more than they are worth."""
-_BLOCK_BYTES: Final = 1 << 18
+_ROUNDS_MAX: Final = 8
+"""Of dropping candidates. What looks like records inside of values takes one for each of these."""
+_BLOCK_BYTES: Final = 1 << 17
 """What is looked at at a time: arrays that stay in the processor's cache."""
+_RECORD_LENGTH_MIN: Final = 6  # attributes, two deltas, two nulls and no headers, a byte each
 _1: Final = np.uint64(1)
 
 
@@ -38,16 +41,18 @@ def guess_starts(data: Bytes, sections: Sequence[Section]) -> tuple[Integers, In
     ends = np.array([section.end for section in sections])
     if ends[-1] - begins[0] > total * RECORD_BYTES_MAX:
         return None
-    starts = _candidates(data, int(begins[0]), int(ends[-1]))
-    # What comes before a section is no record's end, and what comes after it is no record.
-    starts = np.delete(starts, np.flatnonzero(np.isin(starts, ends)))
-    starts = np.insert(starts, np.searchsorted(starts, begins), begins)
+    starts = _candidates(data, begins, ends)
     if len(starts) > total * _CANDIDATES_MAX:
         return None
-    bodies, following = _read_lengths(data, starts)
-    after = dict(zip(ends[:-1].tolist(), begins[1:].tolist(), strict=True))
-    chain = _chain(starts, following, after)
-    starts, bodies, following = starts[chain], bodies[chain], following[chain]
+    bodies, following = _read_lengths(data, starts, nowhere=int(ends[-1]) + 1)
+    for _ in range(_ROUNDS_MAX):
+        if len(starts) <= total:
+            break
+        is_led_to = np.zeros(ends[-1] + 2, np.bool_)
+        is_led_to[following] = True
+        is_led_to[begins] = True
+        kept = is_led_to[starts]
+        starts, bodies, following = starts[kept], bodies[kept], following[kept]
     if len(starts) != total:
         return None
     expected = np.empty_like(starts)
@@ -59,21 +64,22 @@ def guess_starts(data: Bytes, sections: Sequence[Section]) -> tuple[Integers, In
     return starts, bodies
 
 
-def _candidates(data: Bytes, begin: int, end: int) -> Integers:
-    """Where a record may begin after `begin`, in rising order."""
+def _candidates(data: Bytes, begins: Integers, ends: Integers) -> Integers:
+    """Where a record may begin, in rising order; sections' own beginnings are among them."""
+    first, last = int(begins[0]), int(ends[-1]) - 2
+    words = np.zeros((last - first >> 3) + 1, np.uint64)
+    may_begin = words.view(np.bool_)
     zeros = np.empty(_BLOCK_BYTES + 3, np.bool_)
-    words = np.zeros(_BLOCK_BYTES // 8, np.uint64)
-    found = [np.empty(0, np.int64)]
-    for low in range(begin + 1, end - 2, _BLOCK_BYTES):
-        high = min(low + _BLOCK_BYTES, end - 2)
-        size = high - low
-        is_zero = np.equal(data[low - 1 : high + 2], 0, out=zeros[: size + 3])
-        may_begin = words.view(np.bool_)
-        may_begin[size:] = False
-        np.logical_or(is_zero[2:-1], is_zero[3:], out=may_begin[:size])
-        np.logical_and(may_begin[:size], is_zero[:-3], out=may_begin[:size])
-        found.append(_true_positions(words) + low)
-    return np.concatenate(found)
+    for low in range(first + 1, last, _BLOCK_BYTES):
+        high = min(low + _BLOCK_BYTES, last)
+        is_zero = np.equal(data[low - 1 : high + 2], 0, out=zeros[: high - low + 3])
+        found = may_begin[low - first : high - first]
+        np.logical_or(is_zero[2:-1], is_zero[3:], out=found)
+        np.logical_and(found, is_zero[:-3], out=found)
+    # What comes before a section is no record's end, and what comes after it is no record.
+    may_begin[ends[:-1] - first] = False
+    may_begin[begins - first] = True
+    return _true_positions(words) + first
 
 
 def _true_positions(words: NDArray[np.uint64]) -> Integers:
@@ -90,36 +96,22 @@ def _true_positions(words: NDArray[np.uint64]) -> Integers:
         rest &= word  # without the lowest
         more = np.flatnonzero(rest)
         where, word = where[more], rest[more]
-    return np.sort(np.concatenate(found)) if found else where
+    if len(found) == 1:
+        return found[0]
+    return np.sort(np.concatenate(found), kind="stable")  # which merges what is sorted
 
 
-def _read_lengths(data: Bytes, starts: Integers) -> tuple[Integers, Integers]:
+def _read_lengths(data: Bytes, starts: Integers, *, nowhere: int) -> tuple[Integers, Integers]:
     """Where each record's length ends, and where the next one would begin.
 
-    A length that is none, because it is negative or longer, leads to where no record begins.
+    What is no length, because it is too short, negative or longer than two bytes, leads nowhere.
     """
     low = data[starts]
     high = data.take(starts + 1, mode="clip")
-    is_long = low >= 0x80
-    bodies = starts + 1 + is_long
-    lengths = ((low & np.uint8(0x7F)) >> 1) + (high & np.uint8(0x7F)).astype(np.uint16) * (
-        is_long.astype(np.uint16) << np.uint16(6)
-    )
-    lengths *= ((low & np.uint8(1)) | (high >> 7) & is_long) ^ np.uint8(1)
-    return bodies, bodies + lengths
-
-
-def _chain(starts: Integers, following: Integers, after: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Which of the candidates are reached from the first; `after` leads from section to section."""
-    breaks = np.flatnonzero(following[:-1] != starts[1:])
-    breaks = np.append(breaks, len(starts) - 1)
-    leads_to = [after.get(end, end) for end in following[breaks].tolist()]
-    places = np.searchsorted(starts, leads_to).tolist()
-    ends = breaks.tolist()
-    is_reached = np.zeros(len(starts), np.bool_)
-    at = 0
-    while at < len(starts):
-        which = bisect_left(ends, at)
-        is_reached[at : ends[which] + 1] = True
-        at = places[which]
-    return is_reached
+    is_long = low >> 7
+    bodies = starts + (is_long + 1)
+    lengths = ((low & np.uint8(0x7F)) >> 1) + high * (is_long.astype(np.uint16) << np.uint16(6))
+    following = bodies + lengths
+    is_none = ((low & 1) | (high >> 7 & is_long) | (lengths < _RECORD_LENGTH_MIN)) != 0
+    following[is_none | (following > nowhere)] = nowhere
+    return bodies, following

@@ -155,6 +155,23 @@ def test_records_whose_lengths_vary_are_the_records(
     assert decode_columns(log).equals(columns_of(decode_records(log)))
 
 
+@given(
+    inner=st.lists(st.integers(0, 60), max_size=20),
+    count=st.integers(1, 12),
+    last=st.sampled_from([b"", b"\x0d\x00", b"\x80\x80\x01\x00", b"\x02\x00" * 4]),
+)
+def test_records_inside_of_values_are_not_taken_for_records(
+    inner: list[int], count: int, last: bytes
+) -> None:
+    """Nor is what ends like a record whose length is none."""
+    value = encode_batch([Record(value=bytes(size)) for size in inner or [0]])
+    records = [Record(value=value[at:] + b"\x00" + last) for at in range(count)]
+    log = log_of([(records, Compression.NONE), (records[:1], Compression.NONE)])
+    columns = decode_columns(log)
+    columns.validate(full=True)
+    assert columns.equals(columns_of(decode_records(log)))
+
+
 def test_records_without_headers_are_found_without_hopping() -> None:
     source = Random(7)
     log = log_of(

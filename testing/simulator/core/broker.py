@@ -109,6 +109,14 @@ class CoreBroker:
     def has_doubt(self) -> bool:
         return self.in_doubt if self.process is None else self.process.group.in_doubt
 
+    @property
+    def counts_anew(self) -> bool:
+        """Whether it may have lost what it acknowledged, and has not all of it back.
+
+        Of its leader's choice, too: a late answer of before it had all is believed (`note_clean`).
+        """
+        return not (self.is_clean if self.process is None else self.process.group.is_clean)
+
     def _lose_page_cache(self) -> None:
         self.is_clean = False
         ends = [end for end in self.disk.boundaries() if end >= self.disk.synced_end]
@@ -160,6 +168,9 @@ class CoreBroker:
 
     def jump_clock(self, seconds: float) -> None:
         """There is no time of day."""
+
+    def rot_segment(self, key: PartitionKey) -> None:
+        """There are no segments."""
 
     def fail_next_sync(self) -> None:
         """No sync fails."""

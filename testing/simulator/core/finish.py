@@ -28,7 +28,8 @@ def finish(world: CoreWorld) -> None:
 def _choose_core(world: CoreWorld) -> list[NodeId]:
     rng = stream(world.seed, "core")
     may_need_all = "reconfigure" in world.knobs.fault_kinds or world.judge.has_unclean
-    may_need_all |= any(broker.has_doubt for broker in world.brokers.values())
+    brokers = world.brokers.values()
+    may_need_all |= any(broker.has_doubt or broker.counts_anew for broker in brokers)
     spared = 0
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)

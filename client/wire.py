@@ -24,8 +24,8 @@ from tidemark.protocol.errors import (
     RequestError,
 )
 from tidemark.protocol.frames import decode_correlation_id, decode_response, encode_request
+from tidemark.protocol.messages import fetch, offset_commit, offset_fetch, produce
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from tidemark.protocol.messages.fetch import NAMES_UNTIL, FetchRequest
 from tidemark.protocol.registry import APIS, Api, api_of
 from tidemark.protocol.schema import Message
 
@@ -36,7 +36,12 @@ _TLS_ALERT: Final = b"\x15\x03"
 _SCRATCH_BYTES: Final = 64 * 1024
 _API_VERSIONS: Final = api_of(ApiVersionsRequest)
 _NO_LIMITS: Final[Mapping[int, int]] = {}
-_NAMES_UNTIL: Final = {api_of(FetchRequest).key: NAMES_UNTIL}
+_NAMES_UNTIL: Final = {
+    api_of(produce.ProduceRequest).key: produce.NAMES_UNTIL,
+    api_of(fetch.FetchRequest).key: fetch.NAMES_UNTIL,
+    api_of(offset_commit.OffsetCommitRequest).key: offset_commit.NAMES_UNTIL,
+    api_of(offset_fetch.OffsetFetchRequest).key: offset_fetch.NAMES_UNTIL,
+}
 """The client calls topics by name; newer versions know only ids."""
 
 

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -102,6 +103,15 @@ class Nouns(click.Group):
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        near = () if name in NOUNS else get_close_matches(name, NOUNS, n=1)
+        if near and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{name}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -203,7 +213,8 @@ def one_line(error: BaseException) -> str:
     match error:
         case click.UsageError(ctx=ctx):
             hint = f" Try '{ctx.command_path} --help'." if ctx else ""
-            text = error.format_message().rstrip(".") + "." + hint
+            text = error.format_message()
+            text = text + hint if text.endswith("?") else text.rstrip(".") + "." + hint
         case click.ClickException():
             text = error.format_message()
         case RequestError(code=code) if code in _OF_A_CLUSTER_WITHOUT_MAJORITY:

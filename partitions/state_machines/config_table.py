@@ -8,6 +8,7 @@ text; it is checked by the setting's kind, and a refusal says what to write inst
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
@@ -196,9 +197,11 @@ def find(table: Mapping[str, Setting], name: str) -> Setting:
 
 
 def _nearest(name: str, table: Mapping[str, Setting]) -> str | None:
-    # A wrong separator or a missing dot is what happens; more would be guessing.
-    wanted = _letters(name)
-    return next((known for known in table if _letters(known) == wanted), None)
+    known = {_letters(each): each for each in table}
+    # A wrong separator or a missing dot is what happens most; then a prefix, then a slip.
+    near = [_letters(name), _letters(name.rpartition(".")[2])]
+    near += get_close_matches(near[0], known, n=1, cutoff=0.8)
+    return next((known[each] for each in near if each in known), None)
 
 
 def _letters(name: str) -> str:

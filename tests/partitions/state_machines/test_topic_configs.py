@@ -85,7 +85,10 @@ def test_a_value_that_a_config_does_not_take_is_refused_with_what_it_takes(
 
 def test_trap_m9_an_unknown_config_is_invalid_and_a_near_name_is_offered() -> None:
     assert refusal({"colour": "blue"}).code is ErrorCode.INVALID_CONFIG
-    assert "did you mean retention.ms?" in str(refusal({"retention_ms": "1"}))
+    for name in ("retention_ms", "retentionMs", "retension.ms"):
+        assert "did you mean retention.ms?" in str(refusal({name: "1"}))
+    for name in ("tidemark.flush", "flsh"):
+        assert "did you mean flush?" in str(refusal({name: "os"}))
 
 
 def change(name: str, op: AlterOp, value: str | None = None) -> ConfigChange:

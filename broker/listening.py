@@ -7,7 +7,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
@@ -15,6 +14,7 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.http import bind_http
 from tidemark.broker.network.connections import BoundListener, bind
 from tidemark.broker.peers import BoundPeerListener, bind_peers
+from tidemark.protocol.values import dataclass
 
 _CLIENTS: Final = "--listen"
 _PEERS: Final = "--peer-listen"

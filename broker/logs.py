@@ -1,21 +1,23 @@
 """Log lines: to standard error, for people on a terminal and as JSON elsewhere.
 
-The code logs with the standard library, as what it is built on does; structlog only gives the lines
-their form. It is imported for the first line, and not before: it brings asyncio, and with rich
-installed would bring that too, for tracebacks that are not used here.
+The code logs with the standard library, as what it is built on does. Lines for people get their
+form from structlog, which is imported for the first of them, and not before: it brings asyncio, and
+with rich installed would bring that too, for tracebacks that are not used here. A JSON line is an
+object of four members, for which a broker need not hold all that.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from structlog.stdlib import ProcessorFormatter
-    from structlog.typing import Processor
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -34,21 +36,32 @@ def configure_logs(level: str, format: str, stream: TextIO) -> None:
     """
     is_terminal = stream.isatty()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(
-        _LazyFormatter(
-            for_people=format == "console" or (format == "auto" and is_terminal),
-            colors=is_terminal,
-        )
-    )
+    for_people = format == "console" or (format == "auto" and is_terminal)
+    handler.setFormatter(_LinesForPeople(colors=is_terminal) if for_people else _JsonLines())
     logging.basicConfig(level=_LEVELS[level], handlers=[handler], force=True)
 
 
-class _LazyFormatter(logging.Formatter):
+class _JsonLines(logging.Formatter):
+    """One object a line, as structlog would write it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC)
+        line = {
+            "event": record.getMessage(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "timestamp": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+class _LinesForPeople(logging.Formatter):
     """structlog's formatter, made for the first line."""
 
-    def __init__(self, *, for_people: bool, colors: bool) -> None:
+    def __init__(self, *, colors: bool) -> None:
         super().__init__()
-        self._for_people = for_people
         self._colors = colors
         self._formatter: ProcessorFormatter | None = None
 
@@ -56,31 +69,28 @@ class _LazyFormatter(logging.Formatter):
         # No lock: two threads that both make one make the same.
         if self._formatter is None:
             try:
-                self._formatter = _make_formatter(for_people=self._for_people, colors=self._colors)
+                self._formatter = _make_formatter(colors=self._colors)
             except OSError:
                 # Importing takes descriptors. What there is to say may well be that there are none.
                 return super().format(record)
         return self._formatter.format(record)
 
 
-def _make_formatter(*, for_people: bool, colors: bool) -> ProcessorFormatter:
+def _make_formatter(*, colors: bool) -> ProcessorFormatter:
     with _without_rich():
         import structlog
 
-    render: list[Processor]
-    if for_people:
-        plain = structlog.dev.plain_traceback
-        render = [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
-    else:
-        json = structlog.processors.JSONRenderer(default=str)
-        render = [structlog.processors.format_exc_info, json]
+    plain = structlog.dev.plain_traceback
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
-            structlog.processors.TimeStamper(fmt="iso", utc=not for_people),
+            structlog.processors.TimeStamper(fmt="iso", utc=False),
         ],
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain),
+        ],
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from tidemark.broker.quotas.quotas import Quotas
 from tidemark.broker.replicas.fetch_sessions import FetchSessions
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.balancing.open_balancing import Balancing

@@ -11,7 +11,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from random import SystemRandom
 from typing import Final
@@ -55,6 +55,7 @@ from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.ask import AskRequest
 from tidemark.protocol.messages.peer.forward import ForwardRequest
 from tidemark.protocol.schema import Message
+from tidemark.protocol.values import dataclass
 
 FRAME_ROOM_BYTES: Final = 1 << 20
 """What may be around the largest batch in a frame between brokers."""

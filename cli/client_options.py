@@ -37,6 +37,8 @@ def read_file(path: Path) -> dict[str, str]:
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
     """What `-X` was given. Raises `UsageError` for a name that means nothing."""
+    if not pairs:
+        return {}  # and no client is imported, of which a broker, say, needs nothing
     from tidemark.client.security.kafka_names import NAMES
 
     known = (BOOTSTRAP, CLIENT_ID, RACK, *NAMES)

@@ -19,7 +19,6 @@ Pure: time is an argument.
 import math
 from bisect import insort
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.client.batches import Batch, Failed, Stored
@@ -27,6 +26,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import Record
 from tidemark.protocol.types import NO_OFFSET, NO_TIMESTAMP_MS, Offset
+from tidemark.protocol.values import dataclass
 
 _EPOCH_MAX: Final = 2**15 - 1
 _SEQUENCE_MASK: Final = 2**31 - 1

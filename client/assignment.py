@@ -8,11 +8,11 @@ one generation, in which its owner revokes it.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.client.consumer_protocol import Subscription
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 Members = Mapping[str, Subscription]
 """By member id."""

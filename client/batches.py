@@ -1,7 +1,6 @@
 """One batch of a producer, from the first record to its outcome."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -9,6 +8,7 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import place_producer
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
+from tidemark.protocol.values import dataclass
 
 RECORD_OVERHEAD: Final = 16
 """What a record of up to a few KB adds to its key and value, at most; larger ones add a little

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tidemark.client.codes import error_code
 from tidemark.client.descriptions import (
@@ -13,6 +13,7 @@ from tidemark.client.descriptions import (
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages import metadata
 from tidemark.protocol.types import Epoch, NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ and the group (`group.py`).
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import trio
@@ -27,6 +27,7 @@ from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
 from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _CLOSE_SECONDS: Final = 5.0
 """How long closing may wait for the last commit and for saying goodbye to the group."""

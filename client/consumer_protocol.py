@@ -5,7 +5,6 @@ future is read as the newest that is known here: such versions only ever add fie
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from tidemark.client.lookups import by_topic
@@ -23,6 +22,7 @@ from tidemark.protocol.schema import (
     wire,
 )
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 M = TypeVar("M", bound=Message)
 

@@ -1,7 +1,6 @@
 """Coordinators: finding them, and the commits that those of groups keep."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from tidemark.client.codes import check
@@ -30,6 +29,7 @@ from tidemark.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 T = TypeVar("T")
 

@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum, StrEnum
 
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

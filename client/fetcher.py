@@ -7,7 +7,6 @@ batch ends is looked at, nothing is decoded here.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -34,6 +33,7 @@ from tidemark.protocol.messages.fetch import (
     PartitionData,
 )
 from tidemark.protocol.types import NO_EPOCH, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 LEADER_SECONDS: Final = 5.0
 """For so long the leader is read from after a nearer replica was of no use."""

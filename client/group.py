@@ -11,7 +11,6 @@ can have it.
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import trio
@@ -54,6 +53,7 @@ from tidemark.protocol.messages.sync_group import (
     SyncGroupResponse,
 )
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 Rebalanced = Callable[[frozenset[TopicPartition]], Awaitable[None]]
 """Called with the partitions that a rebalance gave or took away."""

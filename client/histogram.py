@@ -8,8 +8,10 @@ percentiles do not.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from tidemark.protocol.values import dataclass
 
 _BITS: Final = 7
 PRECISION: Final = 1 / (1 << _BITS)

@@ -1,9 +1,8 @@
 """What the admin calls about leaders return."""
 
-from dataclasses import dataclass
-
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

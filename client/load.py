@@ -10,7 +10,6 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import trio
@@ -22,6 +21,7 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import dataclass
 
 Acks = Literal["all", 0, 1, -1]
 Progress = Callable[[int], None]

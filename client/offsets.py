@@ -10,10 +10,10 @@ MaxTime()            the record with the largest timestamp (list_offsets only)
 ```
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ nor given up is `buffer_bytes`, and who wants to send beyond it waits.
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -37,6 +36,7 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import check_batch
 from tidemark.protocol.records.records import Record
 from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _FIRST: Final = Offset(0)
 _EXPIRY_INTERVAL_SECONDS: Final = 0.5

@@ -1,8 +1,7 @@
 """What a partition knows of its producers."""
 
-from dataclasses import dataclass
-
 from tidemark.protocol.types import Epoch, Offset, ProducerId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ Pure: the random numbers are an argument, and nothing here sleeps.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
 
 from tidemark.client.security.tls import UntrustedBroker
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 # These say that what the client believes about who leads what is out of date.
 STALE_METADATA = frozenset(

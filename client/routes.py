@@ -1,7 +1,7 @@
 """Who sends from which of a producer's queues: the sender of the partition's leader."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import trio
@@ -13,6 +13,7 @@ from tidemark.client.pool import Pool
 from tidemark.client.sender import BrokerSender, SendSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _NOWHERE: Final = PartitionQueue("", -1, BatchLimits(), None)
 """Never has an open batch, so that it stands for "not chosen yet"."""

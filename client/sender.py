@@ -6,7 +6,6 @@ unanswered at a time. Partitions take turns when there is more than fits into on
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -29,6 +28,7 @@ from tidemark.protocol.messages.produce import (
     TopicProduceData,
 )
 from tidemark.protocol.types import NO_OFFSET, Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 Taken = dict[tuple[str, int], tuple[PartitionQueue, Batch]]
 """The batches of one request, by partition."""

@@ -1,10 +1,11 @@
 """What a client can be told, each setting with its unit and its default."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidemark.client.retries import Backoff
 from tidemark.client.security import Sasl, Tls
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
 """What coordinators and partitions know of transactions."""
 
-from dataclasses import dataclass
-
 from tidemark.client.descriptions import BrokerDescription
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ Any `ProtocolError` is final: after it, where the next frame begins is not known
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.client.codes import error_code
@@ -28,6 +27,7 @@ from tidemark.protocol.messages import fetch, offset_commit, offset_fetch, produ
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tidemark.protocol.registry import APIS, Api, api_of
 from tidemark.protocol.schema import Message
+from tidemark.protocol.values import dataclass
 
 SOFTWARE_NAME: Final = "tidemark"
 _LENGTH_BYTES: Final = 4

@@ -6,7 +6,6 @@ protocol between brokers; Hello settles which one two brokers speak.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -26,6 +25,7 @@ from tidemark.protocol.messages.peer import (
     votes,
 )
 from tidemark.protocol.schema.declaration import Message
+from tidemark.protocol.values import dataclass
 
 FIRST_VERSION: Final = 1
 LAST_VERSION: Final = 1

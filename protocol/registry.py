@@ -10,7 +10,6 @@ others; clients pass over keys that they do not know.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -76,6 +75,7 @@ from tidemark.protocol.messages import (
     write_txn_markers,
 )
 from tidemark.protocol.schema.declaration import Message
+from tidemark.protocol.values import dataclass
 
 API_VERSIONS_KEY: Final = 18
 OWN_KEYS_SINCE: Final = 20_000

@@ -4,8 +4,9 @@ They cost nothing at run time (`NewType`); the type checker keeps an offset from
 where an epoch is wanted.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple, NewType, TypeAlias
+
+from tidemark.protocol.values import dataclass
 
 Offset = NewType("Offset", int)
 """The position of a record in its partition, from 0."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -38,6 +37,7 @@ from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome, PartitionId
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Clock

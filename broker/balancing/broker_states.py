@@ -8,7 +8,6 @@ once, the second one sees the first.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -33,6 +32,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
 from tidemark.partitions.state_machines.cluster_values import BrokerState, Reassignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _PATIENCE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.25

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
 from tidemark.broker.balancing.progress import Progress, holds, work_left
@@ -13,6 +13,7 @@ from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _STUCK_MAX = 10
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, MutableMapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, Final
@@ -30,6 +29,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.load_report import LoadReportRequest, LoadReportResponse
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.config import BrokerSettings

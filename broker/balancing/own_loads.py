@@ -8,7 +8,6 @@ where nothing has happened to any, none is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -24,6 +23,7 @@ from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.protocol.messages.peer.load_report import GroupLoad, VoterLag
 from tidemark.protocol.types import NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 UNKNOWN_LAG: Final = -1
 _AT_ONCE: Final = 200

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.partitions.balancing.snapshot import BrokerState, Group
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _OF_A_LEADER: Final = 1 << 20
 _OF_A_REPLICA: Final = 1 << 20

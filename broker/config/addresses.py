@@ -4,8 +4,9 @@ A listener is written as Kafka writes it, `NAME://host:port`, or as `host:port` 
 the listener called PLAINTEXT. An IPv6 address goes in brackets: `[::1]:9092`.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from tidemark.protocol.values import dataclass
 
 DEFAULT_NAME = "PLAINTEXT"
 _WILDCARDS = frozenset({"", "0.0.0.0", "::"})

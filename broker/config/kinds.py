@@ -5,12 +5,12 @@ Every source gives text, or what TOML makes of it, which `as_text` turns back. `
 that came from in front of it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from tidemark.broker.config.addresses import Address, Endpoint, parse_address, parse_endpoint
 from tidemark.partitions.state_machines.config_table import ConfigType, Kind, split_list
+from tidemark.protocol.values import dataclass
 
 
 @runtime_checkable

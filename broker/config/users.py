@@ -1,8 +1,9 @@
 """Who may connect, as configuration states it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidemark.partitions.state_machines.config_table import ConfigType, split_list
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

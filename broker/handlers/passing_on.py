@@ -6,7 +6,6 @@ Any broker takes any of these requests, and clients see no difference (trap M7).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -72,6 +71,7 @@ from tidemark.protocol.messages.set_observers import SetObserversResponse
 from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node

@@ -6,7 +6,7 @@ that wants no answer learns of an error by losing its connection, as from Kafka 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +40,7 @@ from tidemark.protocol.messages.produce import (
 from tidemark.protocol.one_batch import OneBatch, OneBatches
 from tidemark.protocol.schema import maker_of
 from tidemark.protocol.types import NO_OFFSET, Offset
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.send_queue import Part

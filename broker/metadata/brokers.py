@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from tidemark.broker.config.addresses import Address
@@ -13,6 +12,7 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 
 class Liveness(Protocol):

@@ -8,7 +8,7 @@ is answered once it is committed *and* applied here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
@@ -24,6 +24,7 @@ from tidemark.partitions.state_machines.cluster_machine import (
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.turn import Turn

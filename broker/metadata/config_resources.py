@@ -5,7 +5,6 @@ listed too, and says so (trap M10).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from tidemark.broker.config import SETTINGS, BrokerSettings
@@ -17,6 +16,7 @@ from tidemark.partitions.state_machines.config_table import ConfigType, Setting
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 
 class ResourceType(IntEnum):

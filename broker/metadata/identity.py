@@ -10,7 +10,6 @@ import json
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.join import JoinResponse
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _CLUSTER_ID: Final = "cluster_id"
 _VOTERS: Final = "cluster_voters"

@@ -8,7 +8,6 @@ if it was a learner after all, the next thing that the leader sends makes it one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -21,6 +20,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.values import dataclass
 
 LOOK_SECONDS: Final = 1.0
 STALL_SECONDS: Final = 1.5

@@ -7,7 +7,6 @@ and pulls for the partitions that it observes itself.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -21,6 +20,7 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 LOOK_SECONDS: Final = 0.5
 _SETTLE_SECONDS: Final = 0.05

@@ -18,7 +18,6 @@ import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -76,6 +75,7 @@ from tidemark.protocol.messages.peer.forward import ProposeRequest
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.values import dataclass
 
 REGISTRATION_SECONDS: Final = 1.0
 """How long the hosted replicas wait for it at a start."""

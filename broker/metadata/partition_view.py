@@ -15,7 +15,6 @@ acknowledged has waited for them, and none of them can lead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from tidemark.broker.metadata.brokers import Brokers
@@ -23,6 +22,7 @@ from tidemark.broker.metadata.topic import Topic
 from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.values import dataclass
 
 
 class LocalReplica(Protocol):

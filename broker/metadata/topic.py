@@ -1,7 +1,7 @@
 """One topic, and what is asked for when one is to be made."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from tidemark.partitions.state_machines.cluster_values import Assignment, TopicM
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 BROKER_DEFAULT: Final = -1
 

@@ -1,7 +1,7 @@
 """From what a client asked for to the command that does it; the broker fills in what is open."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import uuid4
 
 from tidemark.broker.config import BrokerSettings
@@ -21,6 +21,7 @@ from tidemark.partitions.state_machines.topic_names import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

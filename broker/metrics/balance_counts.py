@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from tidemark.broker.metrics.counts import Count
 from tidemark.partitions.balancing.leaders import Cause, Plan
 from tidemark.partitions.balancing.snapshot import Snapshot
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What a scrape reads off a running broker, as values. `Figures` is the seam between the two."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

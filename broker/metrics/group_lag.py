@@ -1,12 +1,12 @@
 """How far consumer groups are behind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from tidemark.broker.metrics.figures import GroupFigures, PartitionFigures
 from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from prometheus_client.core import Metric
 
@@ -23,6 +23,7 @@ from tidemark.broker.metrics.figures import (
 )
 from tidemark.broker.metrics.metrics import OTHER, Metrics
 from tidemark.protocol.types import Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _OPENING = f"""\
 # Metrics

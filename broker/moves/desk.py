@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -20,6 +19,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.moves import MoveTiming
 from tidemark.partitions.state_machines.cluster_commands import EndMoves
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

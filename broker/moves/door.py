@@ -7,7 +7,6 @@ come, only the leader of its group knows, and refuses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import trio
@@ -26,6 +25,7 @@ from tidemark.partitions.state_machines.cluster_values import LeaderMove, Partit
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _STATES: Final = {
     cluster_values.BrokerState.ACTIVE: BrokerState.ACTIVE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.frames import ApiCodec
 from tidemark.protocol.registry import Api
 from tidemark.protocol.schema import Message
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

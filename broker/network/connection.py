@@ -10,7 +10,6 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from select import EPOLLERR, EPOLLHUP, EPOLLRDHUP
 from time import perf_counter
@@ -23,6 +22,7 @@ from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
 from tidemark.broker.network.send_queue import Part, SendQueue
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connections import Connections

@@ -7,7 +7,6 @@ import itertools
 import os
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -22,6 +21,7 @@ from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
+from tidemark.protocol.values import dataclass
 
 BACKLOG: Final = 1024
 SWEEP_SECONDS: Final = 1.0

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
 from tidemark.protocol.errors import RequestError
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connection import Connection

@@ -7,11 +7,11 @@ that was wrong: an unknown name goes through the same computation with a passwor
 import hashlib
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tidemark.broker.config import User
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 PLAIN: Final = "PLAIN"
 ITERATIONS: Final = 4096

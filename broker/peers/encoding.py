@@ -8,7 +8,6 @@ for one frame, and not for all the batches that are on their way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from tidemark.broker.network.send_queue import FileSlice, Part
@@ -27,6 +26,7 @@ from tidemark.partitions.replication.steady_messages import SteadyAnswers, Stead
 from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.schema import SizedRecords, Struct
+from tidemark.protocol.values import dataclass
 
 FRAME_BYTES: Final = 1024 * 1024
 """What a frame of several messages holds at most. One message may be larger: a batch is whole."""

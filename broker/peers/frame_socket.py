@@ -10,7 +10,6 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from select import EPOLLERR, EPOLLHUP, EPOLLRDHUP
 from typing import Final, Protocol
 
@@ -23,6 +22,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers.encoding import Frame
 from tidemark.broker.peers.outbox import Outbox
 from tidemark.protocol.errors import MalformedMessage, ProtocolError
+from tidemark.protocol.values import dataclass
 
 # Before it is known who is there.
 FIRST_FRAME_BYTES_MAX: Final = 64 * 1024

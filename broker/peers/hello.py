@@ -7,7 +7,6 @@ while its successor already runs, by how many times that directory has been open
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -16,6 +15,7 @@ from tidemark.partitions.state_machines.cluster_values import BrokerAddress, Bro
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse, PeerEndpoint
 from tidemark.protocol.peer_registry import FIRST_VERSION, LAST_VERSION
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 class HostPort(Protocol):

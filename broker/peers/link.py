@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final, Protocol
@@ -45,6 +44,7 @@ from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import trio
 
 from tidemark.broker.config import Address
 from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.protocol.values import dataclass
 
 _BACKLOG: Final = 128
 _ACCEPTS_PER_TURN: Final = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from tidemark.partitions.raft.entries import Entry, EpochStart, Run
@@ -48,6 +47,7 @@ from tidemark.protocol.messages.peer.votes import (
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.schema import Struct
 from tidemark.protocol.types import Position
+from tidemark.protocol.values import dataclass
 
 _NOWHERE: Final = Position(-1, -1)  # type: ignore[arg-type]  # no position that a log has
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -22,6 +21,7 @@ from tidemark.partitions.state_machines.cluster_commands import FinishReassignme
 from tidemark.partitions.state_machines.cluster_values import Reassignment
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import errno
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -31,6 +31,7 @@ import trio
 
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.protocol.values import dataclass
 
 STOP_SECONDS_MAX: Final = 30.0
 ROOM_RETRY_SECONDS: Final = 0.2

@@ -12,7 +12,7 @@ for `IDLE_SECONDS`, or is older than that and smaller than who asks. Pure: the t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from random import Random, SystemRandom
 from typing import Final, NamedTuple, TypeAlias
@@ -28,6 +28,7 @@ from tidemark.protocol.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
+from tidemark.protocol.values import dataclass
 
 IDLE_SECONDS: Final = 120.0
 """For so long nobody is pushed out, however small and however still."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from tidemark.protocol.messages.fetch import (
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Node

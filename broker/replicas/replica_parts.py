@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.settings import UNLIMITED, LogSettings
 from tidemark.partitions.storage.state_db import Run, StateDb
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 import trio
@@ -22,6 +21,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,13 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tidemark.client.addresses import Address
 from tidemark.client.blocking.connection import BlockingConnection, open_connection
 from tidemark.client.settings import ClientSettings
+from tidemark.protocol.values import dataclass
 
 IDLE_MAX: Final = 16
 IDLE_SECONDS_MAX: Final = 120.0

@@ -1,7 +1,6 @@
 """Which partition each row goes to, and rows as pieces of one partition. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tidemark.client.partitioner import murmur2
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 _M: Final = np.uint32(0x5BD1E995)
 _SEED: Final = np.uint32(0x9747B28C)

@@ -1,7 +1,6 @@
 """A whole topic, or a part of it, as one stream of Arrow batches."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from tidemark.client.settings import ClientSettings
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.records.columns import SCHEMA
 from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.values import dataclass
 
 TOPIC_SCHEMA: Final = pa.schema([pa.field("partition", pa.int32()), *SCHEMA])
 """The columns of a topic: those of a partition, and which one it is."""

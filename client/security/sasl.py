@@ -5,7 +5,7 @@ Like `Wire` it knows nothing of sockets: the trio connection and the blocking on
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tidemark.client.codes import error_code
@@ -16,6 +16,7 @@ from tidemark.protocol.messages.sasl_authenticate import (
 )
 from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tidemark.protocol.schema import Message
+from tidemark.protocol.values import dataclass
 
 PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -3,12 +3,13 @@
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from socket import socket
 from typing import TYPE_CHECKING
 
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer

@@ -6,7 +6,7 @@ that is silently not applied shows as wrong rows.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tidemark.client.offsets import Isolation
@@ -22,6 +22,7 @@ from tidemark.client.spark.places import Place, check_places, place_options, rea
 from tidemark.client.spark.selections import SELECTIONS, Selection, read_selection
 from tidemark.client.spark.values import Options, refuse, refuse_unknown
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 log = logging.getLogger(__name__)
 

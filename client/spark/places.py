@@ -5,12 +5,12 @@ Three options say it, and as in Spark's Kafka source the first of them that is s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tidemark.client.spark.values import Options, is_count, refuse
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 EARLIEST: Final = -2
 LATEST: Final = -1

@@ -22,7 +22,6 @@ be a part of a batch, if the driver dies there and comes back later than that; s
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -32,6 +31,7 @@ from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.protocol.errors import ConfigError, ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ as well. Every other filter is Spark's.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,6 +24,7 @@ from pyspark.sql.datasource import (
 
 from tidemark.client.spark.ranges import OffsetRange
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 _NEVER_NULL: Final = frozenset({("topic",), ("partition",), ("offset",), ("timestamp",)})
 _MILLISECOND: Final = timedelta(milliseconds=1)

@@ -1,7 +1,6 @@
 """Ranges of offsets: from what was asked for to what each task reads."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
@@ -10,6 +9,7 @@ from pyspark.sql.datasource import InputPartition
 from tidemark.client.spark.places import EARLIEST, LATEST, AtTimes, Place, Side, place_options
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 Offsets: TypeAlias = Mapping[TopicPartition, int]
 

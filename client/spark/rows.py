@@ -5,7 +5,6 @@ a large or a dictionary type, or a field that cannot be null is refused.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from pyspark.sql.types import (
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.records.columns import HEADERS_TYPE
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 _HEADERS: Final = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])

@@ -1,12 +1,12 @@
 """Which partitions to read, as the options say it."""
 
 import re
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from tidemark.client.spark.values import Options, is_count, refuse
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.values import dataclass
 
 SELECTIONS: Final = ("assign", "subscribe", "subscribePattern")
 

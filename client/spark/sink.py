@@ -9,7 +9,6 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from tidemark.client.spark import prepared as transactions
 from tidemark.client.spark.driver import explaining
 from tidemark.client.spark.prepared import Decided, Prepared
 from tidemark.client.spark.sink_options import SinkOptions
+from tidemark.protocol.values import dataclass
 
 log = logging.getLogger(__name__)
 

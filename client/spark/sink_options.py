@@ -1,7 +1,6 @@
 """The options of the sink, and what a row to be written must be; checked on the driver."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from pyspark.sql.types import (
@@ -28,6 +27,7 @@ from tidemark.client.spark.kafka_options import (
 from tidemark.client.spark.values import Options, refuse, refuse_unknown
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.values import dataclass
 
 _ACKS: Final[dict[str, Literal["all", 0, 1]]] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 

@@ -4,10 +4,10 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 _DURATION: Final = re.compile(r"(\d+) ?(ms|s|sec|m|min|h|d|)", re.ASCII)
 _SECONDS: Final = {

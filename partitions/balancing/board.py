@@ -8,7 +8,6 @@ alone are not counted at all: they are no load that could be moved, and their br
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.partitions.balancing.eligibility import (
@@ -22,6 +21,7 @@ from tidemark.partitions.balancing.settings import Settings, Weights
 from tidemark.partitions.balancing.snapshot import Group, Snapshot
 from tidemark.partitions.balancing.tally import EPSILON, Gains, Tally
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 NONE: Final = -1
 """In place of a broker's number: there is none."""

@@ -7,7 +7,7 @@ a group that has just moved may move again. What cannot be done is refused all t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 from tidemark.partitions.balancing.board import Board, Bounds
@@ -25,6 +25,7 @@ from tidemark.partitions.balancing.search import Search
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 def why_not_move(

@@ -4,13 +4,13 @@ a group may lead it next. Every no comes with its sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 class Role(Enum):

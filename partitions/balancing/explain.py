@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tidemark.partitions.balancing.eligibility import Role
 from tidemark.partitions.balancing.leaders import Plan
 from tidemark.partitions.balancing.refusals import Refusal
+from tidemark.protocol.values import dataclass
 
 _ROLES = {Role.TAKES: "", Role.LEFT_ALONE: "left alone", Role.EMPTIED: "being emptied"}
 

@@ -7,7 +7,6 @@ such a plan; `docs/decisions/0006-balancing.md` says what was taken from whom, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from random import Random
@@ -22,6 +21,7 @@ from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Snapshot
 from tidemark.partitions.balancing.tally import Gains
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _NEGLIGIBLE: Final = 1e-12
 

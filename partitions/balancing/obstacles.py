@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.partitions.balancing.board import NONE, Board
@@ -19,6 +18,7 @@ from tidemark.partitions.balancing.eligibility import (
 from tidemark.partitions.balancing.refusals import Reason, Refusal
 from tidemark.partitions.balancing.search import Step
 from tidemark.partitions.balancing.tally import EPSILON
+from tidemark.protocol.values import dataclass
 
 _IN_FLIGHT: Final = No(Reason.IN_FLIGHT, "as many leaders as may be are on the move")
 _NO_HEIR: Final = No(Reason.OUT_OF_SYNC, "no other voter is in sync on a broker that takes leaders")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Final
@@ -22,6 +21,7 @@ from tidemark.partitions.balancing.settings import Settings, Weights
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
 from tidemark.partitions.balancing.tally import EPSILON, Tally
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _WEIGHTS: Final = Weights()
 """Not the operator's, which are about leaders: copies cost more than a pause."""

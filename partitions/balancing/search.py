@@ -9,13 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Final
 
 from tidemark.partitions.balancing.board import NONE, Board, Bounds
 from tidemark.partitions.balancing.tally import EPSILON, Gains
+from tidemark.protocol.values import dataclass
 
 _LEVELS_MAX: Final = 4
 _NEIGHBOURS: Final = 4

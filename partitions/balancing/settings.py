@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import isfinite
 from typing import Final
+
+from tidemark.protocol.values import dataclass
 
 _NO_BOUND: Final = 2**31
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tidemark.protocol.types import NodeId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 _NOBODY: Final[Mapping[NodeId, int]] = MappingProxyType({})
 

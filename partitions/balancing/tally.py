@@ -8,10 +8,10 @@ plan, so a move changes two squares of each sum, and its gain takes no loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.partitions.balancing.settings import Weights
+from tidemark.protocol.values import dataclass
 
 EPSILON: Final = 1e-9
 """A gain below this is the rounding's."""

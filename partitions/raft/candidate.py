@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidemark.partitions.raft.doubt import NONE, Doubts
@@ -11,6 +10,7 @@ from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import Ballot, VoteRequest, VoteResponse
 from tidemark.partitions.raft.voting import Tally
 from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.partitions.raft.group import Group

@@ -7,11 +7,12 @@ consumers see no holes; each leader epoch has exactly one, as its first entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

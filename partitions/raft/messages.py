@@ -7,12 +7,12 @@ the process that sent it: what a replica said before it lost records must not ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
 from tidemark.partitions.raft.entries import Entry, EpochStart
 from tidemark.protocol.types import Epoch, NodeId, Position
+from tidemark.protocol.values import dataclass
 
 
 class Ballot(IntEnum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tidemark.partitions.raft.entries import Entry
 from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.values import dataclass
 
 ReadEntries: TypeAlias = Callable[[Position, Position, int], tuple[Entry, ...]]
 """`read(after, up_to, bytes_max)`: what lies between two positions, both ends of entries.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import AppendResponse
 from tidemark.partitions.raft.replica import NEVER, NOWHERE
 from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ lists and not of care.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidemark.partitions.raft.entries import Entry
 from tidemark.partitions.raft.messages import HardState, Message, ResetRequest
 from tidemark.protocol.types import Epoch, NodeId, Position
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

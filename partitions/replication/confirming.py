@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -34,6 +34,7 @@ from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 Confirmed = Callable[[Offset | RequestError], None]
 """Called once: with the high watermark, or with why this broker cannot say that it leads."""

@@ -8,7 +8,6 @@ once, so that elections do not starve each other of the disk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -16,6 +15,7 @@ from typing import Final
 
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("inf")
 _STALE_KEPT: Final = 64

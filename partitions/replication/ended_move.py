@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 class Ending(StrEnum):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("-inf")
 _TIMES_MAX: Final = 64

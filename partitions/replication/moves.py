@@ -9,7 +9,6 @@ wish is in the cluster's metadata, and whoever leads the group next finds it the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -21,6 +20,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Epoch, NodeId, Position
+from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("inf")
 

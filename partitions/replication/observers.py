@@ -6,7 +6,6 @@ Pulling is `observing.py`; how stale replicas are, `staleness.py`; what is repor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -28,6 +27,7 @@ from tidemark.partitions.replication.standings import RememberedStanding, Report
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Offset
+from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("inf")
 _NOBODY: Final = NodeId(-1)

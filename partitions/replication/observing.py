@@ -8,7 +8,7 @@ behind what the leader has committed is left for a while. Whoever is asked keeps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from random import Random
 
@@ -16,6 +16,7 @@ from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _NEVER = float("inf")
 

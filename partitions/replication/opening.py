@@ -7,7 +7,7 @@ that cannot be served does not keep the others from being.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from tidemark.partitions.raft.entries import configuration
@@ -27,6 +27,7 @@ from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, NodeId
+from tidemark.protocol.values import dataclass
 
 JOURNALED_BYTES_MAX: Final = 128 * 1024
 """Syncing another file costs about as much as writing this twice."""

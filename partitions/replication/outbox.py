@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.partitions.storage.syncing import TailSync
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 Sends: TypeAlias = dict[NodeId, list[PeerMessage]]
 

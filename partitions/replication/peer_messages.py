@@ -8,7 +8,6 @@ side has not confirmed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tidemark.partitions.raft.messages import Message
@@ -19,6 +18,7 @@ from tidemark.partitions.replication.steady_messages import (
 )
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.values import dataclass
 
 
 class GroupMessage(NamedTuple):

@@ -10,10 +10,10 @@ old one knew.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("-inf")
 

@@ -19,7 +19,7 @@ cancelled by another one, for the voters that the group had.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -37,6 +37,7 @@ from tidemark.partitions.replication.reassignment_values import (
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 __all__ = [
     "NO_LIMIT",

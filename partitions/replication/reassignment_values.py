@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 NO_LIMIT: Final = 0
 """Bytes per second: as many as there are."""

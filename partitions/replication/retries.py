@@ -6,7 +6,6 @@ and a peer drops what it has no room for. Groups are looked at only while someth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -16,6 +15,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ that is behind was up to date, the last time, when it was told of what it has re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tidemark.partitions.replication.known_leaders import KnownLeader
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ by itself.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 
 class QuotaKey(StrEnum):

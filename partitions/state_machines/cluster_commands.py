@@ -7,7 +7,7 @@ other. Its bytes are JSON with the command's name under "do": small, rare, and r
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final, get_args
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from tidemark.partitions.state_machines.cluster_values import (
 )
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId, ProducerId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ log before `applied` is in the state, on every broker alike; a snapshot of the s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -19,6 +18,7 @@ from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.records.records import Record, decode_batch, encode_batch
 from tidemark.protocol.types import ORIGIN, BytesLike, Offset, Position
+from tidemark.protocol.values import dataclass
 
 CLUSTER_TOPIC: Final = "__cluster"
 """The name of the group's log. No topic that clients see has it."""

@@ -5,7 +5,7 @@ in a dump.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, plain_entity
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 Assignment: TypeAlias = tuple[NodeId, ...]
 """The brokers that hold one partition's replicas. The first one is to lead, if it can."""

@@ -7,12 +7,13 @@ text; it is checked by the setting's kind, and a refusal says what to write inst
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 
 class ConfigType(IntEnum):

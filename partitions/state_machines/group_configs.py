@@ -3,11 +3,11 @@
 What a group does not set is as its coordinator's broker has it.
 """
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from tidemark.partitions.state_machines.config_table import setting, settings_of, whole_int
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

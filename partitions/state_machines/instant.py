@@ -1,6 +1,6 @@
 """A moment, as the coordinators are told of it: they have no clock of their own."""
 
-from dataclasses import dataclass
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

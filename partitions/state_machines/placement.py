@@ -8,12 +8,13 @@ Brokers that were not told their rack count as one rack: nobody knows what they 
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
+from tidemark.protocol.values import dataclass
 
 Draw: TypeAlias = Callable[[], float]
 """The next random number, from 0 and below 1."""

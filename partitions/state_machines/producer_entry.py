@@ -1,12 +1,12 @@
 """What a partition remembers of one producer, and what a batch is to it: new, a retry, or wrong."""
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, Offset
+from tidemark.protocol.values import dataclass
 
 BATCHES_KEPT: Final = 5
 """How many requests a producer may have in flight: any of them may be retried, none older."""

@@ -13,13 +13,13 @@ first, so without this its second batch would be taken, and its first would not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from tidemark.partitions.state_machines.producers import FRESH, ProducerTable
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import ProducerId
+from tidemark.protocol.values import dataclass
 
 ON_THE_WAY_MS: Final = 5_000
 """What comes later was sent when its producer knew of the refusal: the producer has given the

@@ -6,7 +6,6 @@ promise what Tidemark does not do takes only the value that promises nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -28,6 +27,7 @@ from tidemark.partitions.state_machines.config_table import (
     whole_int,
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.values import dataclass
 
 DAY_MS: Final = 86_400_000
 OBSERVERS: Final = "observers"

@@ -1,7 +1,5 @@
 """Where a log lives: its directory, the file system under it, and who keeps its files open."""
 
-from dataclasses import dataclass
-
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files, remove_if_there, replace_file
 from tidemark.partitions.storage.segment import Segment
@@ -9,6 +7,7 @@ from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.records.gaps import gap_batch, is_gap
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

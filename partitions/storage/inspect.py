@@ -6,7 +6,7 @@ in use: what the broker is just appending may then look like a torn tail.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidemark.partitions.storage.files import File, Files, read_file
 from tidemark.partitions.storage.index import (
@@ -29,6 +29,7 @@ from tidemark.protocol.records.control import Marker, read_marker
 from tidemark.protocol.records.header import BatchHeader, check_crc
 from tidemark.protocol.records.records import Record, decode_records
 from tidemark.protocol.types import NO_EPOCH, Offset
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

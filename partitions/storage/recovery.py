@@ -14,7 +14,6 @@ where the caller knows the log's epochs, it is the one in force at that offset.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -36,6 +35,7 @@ from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, check_crc
 from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
+from tidemark.protocol.values import dataclass
 
 _SMALL_SEGMENT_BYTES: Final = 16 * 1024
 """Walked from its start rather than from its index: two files less to open."""

@@ -16,13 +16,13 @@ A sweep rolls a log at most once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import dataclass
 
 
 def expired_count(

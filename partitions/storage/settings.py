@@ -1,7 +1,8 @@
 """What a topic's configuration says to its logs."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from tidemark.protocol.values import dataclass
 
 SEGMENT_BYTES_MAX: Final = 2**31 - 1
 """Positions in an index are int32."""

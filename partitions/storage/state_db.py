@@ -24,7 +24,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import IntEnum
 from threading import RLock
 from typing import Final, NamedTuple, TypeAlias
@@ -35,6 +34,7 @@ from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
+from tidemark.protocol.values import dataclass
 
 _DIRECTORY_ID: Final = "directory_id"
 _INCARNATION: Final = "incarnation"

@@ -11,7 +11,7 @@ and leaves everything but the batches to them.
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +19,7 @@ from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.types import Offset
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.partitions.storage.compaction.log_swap import LogSwap

@@ -8,7 +8,6 @@ from tidemark.protocol.schema.declaration import (
     struct,
     wire,
 )
-from tidemark.protocol.schema.instances import maker_of
 from tidemark.protocol.schema.wire_types import (
     BOOL,
     BYTES,
@@ -27,6 +26,7 @@ from tidemark.protocol.schema.wire_types import (
     array,
     nested,
 )
+from tidemark.protocol.values import maker_of
 
 __all__ = [
     "BOOL",

@@ -21,12 +21,10 @@ Nothing is compiled here; what a declaration means on the wire is for `construct
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Final, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, dataclass_transform, overload
 
-from tidemark.protocol.schema.instances import compile_init, refuse_assignment
 from tidemark.protocol.schema.wire_types import WireType
+from tidemark.protocol.values import dataclass
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Struct")
@@ -125,37 +123,18 @@ def wire(
 
 
 class Struct:
-    """A part of a message: a frozen dataclass, made as `instances` says."""
+    """A part of a message: a frozen dataclass, made as `protocol/values.py` says."""
 
     __slots__ = ()
 
+    is_frozen_value: ClassVar[bool] = True
     wire_fields: ClassVar[tuple[WireField, ...]]
 
-    def __init__(self, **values: object) -> None:
-        # Only the first instance of a class comes here.
-        cls = type(self)
-        cls.__init__ = compile_init(cls)  # type: ignore[method-assign]  # on purpose
-        cls.__init__(self, **values)
+    if TYPE_CHECKING:  # What `struct` gives it, for whoever has one and does not know which.
 
-    def __repr__(self) -> str:
-        values = ", ".join(
-            f"{field.name}={getattr(self, field.name)!r}" for field in self.wire_fields
-        )
-        return f"{type(self).__qualname__}({values})"
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(
-            getattr(self, field.name) == getattr(other, field.name) for field in self.wire_fields
-        )
-
-    def __hash__(self) -> int:
-        return hash(tuple(getattr(self, field.name) for field in self.wire_fields))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        values = {field.name: getattr(self, field.name) for field in self.wire_fields}
-        return partial(type(self), **values), ()
+        def __init__(self, **values: object) -> None: ...
+        def __eq__(self, other: object) -> bool: ...
+        def __hash__(self) -> int: ...
 
 
 class Message(Struct):
@@ -176,9 +155,7 @@ class Message(Struct):
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(wire,))
 def struct(cls: type[S]) -> type[S]:
     """Make a frozen, slotted, keyword-only dataclass of a declaration."""
-    made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=True)(cls)
-    made.__setattr__ = refuse_assignment  # type: ignore[method-assign]  # on purpose
-    made.__delattr__ = refuse_assignment  # type: ignore[method-assign]  # on purpose
+    made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
     made.wire_fields = tuple(
         dataclasses.replace(field.metadata[_METADATA_KEY], name=field.name)
         for field in dataclasses.fields(made)  # type: ignore[arg-type]  # mypy loses it: type[S]

@@ -35,8 +35,6 @@ from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import UVARINT_MAX, Reader, bytes_min, refuse_elements
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct, type_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
-from tidemark.protocol.schema.instances import twin_of
-from tidemark.protocol.schema.source import Source
 from tidemark.protocol.schema.wire_types import (
     BYTES,
     RECORDS,
@@ -47,6 +45,8 @@ from tidemark.protocol.schema.wire_types import (
     Scalar,
     WireType,
 )
+from tidemark.protocol.source import Source
+from tidemark.protocol.values import twin_of
 
 
 def decoder_source(cls: type[Message], version: int) -> Source:

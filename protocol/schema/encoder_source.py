@@ -14,7 +14,6 @@ from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.primitives import Chunk, Writer, encode_uvarint
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
-from tidemark.protocol.schema.source import Source
 from tidemark.protocol.schema.wire_types import (
     BYTES,
     STRING,
@@ -24,6 +23,7 @@ from tidemark.protocol.schema.wire_types import (
     Scalar,
     WireType,
 )
+from tidemark.protocol.source import Source
 
 
 def encoder_source(cls: type[Message], version: int) -> Source:

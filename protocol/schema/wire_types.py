@@ -1,9 +1,10 @@
 """The types a field can have on the wire, and the Python types they decode to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
+
+from tidemark.protocol.values import dataclass
 
 T = TypeVar("T")
 

@@ -38,6 +38,19 @@ def test_listing_the_commands_imports_none_of_them_and_nothing_heavy() -> None:
         assert f"'{heavy}'" not in loaded, heavy
 
 
+def test_a_broker_imports_nothing_that_only_other_commands_need() -> None:
+    loaded = python(
+        "import sys\n"
+        "from tidemark.cli.main import run\n"
+        "assert run(['serve', '--set', 'no.such.setting=1']) == 1\n"
+        "import tidemark.broker.server\n"
+        "print([m for m in sys.modules], file=sys.stdout)"
+    )
+    for heavy in ("tidemark.client", "tidemark.testing", "asyncio", "structlog", "rich", "jinja2",
+                  "numpy", "pyarrow", "multiprocessing"):  # fmt: skip
+        assert f"'{heavy}'" not in loaded, heavy
+
+
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == "tidemark 0.1.0\n"

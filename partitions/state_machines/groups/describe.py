@@ -1,12 +1,11 @@
 """What administrators see of a group."""
 
-from dataclasses import dataclass
-
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.group import Group, Member
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.subscriptions import CONSUMER
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ promises durability is kept back until the caller reports that the write it hang
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tidemark.partitions.state_machines.groups.group import Group
@@ -26,6 +26,7 @@ from tidemark.protocol.messages.consumer_offsets import (
     OffsetCommitValue,
 )
 from tidemark.protocol.types import ProducerId
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup

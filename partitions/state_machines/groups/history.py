@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from tidemark.protocol.values import dataclass
 
 REBALANCES_KEPT: Final = 10
 REASONS_KEPT: Final = 8

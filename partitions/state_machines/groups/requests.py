@@ -5,7 +5,7 @@ wanted (`requires_member_id`, `may_skip_assignment`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Self
 from tidemark.partitions.state_machines.groups.topic_view import Partitions
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 NO_GENERATION: Final = -1
 """The generation that a commit names which comes from no member: an admin, a simple consumer."""

@@ -1,12 +1,13 @@
 """The coordinator's settings, with Kafka's defaults."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from tidemark.partitions.state_machines.config_table import parse_all
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.protocol.values import dataclass
 
 _MINUTE_MS = 60_000
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})

@@ -1,12 +1,13 @@
 """What comes out of a step of the coordinator. The caller replies at once, appends the writes in
 their order, and sends the markers, again and again, until each partition has its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidemark.partitions.state_machines.token import Token
 from tidemark.partitions.state_machines.transactions.requests import Answer
 from tidemark.partitions.state_machines.transactions.transaction import Transaction
 from tidemark.protocol.types import ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

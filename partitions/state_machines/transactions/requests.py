@@ -1,10 +1,11 @@
 """What the coordinator is asked for, and what it answers: values, without their encoding."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NO_PRODUCER, ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What the coordinator of transactions leaves to whoever runs the broker."""
 
-from dataclasses import dataclass
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

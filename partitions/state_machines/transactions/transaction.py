@@ -1,10 +1,10 @@
 """What the log has of one transactional id: a value, replaced by the next one."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from tidemark.protocol.types import NO_PRODUCER, NO_TIMESTAMP_MS, ProducerId, TopicPartition
+from tidemark.protocol.values import dataclass
 
 EPOCH_MAX: Final = 2**15 - 1
 """The last epoch of a producer id: it fences, and nobody produces with it."""

@@ -15,7 +15,6 @@ compaction that keeps one sets the delete horizon.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidemark.partitions.storage.compaction.job import Tally
 from tidemark.partitions.storage.compaction.keys import KEY_BYTES_MAX, KeyOffsets, short
@@ -27,6 +26,7 @@ from tidemark.protocol.records.gaps import emptied
 from tidemark.protocol.records.header import DELETE_HORIZON_BIT, BatchHeader, build_batch
 from tidemark.protocol.records.varints import varint
 from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

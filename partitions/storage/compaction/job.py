@@ -1,10 +1,11 @@
 """What one compaction is to do, and what has come of it: values that can go to another process."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, NamedTuple
 
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.values import dataclass
 
 
 class SourceSegment(NamedTuple):

@@ -1,7 +1,8 @@
 """What a topic's configuration and a broker's settings say to the compaction of a log."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from tidemark.protocol.values import dataclass
 
 NO_LIMIT: Final = 2**63 - 1
 

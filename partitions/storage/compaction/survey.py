@@ -6,7 +6,7 @@ the partition's own table of transactions says.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidemark.partitions.storage.compaction.job import Job
 from tidemark.partitions.storage.compaction.reading import segment_path
@@ -16,6 +16,7 @@ from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.control import Marker, read_marker
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ If that takes its time there are more files for a while: the writer does not wai
 import contextlib
 import errno
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -27,6 +26,7 @@ from tidemark.partitions.storage.journal.blocks import (
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.values import dataclass
 
 FILE_BYTES: Final = 16 * 1024 * 1024
 FILES_MAX: Final = 8

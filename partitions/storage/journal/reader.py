@@ -7,7 +7,6 @@ vouches for is no torn tail but *damage*, and records that were promised to be d
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -27,6 +26,7 @@ from tidemark.partitions.storage.journal.blocks import (
 from tidemark.partitions.storage.journal.names import journal_files, was_damaged
 from tidemark.partitions.storage.journal.records import RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.values import dataclass
 
 _CHUNK_BYTES: Final = 1024 * 1024
 

@@ -16,7 +16,7 @@ it is not known, and its owner may want to look at it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
@@ -38,6 +38,7 @@ from tidemark.partitions.storage.state_db import (
 )
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ been interrupted. Only the sum of the records has one meaning: which batches are
 from where on the log may be another than on the disk, which epochs it has.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from tidemark.partitions.raft.entries import EpochStart
@@ -27,6 +27,7 @@ from tidemark.partitions.storage.state_db import Condition, PartitionState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

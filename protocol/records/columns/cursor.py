@@ -1,12 +1,12 @@
 """One position in each record of a buffer, all moved together from field to field."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
+from tidemark.protocol.values import dataclass
 
 _HEADERS_MAX: Final = 64
 """Headers are read one per record and round; a record with more is not worth the rounds."""

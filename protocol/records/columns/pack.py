@@ -5,7 +5,6 @@ lowest, and how many of them count.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from tidemark.protocol.records.columns.arrays import binary_array
 from tidemark.protocol.records.columns.cursor import Slices
 from tidemark.protocol.records.columns.varints import Integers, Unusual
+from tidemark.protocol.values import dataclass
 
 _Lanes: TypeAlias = NDArray[np.uint64]
 

@@ -9,7 +9,6 @@ from one to the next.
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
@@ -19,6 +18,7 @@ from tidemark.protocol.records.columns.guess import guess_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Bytes, Integers
 from tidemark.protocol.records.varints import read_varint
+from tidemark.protocol.values import dataclass
 
 _RECORD_BYTES_MIN: Final = 7  # length, attributes, two deltas, two nulls, no headers: a byte each
 

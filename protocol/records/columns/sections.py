@@ -1,13 +1,13 @@
 """The records sections of many batches as one buffer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import COMPRESSION_BITS, HEADER_BYTES, BatchHeader
 from tidemark.protocol.records.records import records_section
 from tidemark.protocol.types import BytesLike
+from tidemark.protocol.values import dataclass
 
 Located: TypeAlias = tuple[int, BatchHeader]
 """A batch: the position of its header, and the header."""

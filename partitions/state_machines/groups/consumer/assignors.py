@@ -10,13 +10,13 @@ same input, in whatever order that comes. Racks are not looked at.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
 from tidemark.partitions.state_machines.groups.consumer.balancing import Balance
 from tidemark.partitions.state_machines.groups.topic_view import Partitions, TopicIdPartition
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

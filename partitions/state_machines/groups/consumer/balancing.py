@@ -12,7 +12,7 @@ each partition that changes circles. What nobody has to give up is not touched.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from tidemark.partitions.state_machines.groups.topic_view import (
@@ -20,6 +20,7 @@ from tidemark.partitions.state_machines.groups.topic_view import (
     Partitions,
     TopicIdPartition,
 )
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(slots=True, eq=False)

@@ -1,13 +1,12 @@
 """What administrators see of a group of the consumer protocol."""
 
-from dataclasses import dataclass
-
 from tidemark.partitions.state_machines.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
 )
 from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember
 from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
+from tidemark.protocol.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

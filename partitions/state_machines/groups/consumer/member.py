@@ -1,11 +1,11 @@
 """A member of a group of the consumer protocol, as a value."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
 from tidemark.protocol.messages.consumer_group_records import StoredMemberState
+from tidemark.protocol.values import dataclass
 
 JOINING_EPOCH: Final = 0
 """What a member names that asks to be let in."""

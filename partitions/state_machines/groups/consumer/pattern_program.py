@@ -5,8 +5,9 @@ Letters are those that topics are called by; of a class of letters only these ar
 """
 
 import string
-from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
+
+from tidemark.protocol.values import dataclass
 
 LENGTH_MAX: Final = 1_000
 """Characters of an expression: four times what a topic's name may have."""

@@ -1,7 +1,6 @@
 """When a group needs another target, and how it gets one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 from uuid import UUID
@@ -16,6 +15,7 @@ from tidemark.partitions.state_machines.groups.topic_view import (
     TopicFacts,
     TopicView,
 )
+from tidemark.protocol.values import dataclass
 
 _TOPICS_NAMED: Final = 3
 """Topics that a reason names; of more it says how many there are."""

@@ -21,6 +21,8 @@ from rich.table import Table
 RESULTS = Path(__file__).parent / "results"
 
 
+STEADY_LEADERS: Final = {"leader.balance.enable": "false"}
+"""For brokers whose load goes to who leads when it begins: where the lead moves it is refused."""
 LIMIT: Final = "limit: "
 """What the rows of the machine itself are called."""
 

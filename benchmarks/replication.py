@@ -18,10 +18,12 @@ import trio
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.against_limits import Address, bare_loop
-from benchmarks.harness import Row, in_pairs, row_of_pairs
+from benchmarks.harness import STEADY_LEADERS, Row, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
+from tidemark.client.blocking import open_client as open_blocking_client
 from tidemark.client.load import Load, percentile, steady
+from tidemark.protocol.types import TopicPartition
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
 REPLICAS: Final = 3
@@ -39,7 +41,7 @@ def measure(directory: Path) -> Iterator[Row]:
     for number, question in enumerate((_throughput, _latency, _many, _failover)):
         folder = directory / f"replication-{number}"
         folder.mkdir()
-        with open_process_cluster(folder) as cluster:
+        with open_process_cluster(folder, settings=STEADY_LEADERS) as cluster:
             yield from question(cluster, folder)
 
 
@@ -94,7 +96,8 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     led_by_first = {n: [1, 2, 3] for n in range(_MANY_PARTITIONS)}
     create(cluster, many, _MANY_PARTITIONS, {"flush": "commit"}, led_by_first)
     create(cluster, one, 1, {"flush": "commit"}, {0: [1, 2, 3]})
-    leader = _address_of(cluster, leaders_of(cluster, one)[0])
+    leader = _address_of(cluster, 1)
+    lead_as_preferred(cluster, one, many)
     small = batch_of(_REQUEST_BYTES // _MANY_PARTITIONS, record_bytes=1_000)
     spread = produce_frame_to(many, dict.fromkeys(range(_MANY_PARTITIONS), small))
     whole = produce_frame(one, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
@@ -113,7 +116,7 @@ def _failover(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     victim, witness = 3, 1
     led_by_victim = {n: [victim, 1, 2] for n in range(_FAILOVER_PARTITIONS)}
     create(cluster, "failover", _FAILOVER_PARTITIONS, {}, led_by_victim)
-    leaders_of(cluster, "failover")
+    lead_as_preferred(cluster, "failover")
     client = AdminClient({"bootstrap.servers": cluster.brokers[witness].bootstrap})
     client.list_topics("failover", timeout=10)
     started = time.perf_counter()
@@ -181,6 +184,19 @@ def leaders_of(
             left = sum(leader < 1 for leader in leaders.values())
             raise RuntimeError(f"{left} partitions of {topic} have no leader")
         time.sleep(0.05)
+
+
+def lead_as_preferred(cluster: ProcessCluster, *topics: str) -> None:
+    """Have the first replica of each partition lead it: on a busy machine others were elected."""
+    for topic in topics:
+        partitions = [TopicPartition(topic, number) for number in leaders_of(cluster, topic)]
+        with open_blocking_client(cluster.bootstrap) as client:
+            elected = client.run(
+                client.admin.elect_leaders, partitions, timeout_seconds=_FAILOVER_SECONDS_MAX
+            )
+        for each in elected:
+            if each.error is not None and not each.was_needless:
+                raise each.error
 
 
 def _address_of(cluster: ProcessCluster, node: int) -> Address:

@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import on_cpu
 from benchmarks.against_limits import Address, address_of
+from benchmarks.harness import STEADY_LEADERS
 from benchmarks.raw_client import batch_of, fetch_load, produce_frame_to, produce_load
 from benchmarks.resources import calls_in
 from tidemark.protocol.records.header import read_header
@@ -89,7 +90,7 @@ class Profiled:
 def _produce(
     directory: Path, *, replicas: int, partitions: int, batch_bytes: int, requests: int, flush: str
 ) -> Iterator[Profiled]:
-    with open_process_cluster(directory, count=replicas) as cluster:
+    with open_process_cluster(directory, count=replicas, settings=STEADY_LEADERS) as cluster:
         leader, led = _topic(cluster.brokers, partitions, flush)
         address = address_of(cluster.brokers[leader])
         frame = produce_frame_to(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness import STEADY_LEADERS
 from tidemark.cli.processes import listener_of
 from tidemark.client.blocking import BlockingClient, open_client
 from tidemark.protocol.errors import RequestError
@@ -108,7 +109,7 @@ def open_target(directory: Path, replicas: int) -> Iterator[Target]:
         with open_broker_process(directory / "data") as broker:
             yield Target("tidemark", broker.bootstrap, [broker.pid], is_tidemark=True)
         return
-    with open_process_cluster(directory, count=replicas) as cluster:
+    with open_process_cluster(directory, count=replicas, settings=STEADY_LEADERS) as cluster:
         pids = [broker.pid for broker in cluster.brokers.values()]
         yield Target("tidemark", cluster.bootstrap, pids, is_tidemark=True)
 

@@ -137,7 +137,8 @@ async def test_the_brokers_own_topics_are_not_written_to_by_their_ids_either(
         own = await node.topics.ensure(NewTopic(name=CONSUMER_OFFSETS, partitions=1))
         client = connect(node)
         for _ in range(2):
-            answer = client.answer(request(batch(), topic_id=own.id), 13)
+            keyed = batch(key=b"k")  # without a key, compaction would refuse it
+            answer = client.answer(request(keyed, topic_id=own.id), 13)
             assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 

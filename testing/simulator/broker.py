@@ -26,7 +26,7 @@ from tidemark.testing.simulator.phases import phase_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.randomness import stream
-from tidemark.testing.simulator.rot import rot_journal
+from tidemark.testing.simulator.rot import RottenBit, rot_journal, rot_segment
 from tidemark.testing.simulator.rpc import Answer
 from tidemark.testing.simulator.trace import Trace
 from tidemark.testing.simulator.transactions.play import Play
@@ -69,6 +69,10 @@ class World(Protocol):
 
     def replica_failed(self, node: NodeId, replica: GroupReplica) -> None: ...
 
+    def told_of_rot(self, broker: Broker) -> None: ...
+
+    def rewind(self, key: PartitionKey) -> None: ...
+
 
 class Broker:
     """The disk, the clock, and the process."""
@@ -96,6 +100,8 @@ class Broker:
         knows may be old."""
         self.has_rot = False
         """Whether its journal has a bit flipped that no start has met yet."""
+        self.rotten: RottenBit | None = None
+        """A bit of a segment that is another than was written."""
         self._is_buried = False
         self.disk_factor = 1.0
         self.step_seconds = 0.0
@@ -158,7 +164,7 @@ class Broker:
         One broker at a time, and not where it is a majority by itself: what is lost then is lost.
         """
         judges = self.world.watch.groups.values()
-        if self.process is None or self.has_rot or any(each.has_doubt for each in judges):
+        if self.process is None or self._may_not_rot():
             return False
         if not all(judge.may_be_damaged(self.node_id) for judge in judges):
             return False
@@ -170,6 +176,43 @@ class Broker:
         if self.has_rot:
             self._note("its journal rots")
         return True
+
+    def rot_segment(self, key: PartitionKey) -> None:
+        """A bit of one flips, far below what is written. One at a time, as above."""
+        replica = self.replica(key)
+        if replica is None or replica.failure is not None or self._may_not_rot():
+            return
+        judge = self.world.watch.groups[key]
+        if not judge.may_be_damaged(self.node_id):
+            return
+        recorded = self.state.partition_states()[key]
+        end = min(recorded.recovery_point, replica.high_watermark)
+        self.rotten = rot_segment(self.files, replica.log.directory, key, end, self.rng)
+        if self.rotten is not None:
+            judge.rotten.add(self.node_id)
+            self.world.coverage.counts["segments rotten"] += 1
+            self.world.rewind(key)
+            self._note(f"rots at {self.rotten.path} {self.rotten.position}")
+
+    def _may_not_rot(self) -> bool:
+        """Whether something is the matter with a disk already."""
+        others = (other.has_rot or other.rotten for other in self.world.brokers.values())
+        return any(others) or self.world.watch.has_doubt
+
+    def is_rotten(self, key: PartitionKey) -> bool:
+        """Whether its log of that group may be unreadable somewhere."""
+        return self.rotten is not None and self.rotten.key == key
+
+    def restore(self) -> None:
+        """What an operator does who was told: files from a copy, and a start."""
+        rotten, self.rotten = self.rotten, None
+        if rotten is None:
+            return
+        self._note(f"{rotten.path} is restored")
+        self.stop(power=False)
+        rotten.restore(self.files)
+        self.world.watch.groups[rotten.key].rotten.discard(self.node_id)
+        self.start()
 
     def fail_stop(self, why: str) -> None:
         """The process has ended itself; somebody starts it again after a while."""

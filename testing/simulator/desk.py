@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.checkers import serving
@@ -40,6 +40,9 @@ class Hosting(Protocol):
         """How often this process has been made to stand still or to be slow."""
 
     def replica(self, key: PartitionKey) -> GroupReplica | None: ...
+
+    def is_rotten(self, key: PartitionKey) -> bool:
+        """Whether a bit of its log has flipped."""
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]: ...
 
@@ -185,7 +188,13 @@ class Desk:
             ).read()
         except RequestError as error:
             return Fetched(request.request, error.code, log_start=replica.log_start)
-        self._watch.reads(request.key, (header for _, header in iter_headers(found)))
+        except (StorageError, CorruptBatch):
+            if not self._hosting.is_rotten(request.key):
+                raise
+            self._hosting.moment("rot read")
+            return Fetched(request.request, ErrorCode.KAFKA_STORAGE_ERROR)
+        if not self._hosting.is_rotten(request.key):  # else who gets it checks it
+            self._watch.reads(request.key, (header for _, header in iter_headers(found)))
         return Fetched(
             request.request, ErrorCode.NONE, found, end, replica.epoch, replica.log_start
         )

@@ -73,6 +73,8 @@ class GroupJudge(Generic[R]):
         """They have given up what they held, and hold nothing since."""
         self._returned: set[NodeId] = set()
         """They have come back, and no leader that knows of it has had them hold its log."""
+        self.rotten: set[NodeId] = set()
+        """Their logs may not be readable."""
         self._in_doubt: set[NodeId] = set()
         """They have forgotten what they promised, and their votes decide nothing."""
         self._first_config: Configuration | None = None
@@ -181,7 +183,8 @@ class GroupJudge(Generic[R]):
         self._looks_sure(node, replica)
         self.elections.is_at(node, replica.epoch)
         serving.watermark_is_in_log(self.name, node, committed.offset, replica.log_end)
-        if committed > self.committed.told(node) and not self.may_have_lost:
+        is_readable = not self.may_have_lost and node not in self.rotten
+        if committed > self.committed.told(node) and is_readable:
             self._commits(node, replica)
         if replica.is_leader:
             self.elections.leads(node, replica.epoch)

@@ -59,9 +59,11 @@ TRANSACTION_TRIGGERS: Final = (
 )
 """Moments of a transaction."""
 
+ROT_KINDS: Final = ("damage", "rot")
+"""The same, in some runs of the full layer: a bit flips in a journal, or in a segment."""
+
 DAMAGE_KINDS: Final = ("damage",)
-"""The same, in some runs: a journal that has lost what it said last, in the fast layer, or a bit of
-what was synced."""
+"""The same, and only in the fast layer: a journal that has lost what it said last."""
 
 REPLICA_TRIGGERS: Final = (
     "replica copying",
@@ -275,7 +277,7 @@ def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
 
 
 def _with_rot(rng: Random, knobs: Knobs) -> Knobs:
-    """In some runs bits flip in journals, and nothing else is the matter with the disks."""
+    """In some runs bits flip on disks, and nothing else is the matter with the disks."""
     if rng.random() >= _ROT_SHARE or knobs.unsynced:
         return knobs
     kinds = tuple(kind for kind in knobs.fault_kinds if kind not in _DISK_KINDS)
@@ -284,8 +286,9 @@ def _with_rot(rng: Random, knobs: Knobs) -> Knobs:
         nodes=max(3, knobs.nodes),
         voters=max(3, knobs.voters),
         start_errors=0.0,
-        checkpoint_interval=rng.choice((0.7, 5.0, 30.0)),
-        fault_kinds=(*kinds, *DAMAGE_KINDS * rng.choice((1, 4, 8))),
+        segment_bytes=rng.choice((300, 2000)),
+        checkpoint_interval=rng.choice((0.7, 5.0)),
+        fault_kinds=(*kinds, *ROT_KINDS * rng.choice((1, 4, 8))),
     )
 
 

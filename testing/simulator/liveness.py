@@ -12,12 +12,15 @@ from itertools import permutations
 from typing import Final
 
 from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.header import check_crc, iter_headers
 from tidemark.protocol.types import Epoch, NodeId, Position
 from tidemark.testing.checkers import check
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.play import Play
+from tidemark.testing.simulator.watch import pieces
 from tidemark.testing.simulator.world import World
 
 _RESUME_SECONDS: Final = 3.0
@@ -44,6 +47,8 @@ def finish(world: World) -> None:
     if core != world.nodes:
         _rejoin(world, core, peaceful)
     _read_everything(world)
+    if "rot" in {fault.kind for fault in world.nemesis.tape}:
+        _judge_bytes(world)
     for producer in world.producers:
         producer.abandon()
     if world.play is not None:
@@ -55,6 +60,22 @@ def finish(world: World) -> None:
             raise Violation(anomaly.kind, str(anomaly.partition), anomaly.what)
 
 
+def _judge_bytes(world: World) -> None:
+    """What had rotted was restored, and nobody else has taken it over."""
+    for broker in world.brokers.values():
+        for group in world.groups:
+            replica = broker.replica(group.key)
+            for data in () if replica is None else pieces(replica.log):
+                for at, header in iter_headers(data):
+                    try:
+                        check_crc(data, header, at)
+                    except CorruptBatch as error:
+                        what = f"{broker.node_id} at {header.base_offset}: {error}"
+                        raise Violation(
+                            "damage is not spread", str(group.partition), what
+                        ) from None
+
+
 def _choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     """Who is to work, and who of the others will come half back before the rest does."""
     rng = stream(world.seed, "core")
@@ -63,6 +84,7 @@ def _choose_core(world: World) -> tuple[list[NodeId], list[NodeId]]:
     # have lost what was in memory, all of them may be needed.
     may_change = "reconfigure" in world.knobs.fault_kinds or world.placement is not None
     may_need_all = may_change or world.watch.has_unclean or world.watch.has_doubt
+    may_need_all |= any(broker.rotten is not None for broker in world.brokers.values())
     if not may_need_all and rng.random() < 0.7:
         spared = rng.randint(0, (world.knobs.voters - 1) // 2)
     rest = {
@@ -128,6 +150,7 @@ def _heal(world: World, core: list[NodeId]) -> None:
         world.network.cut(source, target)
     for node in core:
         broker = world.brokers[node]
+        broker.restore()
         broker.disk_factor, broker.step_seconds = 1.0, 0.0
         broker.files.capacity_bytes, broker.files.failing_syncs = None, 0
         broker.lift_limits()

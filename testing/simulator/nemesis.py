@@ -120,6 +120,7 @@ class Nemesis:
             "switch parents": self._switch_parents,
             "move replicas": self._move_replicas,
             "damage": self._damage,
+            "rot": lambda fault: self._broker(fault).rot_segment(self._group(fault).key),
             "compact": self._compact,
         }
 

@@ -71,6 +71,8 @@ def open_broker(broker: Broker) -> Opened:
     replicas = open_replicas(broker, directory, node, hosted, is_disk_bad=broker.is_disk_bad)
     node.set_peers(world.nodes)
     for group in _hosted(broker):
+        if group.key not in replicas:
+            continue
         node.set_observers(group.key, group.observers)
         if broker.node_id in group.observers:
             parents = [other for other in world.nodes if other != broker.node_id]
@@ -81,10 +83,11 @@ def open_broker(broker: Broker) -> Opened:
 def _judge_damage(broker: Broker, report: RedoReport) -> None:
     """What flipped is noticed, and nothing else is taken for that."""
     what = f"{broker.node_id} found {report.damage}"
-    if not broker.has_rot:
+    if not broker.has_rot and broker.rotten is None:
         require(not report.damage, "no crash looks like damage", "all groups", what)
         return
-    require(bool(report.damage), "damage is noticed", "all groups", what)
+    is_noticed = bool(report.damage) or not broker.has_rot
+    require(is_noticed, "damage is noticed", "all groups", what)
     broker.has_rot = False
     stored = broker.state.partition_states()
     for key in sorted(report.damaged):
@@ -167,15 +170,16 @@ def open_replicas(
 
     `is_disk_bad`: opening has a right to fail.
     """
+    world = broker.world
     _make_directories(directory, groups)
     readers = FileCache(broker.files, open_max=_READERS_MAX)
     specs = [
         GroupSpec(
             key=group.key,
             directory=directory.partition_path(group.partition),
-            settings=LogSettings(segment_bytes=broker.world.knobs.segment_bytes),
+            settings=LogSettings(segment_bytes=world.knobs.segment_bytes),
             syncs_before_ack=group.is_journaled,
-            journaled_bytes_max=broker.world.knobs.journaled_bytes_max,
+            journaled_bytes_max=world.knobs.journaled_bytes_max,
             voters=voters,
         )
         for group, voters in groups.items()
@@ -190,10 +194,13 @@ def open_replicas(
         name = str(group.partition)
         if found.replica is None and is_disk_bad:
             raise StorageError(what)
+        if found.replica is None and broker.is_rotten(group.key):
+            world.told_of_rot(broker)
+            continue
         require(found.replica is not None, "a log opens after any crash", name, what)
         assert found.replica is not None
         replicas[group.key] = found.replica
-        watch = broker.world.watch.groups[group.key]
+        watch = world.watch.groups[group.key]
         watch.starts(broker.node_id, found.replica, found.replica.hard_state)
         node.add(found.replica, preference=groups[group])
     return replicas

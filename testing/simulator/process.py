@@ -281,6 +281,9 @@ class Process:
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         return self.node.leader_of(key)
 
+    def is_rotten(self, key: PartitionKey) -> bool:
+        return self.broker.is_rotten(key)
+
     def moment(self, name: str) -> None:
         self.world.moment(self.broker.node_id, name)
 

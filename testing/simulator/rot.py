@@ -6,12 +6,17 @@ what a crash has torn, for no block after them says that they were synced: those
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from tidemark.partitions.storage.journal.blocks import PAGE_BYTES, Header, decode_header
 from tidemark.partitions.storage.journal.names import journal_files
+from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 _BITS: Final = 8
@@ -43,6 +48,49 @@ def rot_journal(files: MemoryFiles, path: str, owner: UUID, start: int, rng: Ran
     position = block.position + rng.randrange(block.header.size_bytes)
     files.flip_bit(block.path, position, rng.randrange(_BITS))
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class RottenBit:
+    """One in a segment; the byte is not written any more, so it can be put back as it was."""
+
+    key: PartitionKey
+    path: str
+    position: int
+    bit: int
+    value: int
+    """Of its byte, as it is now."""
+
+    def restore(self, files: MemoryFiles) -> None:
+        """From a copy, if the file is still there."""
+        if not files.exists(self.path):
+            return
+        if files.open_reader(self.path).pread(1, self.position) == bytes((self.value,)):
+            files.flip_bit(self.path, self.position, self.bit)
+
+
+def rot_segment(
+    files: MemoryFiles, directory: str, key: PartitionKey, end: Offset, rng: Random
+) -> RottenBit | None:
+    """Flip a bit of a segment that is full and that lies below `end`: nobody writes to it again.
+
+    `None` if there is none.
+    """
+    names = sorted(name for name in files.sizes(directory) if name.endswith(LOG_SUFFIX))
+    full = [
+        f"{directory}/{name}"
+        for name, following in pairwise(names)
+        if int(following.removesuffix(LOG_SUFFIX)) <= end
+    ]
+    if not full:
+        return None
+    path = rng.choice(full)
+    file = files.open_reader(path)
+    if not file.size():
+        return None
+    position, bit = rng.randrange(file.size()), rng.randrange(_BITS)
+    files.flip_bit(path, position, bit)
+    return RottenBit(key, path, position, bit, file.pread(1, position)[0])
 
 
 def _blocks(files: MemoryFiles, path: str, owner: UUID) -> list[_Block]:

@@ -37,6 +37,9 @@ class Victim(Protocol):
     def damage_journal(self) -> bool:
         """The process dies, and its journal loses what it said last. Whether it may, and has."""
 
+    def rot_segment(self, key: PartitionKey) -> None:
+        """A bit flips in what its log of the group has long held."""
+
     def fail_next_sync(self) -> None: ...
 
     def fill_disk(self, *, free_bytes: int) -> None: ...

@@ -151,3 +151,13 @@ def headers(log: Log, start: Offset, end: Offset) -> Iterator[BatchHeader]:
             if header.base_offset >= at:
                 yield header
             at = header.next_offset
+
+
+def pieces(log: Log) -> Iterator[bytes]:
+    """All of a log, whole batches at a time."""
+    at = log.start_offset
+    while at < log.end_offset:
+        data = log.read(at, bytes_max=_READ_BYTES, end_offset=log.end_offset).read()
+        yield data
+        *_, (_, last) = iter_headers(data)
+        at = last.next_offset

@@ -43,6 +43,7 @@ from tidemark.testing.simulator.watch import Watch
 from tidemark.testing.simulator.wishes import Wishes
 
 _POLL_SECONDS = 0.3
+_RESTORE_SECONDS = 5.0
 
 
 class _Frame(NamedTuple):
@@ -193,11 +194,24 @@ class World:
         broker = self.brokers[node]
         if replica.failure is None:
             return
+        if broker.is_rotten(replica.key):
+            self.told_of_rot(broker)
+            return
         if broker.files.capacity_bytes is None and not broker.files.failed_syncs:
             raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
         # As an operator would, once there is room again.
         self.restarts_due += 1
         self.queue.after(5.0, self._restart, broker)
+
+    def told_of_rot(self, broker: Broker) -> None:
+        """A broker says that a log of its cannot be read: the operator restores the file."""
+        self.coverage.counts["rot noticed"] += 1
+        self.queue.after(_RESTORE_SECONDS, broker.restore)
+
+    def rewind(self, key: PartitionKey) -> None:
+        """What has long been read is of interest again."""
+        for consumer in self.consumers:
+            consumer.rewind(key)
 
     def _restart(self, broker: Broker) -> None:
         self.restarts_due -= 1

@@ -8,7 +8,7 @@ wish is in the cluster's metadata, and whoever leads the group next finds it the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -87,6 +87,11 @@ class Moves:
 
     def __contains__(self, key: PartitionKey) -> bool:
         return key in self._moves
+
+    @property
+    def replicas(self) -> Mapping[GroupReplica, None]:
+        """Those of the groups."""
+        return {move.replica: None for move in self._moves.values()}
 
     def phases(self) -> Iterable[Phase]:
         """Of each of them, in no order."""

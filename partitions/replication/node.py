@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 from typing import Final
 
@@ -267,6 +267,8 @@ class ReplicationNode:
             self._lane.take(source, message)
         else:
             self._lane.acknowledge(source, message)
+            if self.moves:  # one waits for a single follower, of whose answer nothing else may come
+                self.dirty.update(self.moves.replicas)
 
     def peer_up(self, node: NodeId, incarnation: int, now: float) -> None:
         """There is a connection with that process of `node`; perhaps in place of an earlier one,
@@ -484,10 +486,17 @@ class ReplicationNode:
         """Who wants to know how far a group is committed."""
         if replica.is_eager:
             return self.peers.nodes
-        members = (*replica.group.config.members, *self.observers.of(replica.key))
-        return [node for node in members if node != self.node_id]
+        others = _without(self.node_id, replica.group.config.members)
+        observers = self.observers.of(replica.key)
+        return (*others, *_without(self.node_id, tuple(observers))) if observers else others
 
     def _tell_all_to(self, node: NodeId) -> None:
         """`node` knows nothing of what this broker leads."""
         for replica in self._leaders.led_by(self.node_id):
             self._news.add(replica.key, (node,))
+
+
+@lru_cache(maxsize=1024)
+def _without(node: NodeId, nodes: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """Asked for with every commit."""
+    return tuple(each for each in nodes if each != node)

@@ -106,7 +106,7 @@ class SteadyReplica(ReplicaState):
             self.persisted_steadily(token, end)
         if moved is not None:
             self._note_committed(moved)
-        self._touch()
+        self._touch_if_due()
         return True
 
     def acknowledged_steadily(
@@ -119,7 +119,7 @@ class SteadyReplica(ReplicaState):
         self._solo_epoch = None
         if not steady.acknowledged(self._group, source, epoch, base, match):
             return False
-        self._touch()
+        self._touch_if_due()
         return True
 
     def persisted_steadily(self, token: int, end_offset: Offset) -> None:
@@ -128,7 +128,12 @@ class SteadyReplica(ReplicaState):
         self._tell_appended()
         self._solo_epoch = None
         steady.persisted(self._group, token)
-        self._touch()
+        self._touch_if_due()
+
+    def _touch_if_due(self) -> None:
+        """Of all that happens to a batch, the half leads to nothing: there is no visit for that."""
+        if self._group.has_ready or self._start_move is not None or self._is_alone:
+            self._touch()
 
     def _find_run(self, base: Offset, end: Offset) -> KeptRun | Run | None:
         kept = self._store.recent_run(base, end, bytes_max=JOINED_BYTES_MAX)

@@ -27,6 +27,13 @@ MUTATIONS = (
         "majority",
     ),
     Mutation(
+        name="a move looks at every answer, also where nothing else comes of it",
+        file="partitions/replication/node.py",
+        old="                self.dirty.update(self.moves.replicas)\n",
+        new="                pass\n",
+        killed_by=f"{_MOVES}test_the_targets_answer_is_enough_though_all_was_committed_without_it",
+    ),
+    Mutation(
         name="nothing is appended while writes are held",
         file="partitions/replication/replica_state.py",
         old="not self.is_paused and self.failure is None",

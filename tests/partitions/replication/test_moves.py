@@ -98,6 +98,16 @@ def test_what_was_appended_before_the_pause_is_committed_before_the_lead_is_give
     assert cluster[1].replica().high_watermark == 2
 
 
+def test_the_targets_answer_is_enough_though_all_was_committed_without_it() -> None:
+    cluster = paused(MovingCluster(), 3)
+    assert cluster[1].replica().high_watermark == 2
+    assert cluster.moves().phase(KEY) is Phase.PAUSE
+    cluster[3].is_disk_slow = False
+    cluster[3].sync()
+    cluster.settle()
+    assert cluster.leader().node_id == 3, "no time has passed"
+
+
 def test_the_lead_is_not_given_away_for_what_only_the_target_holds_for_certain() -> None:
     cluster = MovingCluster()
     cluster[1].is_disk_slow = cluster[2].is_disk_slow = True

@@ -1,6 +1,7 @@
 """The same through Spark Connect, and on executors in processes of their own."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,9 +64,12 @@ def test_spark_connect_reads_streams_and_writes(
 
 
 def test_executors_elsewhere_read_and_write_with_the_package_they_were_sent(
-    tidemark_session: BlockingCluster, client: BlockingClient, topic: str
+    tidemark_session: BlockingCluster, client: BlockingClient, topic: str, tmp_path: Path
 ) -> None:
+    """Beside a package for PySpark that cannot be imported, for which it finds none by its name."""
     target = fill(tidemark_session, client, topic)
+    (tmp_path / "pyspark_broken.py").write_text("import nothing_of_this_name\n")
+    paths = os.pathsep.join([str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     program = [sys.executable, "-m", "tests.client.spark.on_cluster"]
     done = subprocess.run(
         [*program, tidemark_session.bootstrap, topic, target],
@@ -73,9 +77,11 @@ def test_executors_elsewhere_read_and_write_with_the_package_they_were_sent(
         text=True,
         timeout=300,
         cwd=Path(__file__).parents[3],
+        env=os.environ | {"PYTHONPATH": paths},
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "nothing_of_this_name" in done.stderr, "PySpark has met it"
     said = json.loads(done.stdout.splitlines()[-1])
     assert "tidemark.zip/tidemark/client/spark/sink.py" in said["imported"]
     assert copied(tidemark_session, target) == list(range(COUNT))

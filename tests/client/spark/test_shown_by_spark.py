@@ -140,6 +140,26 @@ def test_a_view_keeps_its_options_and_a_reader_that_is_left_early_does_no_harm(
     assert spark.table("words").count() == 1000
 
 
+def test_a_setting_that_makes_spark_slow_makes_nothing_wrong(
+    spark: SparkSession, tidemark_session: BlockingCluster, topic: str
+) -> None:
+    fill(tidemark_session, topic, 100)
+    session = spark.newSession()
+    session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    reader = session.read.format("tidemark").option("bootstrap", tidemark_session.bootstrap)
+    rows = reader.load(subscribe=topic).selectExpr("CAST(value AS STRING)", "topic").collect()
+    assert sorted(map(tuple, rows)) == sorted((f"{number}", topic) for number in range(100))
+
+
+def test_continuous_processing_is_refused_in_words(
+    spark: SparkSession, tidemark_session: BlockingCluster, topic: str, tmp_path: Path
+) -> None:
+    reader = spark.readStream.format("tidemark").option("bootstrap", tidemark_session.bootstrap)
+    writer = reader.load(subscribe=topic).writeStream.format("noop").trigger(continuous="1 second")
+    with pytest.raises(PySparkException, match="does not support continuous processing"):
+        writer.option("checkpointLocation", str(tmp_path)).start()
+
+
 def test_a_stream_reader_that_nobody_stops_ends_with_its_process(
     tidemark_session: BlockingCluster, topic: str
 ) -> None:

@@ -18,6 +18,8 @@ in it that comparing could miss.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from struct import Struct
 from typing import Final
 
@@ -33,9 +35,11 @@ from tidemark.protocol.primitives import encode_uvarint
 from tidemark.protocol.types import Offset
 
 _AFTER_ID: Final = 8  # key, version, correlation id
+_BEFORE_ID: Final = slice(0, 4)
 _ID: Final = slice(4, 8)
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _LENGTH: Final = Struct(">i")
+_CORRELATION: Final = Struct(">i")
 _PARTITION: Final = Struct(">i")
 # What follows the batch in a flexible version: no tags in the partition, the topic, the request.
 _NO_TAGS: Final = b"\x00\x00\x00"
@@ -70,20 +74,31 @@ class OneBatch:
         self._answer = _marked_answer(topic, codec)
         self._numbers_at = self._answer.index(_NUMBERS.pack(_MARK, _MARK, _MARK))
 
-    def answer(
+    def answers(
         self,
-        frame: memoryview,
+        frames: Sequence[memoryview],
         partition: int,
-        base_offset: Offset,
+        base_offsets: Sequence[Offset],
         append_time_ms: int,
         log_start: Offset,
     ) -> bytes:
-        """What answers the request in `frame`, as one frame with its length."""
+        """What answers the requests in `frames`, one behind the other, each a frame with its
+        length."""
         answer, numbers_at = self._answer, self._numbers_at
-        answer[_ID] = frame[_ID]
         _PARTITION.pack_into(answer, numbers_at - _PARTITION_BEFORE, partition)
-        _NUMBERS.pack_into(answer, numbers_at, base_offset, append_time_ms, log_start)
-        return bytes(answer)
+        answers: list[bytes] = []
+        for frame, base_offset in zip(frames, base_offsets, strict=True):
+            answer[_ID] = frame[_ID]
+            _NUMBERS.pack_into(answer, numbers_at, base_offset, append_time_ms, log_start)
+            answers.append(bytes(answer))
+        return b"".join(answers)
+
+
+def correlation_ids(answers: bytes, count: int) -> Iterator[int]:
+    """Of the requests to which `OneBatch.answers` has given so many answers."""
+    size_bytes = len(answers) // count
+    for at in range(_ID.start, len(answers), size_bytes):
+        yield _CORRELATION.unpack_from(answers, at)[0]
 
 
 class OneBatches:
@@ -98,18 +113,40 @@ class OneBatches:
         self._starts: list[int] = []
         self._tries_left = _TRIES_MAX
 
-    def find(self, frame: memoryview) -> tuple[OneBatch, int, memoryview] | None:
-        """What the request in `frame` is, its partition and its batch; `None` if it has to be
-        decoded."""
+    def find(
+        self, frames: Sequence[memoryview], *, bytes_max: int
+    ) -> tuple[OneBatch, int, list[memoryview]] | None:
+        """What the request in the first of `frames` is, its partition, and its batch; behind that
+        the batches of the requests that follow and are alike, for the same partition, as long as
+        they are no more than so many bytes. `None` if the first has to be decoded."""
+        first = frames[0]
         for start in self._starts:
             partition_at = start - _PARTITION.size
-            known = self._known.get(frame[_AFTER_ID:partition_at].tobytes())
+            known = self._known.get(first[_AFTER_ID:partition_at].tobytes())
             if known is not None:
-                records = self._batch_at(start, frame)
+                records = self._batch_at(start, first)
                 if records is None:
                     return None
-                return known, _PARTITION.unpack_from(frame, partition_at)[0], records
+                batches = [records]
+                if len(frames) > 1:
+                    self._add_alike(batches, frames, start, bytes_max)
+                return known, _PARTITION.unpack_from(first, partition_at)[0], batches
         return None
+
+    def _add_alike(
+        self, batches: list[memoryview], frames: Sequence[memoryview], start: int, bytes_max: int
+    ) -> None:
+        key_and_version = frames[0][_BEFORE_ID].tobytes()
+        alike = frames[0][_AFTER_ID:start].tobytes()
+        bytes_left = bytes_max - len(batches[0])
+        for frame in islice(frames, 1, None):
+            if frame[_AFTER_ID:start].tobytes() != alike or frame[_BEFORE_ID] != key_and_version:
+                return
+            records = self._batch_at(start, frame)
+            if records is None or len(records) > bytes_left:
+                return
+            bytes_left -= len(records)
+            batches.append(records)
 
     def _batch_at(self, start: int, frame: memoryview) -> memoryview | None:
         """The batch whose length is at `start`; nothing else may follow."""

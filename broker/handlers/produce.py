@@ -6,10 +6,19 @@ that wants no answer learns of an error by losing its connection, as from Kafka 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.produce_answers import (
+    made_partition_response,
+    made_response,
+    made_topic_response,
+    refusal,
+    with_leaders,
+)
+from tidemark.broker.handlers.produce_runs import ACKS_ALL, answer_run
 from tidemark.broker.handlers.topic_ids import unknown, with_names
 from tidemark.broker.metrics import BadInput
 from tidemark.broker.network.requests import (
@@ -19,27 +28,21 @@ from tidemark.broker.network.requests import (
     RequestContext,
     Session,
     Unanswerable,
-    new_context,
 )
-from tidemark.broker.replicas.admission import InvalidRecords, check_not_the_brokers_own
-from tidemark.broker.replicas.leadership import NOBODY, NotLeader
+from tidemark.broker.replicas.admission import check_not_the_brokers_own
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import (
     NAMES_UNTIL,
-    BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
     TopicProduceResponse,
 )
-from tidemark.protocol.one_batch import OneBatch, OneBatches
-from tidemark.protocol.schema import maker_of
-from tidemark.protocol.types import NO_OFFSET, Offset
+from tidemark.protocol.one_batch import OneBatches
+from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,15 +51,7 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
     from tidemark.protocol.frames import ApiCodec
 
-# Made at every request.
-_response: Final = maker_of(ProduceResponse)
-_topic_response: Final = maker_of(TopicProduceResponse)
-_partition_response: Final = maker_of(PartitionProduceResponse)
-
 ACKS_NONE: Final = 0
-ACKS_ALL: Final = -1
-_LEADER_SINCE: Final = 10
-_UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
 _ACKS: Final = frozenset({ACKS_ALL, ACKS_NONE, 1})
 _COUNTED_AS: Final = {
     ErrorCode.CORRUPT_MESSAGE: BadInput.CORRUPT_BATCH,
@@ -78,7 +73,7 @@ class ProduceHandler(FrameHandler):
         if request.transactional_id is not None:
             node.verifier.check_known(request, context.api_version)
         work = _Work(node, request, context.api_version)
-        response = _response(responses=[work.append_to(topic) for topic in request.topic_data])
+        response = made_response(responses=[work.append_to(topic) for topic in request.topic_data])
         if request.acks == ACKS_NONE:
             if work.failure is not None:
                 raise Unanswerable(f"a request with acks=0 failed: {work.failure}")
@@ -87,54 +82,13 @@ class ProduceHandler(FrameHandler):
             wait = _CommitWait(node, request.timeout_ms, context, response, work.uncommitted)
             return wait.pending
         if work.failure is not None:
-            return _with_leaders(node, response, context)
+            return with_leaders(node, response, context.session)
         return response
 
     def answer(
-        self, node: Node, frame: memoryview, session: Session, codec: ApiCodec
-    ) -> list[Part] | Pending[ProduceResponse] | None:
-        batches = session.one_batches
-        found = batches.find(frame) if batches is not None and batches.codec is codec else None
-        if found is None:
-            return None
-        known, partition, records = found
-        name = known.topic or _name_of(known, node)
-        replica = node.topics.replica(name, partition)
-        if replica is None:
-            return None
-        try:
-            if known.acks == ACKS_ALL:
-                replica.check_in_sync()
-            base_offset, end_offset, append_time_ms = replica.produce(
-                records, api_version=codec.version
-            )
-        except RequestError as error:
-            if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
-                return None  # Decoded, it will be refused with what is wrong.
-            # The disk has been tried, and that has been counted.
-            replica.refused(records, error)
-            return _answered(known, _refusal(partition, error, codec.version))
-        log_start = replica.log_start
-        if known.acks != ACKS_ALL or replica.is_acknowledged(end_offset):
-            return [known.answer(frame, partition, base_offset, append_time_ms, log_start)]
-        answers = [
-            _partition_response(
-                index=partition,
-                base_offset=base_offset,
-                log_append_time_ms=append_time_ms,
-                log_start_offset=log_start,
-            )
-        ]
-        response = _response(
-            responses=[
-                _topic_response(
-                    name=known.topic, topic_id=known.topic_id, partition_responses=answers
-                )
-            ]
-        )
-        context = new_context((codec.version, None, session))
-        uncommitted = [_Uncommitted(replica, end_offset, answers, 0)]
-        return _CommitWait(node, known.timeout_ms, context, response, uncommitted).pending
+        self, node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
+    ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
+        return answer_run(node, frames, session, codec)
 
     def decoded(
         self, frame: memoryview, request: ProduceRequest, session: Session, codec: ApiCodec
@@ -163,21 +117,6 @@ def _check_not_held(node: Node, request: ProduceRequest, session: Session) -> No
                 raise NotNow(replica.line)
 
 
-def _name_of(known: OneBatch, node: Node) -> str:
-    """The topic's name, where requests go by ids; empty if this way is not for it."""
-    topic = node.topics.by_id(known.topic_id)
-    return "" if topic is None or topic.name in INTERNAL_TOPICS else topic.name
-
-
-def _answered(known: OneBatch, answer: PartitionProduceResponse) -> Pending[ProduceResponse]:
-    pending: Pending[ProduceResponse] = Pending()
-    topics = [
-        _topic_response(name=known.topic, topic_id=known.topic_id, partition_responses=[answer])
-    ]
-    pending.complete(_response(responses=topics))
-    return pending
-
-
 @dataclass(slots=True)
 class _Uncommitted:
     """A batch in the log, whose answer is true as it stands once the batch is committed."""
@@ -191,7 +130,7 @@ class _Uncommitted:
     """Whether it is known what became of it."""
 
     def refuse(self, error: RequestError, api_version: int) -> None:
-        self.answers[self.at] = _refusal(self.answers[self.at].index, error, api_version)
+        self.answers[self.at] = refusal(self.answers[self.at].index, error, api_version)
 
 
 class _Work:
@@ -231,19 +170,19 @@ class _Work:
                 self._count(error)
                 if replica is not None:
                     replica.refused(data.records, error)
-                answers.append(_refusal(index, error, api_version))
+                answers.append(refusal(index, error, api_version))
                 continue
             if acks == ACKS_ALL and not replica.is_acknowledged(end_offset):
                 self.uncommitted.append(_Uncommitted(replica, end_offset, answers, len(answers)))
             answers.append(
-                _partition_response(
+                made_partition_response(
                     index=index,
                     base_offset=base_offset,
                     log_append_time_ms=append_time_ms,
                     log_start_offset=replica.log_start,
                 )
             )
-        return _topic_response(name=name, topic_id=topic.topic_id, partition_responses=answers)
+        return made_topic_response(name=name, topic_id=topic.topic_id, partition_responses=answers)
 
     def _count(self, error: RequestError) -> None:
         self.failure = error
@@ -306,47 +245,5 @@ class _CommitWait:
     def _answer(self) -> None:
         response = self._response
         if self._has_refused:
-            response = _with_leaders(self._node, response, self._context)
+            response = with_leaders(self._node, response, self._context.session)
         self.pending.complete(response)
-
-
-def _with_leaders(
-    node: Node, response: ProduceResponse, context: RequestContext
-) -> ProduceResponse:
-    """The response with the addresses of the leaders that it names (KIP-951)."""
-    answers = (each for topic in response.responses for each in topic.partition_responses)
-    leaders = {each.current_leader.leader_id for each in answers} - {NOBODY}
-    if not leaders:
-        return response
-    return replace(
-        response,
-        node_endpoints=[
-            NodeEndpoint(
-                node_id=broker.node_id,
-                host=broker.address.host,
-                port=broker.address.port,
-                rack=broker.rack,
-            )
-            for broker in node.brokers.shown_to(context.session)
-            if broker.node_id in leaders
-        ],
-    )
-
-
-def _refusal(index: int, error: RequestError, api_version: int) -> PartitionProduceResponse:
-    leader = _UNKNOWN_LEADER
-    # librdkafka complains of a leader -1; one that is not named it looks for.
-    if isinstance(error, NotLeader) and error.leader != NOBODY and api_version >= _LEADER_SINCE:
-        leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
-    indexes = error.record_indexes if isinstance(error, InvalidRecords) else []
-    return PartitionProduceResponse(
-        index=index,
-        error_code=error.code,
-        base_offset=NO_OFFSET,
-        record_errors=[
-            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=error.message)
-            for at in indexes
-        ],
-        error_message=error.message,
-        current_leader=leader,
-    )

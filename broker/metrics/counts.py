@@ -37,9 +37,9 @@ class Latency:
         self.counts = [0] * (len(LATENCY_BOUNDS_SECONDS) + 1)
         self.sum_seconds = 0.0
 
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(LATENCY_BOUNDS_SECONDS, seconds)] += 1
-        self.sum_seconds += seconds
+    def observe(self, seconds: float, times: int = 1) -> None:
+        self.counts[bisect_left(LATENCY_BOUNDS_SECONDS, seconds)] += times
+        self.sum_seconds += seconds * times
 
     def buckets(self) -> list[tuple[str, float]]:
         """Prometheus's cumulative buckets, the last one `+Inf`."""

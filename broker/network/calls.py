@@ -39,8 +39,8 @@ class Route:
 
 
 class Call:
-    """A request that was understood, and is not answered at once. Its connection sends `parts` when
-    its turn comes.
+    """A request that was understood, and is not answered at once, or a run of such requests. Its
+    connection sends `parts` when its turn comes.
 
     It is settled once: `parts` is the response, or `is_failed` says that there can be none and
     the connection has to be closed. If that is not at once, `when_settled` is called then.
@@ -51,14 +51,19 @@ class Call:
         "_correlation_id",
         "_pending",
         "charge",
+        "count",
         "is_failed",
         "parts",
         "route",
         "when_settled",
     )
 
-    def __init__(self, route: Route, correlation_id: int, came_at: float) -> None:
+    def __init__(
+        self, route: Route, correlation_id: int, came_at: float, *, count: int = 1
+    ) -> None:
         self.route = route
+        self.count = count
+        """How many requests these are, one behind the other, that are answered together."""
         self._correlation_id = correlation_id
         self._came_at = came_at
         self._pending: Pending[Any] | None = None  # Any: of whichever API it is
@@ -83,7 +88,10 @@ class Call:
             self.is_failed = True
         else:
             self.parts = parts  # type: ignore[assignment]  # records not in memory are log slices
-        self.route.metrics.latency.observe(perf_counter() - self._came_at)
+        self._settled()
+
+    def _settled(self) -> None:
+        self.route.metrics.latency.observe(perf_counter() - self._came_at, self.count)
         if self.when_settled is not None:
             self.when_settled()
 
@@ -119,9 +127,12 @@ class Call:
         self._pending = pending
         pending.deliver_to(self._take)
 
-    def _take(self, response: Message | None, error: RequestError | None) -> None:
+    def _take(self, response: Message | list[Part] | None, error: RequestError | None) -> None:
         if error is not None:
             self.fail(error)
+        elif isinstance(response, list):
+            self.parts = response
+            self._settled()
         elif response is not None:
             self.answer(response)
 
@@ -138,14 +149,15 @@ class Call:
 
 
 class Answered:
-    """A request that was answered at once, and whose answer waits for those before it."""
+    """Requests that were answered at once, and whose answers wait for those before them."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("count", "parts")
 
     is_failed: Final = False
 
-    def __init__(self, parts: list[Part]) -> None:
+    def __init__(self, parts: list[Part], count: int) -> None:
         self.parts = parts
+        self.count = count
 
     def abandon(self) -> None:
         _release(self.parts)

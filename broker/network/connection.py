@@ -57,6 +57,7 @@ class Connection:
         "_is_starved",
         "_line",
         "_out",
+        "_owed",
         "_received",
         "_requests_max",
         "_response_bytes_max",
@@ -86,6 +87,7 @@ class Connection:
         )
         # Requests whose answers have not been queued, in the order of their coming.
         self._calls: deque[Call | Answered] = deque()
+        self._owed = 0  # how many requests these are: a call may be a run of them
         self._awaited: Call | None = None  # nothing behind it is taken before it is settled
         self._out = SendQueue()
         self._flush_is_due = False
@@ -116,7 +118,7 @@ class Connection:
         """Whether another request may be taken."""
         out = self._out
         return (
-            len(self._calls) < self._requests_max
+            self._owed < self._requests_max
             and self._line is None
             and (self._awaited is None or self._awaited.is_settled)
             and out.memory_bytes < self._response_bytes_max
@@ -189,32 +191,40 @@ class Connection:
 
     def _handle_frames(self, came_at: float | None = None) -> None:
         """Dispatch the requests that have arrived, as many as may be unanswered."""
-        dispatch, session, received = self._shared.dispatcher.dispatch, self.session, self._received
-        calls, out, came_at = self._calls, self._out, came_at or perf_counter()
+        received, came_at = self._received, came_at or perf_counter()
+        frames: list[memoryview] = []
         is_first = True
-        while self._has_room and (frame := received.next_frame()) is not None:
-            try:
-                answer = dispatch(frame, session, came_at)
-            except NotNow as held:
-                received.put_back(frame)
-                self._line, self._held_at = held.line, came_at
-                held.line.join(self, len(frame))
+        while self._has_room:
+            frames = frames or received.next_frames(self._requests_max - self._owed)
+            if not frames:
                 break
-            if answer is None:
-                continue
-            if type(answer) is list and not calls:
-                out.add(answer)
-                if is_first and not received.is_empty:
-                    # A client with several requests in flight sends the next one for it, while
-                    # the others are worked on; else it and the broker would wait by turns.
-                    self._send()
-            else:
-                self._wait_in_line(answer)
-            is_first = False
-        if out:
+            try:
+                count, answer = self._shared.dispatcher.dispatch(frames, self.session, came_at)
+            except NotNow as held:
+                self._line, self._held_at = held.line, came_at
+                held.line.join(self, len(frames[0]))
+                break
+            del frames[:count]
+            if answer is not None:
+                self._take_answer(answer, count, is_early=is_first and bool(frames))
+                is_first = False
+        if frames and not self.is_closed:
+            received.put_back(frames)
+        if self._out:
             self._flush_later()
         if not self._flush_is_due:
             self._update_interest()
+
+    def _take_answer(self, answer: Call | list[Part], count: int, *, is_early: bool) -> None:
+        """`is_early`: requests that came with it are yet to be looked at."""
+        if isinstance(answer, list) and not self._calls:
+            self._out.add(answer)
+            if is_early:
+                # A client with several requests in flight sends the next one for it, while the
+                # others are worked on; else it and the broker would wait by turns.
+                self._send()
+        else:
+            self._wait_in_line(answer, count)
 
     def go_on(self, *, may_be_held: bool) -> None:
         """Take the request that was held again; `may_be_held`: it may be held once more."""
@@ -222,10 +232,11 @@ class Connection:
         self.session.may_be_held = may_be_held
         self._guarded(partial(self._handle_frames, self._held_at))
 
-    def _wait_in_line(self, answer: Call | list[Part]) -> None:
+    def _wait_in_line(self, answer: Call | list[Part], count: int) -> None:
         """It is not there, or others are to be sent before it."""
-        call = Answered(answer) if isinstance(answer, list) else answer
+        call = Answered(answer, count) if isinstance(answer, list) else answer
         self._calls.append(call)
+        self._owed += count
         if isinstance(call, Call) and call.route.is_seen_by_next:
             self._awaited = call
         if isinstance(call, Answered) or call.is_settled:
@@ -267,7 +278,7 @@ class Connection:
         calls = self._calls
         while calls and (parts := calls[0].parts) is not None:
             self._out.add(parts)
-            calls.popleft()
+            self._owed -= calls.popleft().count
 
     def _update_interest(self) -> None:
         interest = READABLE if self._has_room and not self._is_starved else 0

@@ -8,7 +8,7 @@ is our bug: logged, counted, answered UNKNOWN_SERVER_ERROR, and no other request
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from struct import Struct
 from struct import error as StructError
@@ -50,6 +50,8 @@ _SEEN_BY_NEXT: Final = frozenset({19, 20, 21, 33, 37, 42, 44, 47, 49})
 _KEY_AND_VERSION: Final = Struct(">I")
 _CORRELATION: Final = Struct(">i")
 _CORRELATION_AT: Final = 4
+# Where the answers come encoded.
+_NO_CORRELATION: Final = 0
 
 # However few partitions the broker is made for.
 _ELEMENTS_MIN: Final = 50_000
@@ -77,53 +79,61 @@ class Dispatcher:
         self._routes: dict[int, Route] = {}  # by API key and version, as a request begins with them
 
     def dispatch(
-        self, frame: memoryview, session: Session, came_at: float
-    ) -> Call | list[Part] | None:
-        """The parts of the answer if it is there at once, a call if it is not or went wrong; `None`
-        where no answer is wanted. `came_at` is when the request was received, by `perf_counter`.
+        self, frames: Sequence[memoryview], session: Session, came_at: float
+    ) -> tuple[int, Call | list[Part] | None]:
+        """Have the first of `frames` answered, and with it those that follow and can be done in one
+        go; how many these were, and the parts of the answers if they are there at once, a call if
+        they are not or went wrong, `None` where no answer is wanted. `came_at` is when they were
+        received, by `perf_counter`.
 
         Raises `ProtocolError` and `Unanswerable`, after which the connection has to be closed, and
         `NotNow`, after which nothing has happened.
         """
+        frame = frames[0]
         try:
             route = self._routes[_KEY_AND_VERSION.unpack_from(frame)[0]]
         except (KeyError, StructError):
             try:
                 route = self._new_route(frame)
             except UnsupportedVersion as error:
-                return self._refuse_version(error, came_at)
+                return 1, self._refuse_version(error, came_at)
         route.metrics.requests.value += 1
         if session.requires_sasl and not session.is_admitted and route.api.key not in _BEFORE_SASL:
             self._not_authenticated.inc()
             raise Unanswerable(f"{route.api.name} came before authentication")
         if route.knows_frames is not None and not self._quotas.is_on:
-            answer = self._answer_known(route, route.knows_frames, frame, session, came_at)
-            if answer is not None:
-                return answer
-        return self._decode(route, frame, session, came_at)
+            answered = self._answer_known(route, route.knows_frames, frames, session, came_at)
+            if answered is not None:
+                return answered
+        return 1, self._decode(route, frame, session, came_at)
 
     def _answer_known(
         self,
         route: Route,
         handler: FrameHandler,
-        frame: memoryview,
+        frames: Sequence[memoryview],
         session: Session,
         came_at: float,
-    ) -> Call | list[Part] | None:
-        """As `dispatch` does, of a frame that need not be decoded; `None` if it has to be."""
+    ) -> tuple[int, Call | list[Part] | None] | None:
+        """As `dispatch` does, of frames that need not be decoded; `None` if the first has to be."""
         try:
-            answer = handler.answer(self._node, frame, session, route.codec)
+            answered = handler.answer(self._node, frames, session, route.codec)
         except Exception as error:
-            call = _known_call(route, frame, came_at)
+            if len(frames) > 1:
+                raise  # Which of them have been done is not known.
+            call = Call(route, _CORRELATION.unpack_from(frames[0], _CORRELATION_AT)[0], came_at)
             call.fail(error)
-            return call
+            return 1, call
+        if answered is None:
+            return None
+        count, answer = answered
+        route.metrics.requests.value += count - 1
         if isinstance(answer, Pending):
-            call = _known_call(route, frame, came_at)
+            call = Call(route, _NO_CORRELATION, came_at, count=count)
             call.wait_for(answer)
-            return call
-        if answer is not None:
-            route.metrics.latency.observe(perf_counter() - came_at)
-        return answer
+            return count, call
+        route.metrics.latency.observe(perf_counter() - came_at, count)
+        return count, answer
 
     def _decode(
         self, route: Route, frame: memoryview, session: Session, came_at: float
@@ -250,8 +260,3 @@ class Dispatcher:
             call.fail(error)
         else:
             call.answer(response)
-
-
-def _known_call(route: Route, frame: memoryview, came_at: float) -> Call:
-    """The call of a frame that was not decoded."""
-    return Call(route, _CORRELATION.unpack_from(frame, _CORRELATION_AT)[0], came_at)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from tidemark.protocol.errors import FrameTooLarge
@@ -104,9 +105,29 @@ class ReceiveBuffer:
         self._start = end
         return view[start:end]
 
-    def put_back(self, frame: memoryview) -> None:
-        """Have the frame that was cut last come again; nothing was received since."""
-        self._start -= len(frame) + 4
+    def next_frames(self, count_max: int) -> list[memoryview]:
+        """The complete frames that are there, as `next_frame` cuts them; at most so many.
+
+        Raises `FrameTooLarge` once all before it have been taken.
+        """
+        frames: list[memoryview] = []
+        view, start, end = self._view, self._start + 4, self._end
+        while view is not None and start <= end and len(frames) < count_max:
+            (length,) = _LENGTH.unpack_from(view, start - 4)
+            if not 0 <= length <= end - start:
+                break
+            frames.append(view[start : start + length])
+            start += length + 4
+        self._start = start - 4
+        if not frames and count_max > 0:
+            # There is none; or what is there of it is too large, or says how large it will be.
+            frame = self.next_frame()
+            assert frame is None
+        return frames
+
+    def put_back(self, frames: Sequence[memoryview]) -> None:
+        """Have the frames that were cut last come again; nothing was received since."""
+        self._start -= sum(map(len, frames)) + 4 * len(frames)
         assert self._start >= 0
 
     def release(self) -> None:

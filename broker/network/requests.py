@@ -6,7 +6,7 @@ Nothing here knows sockets: a connection drives these, and a test can stand in f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -156,9 +156,10 @@ class FrameHandler(ABC):
 
     @abstractmethod
     def answer(
-        self, node: Node, frame: memoryview, session: Session, codec: ApiCodec
-    ) -> list[Part] | Pending[Any] | None:  # Any: as above
-        """The answer, or its parts; `None`: the request is to be decoded, and nothing is done.
+        self, node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
+    ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
+        """How many of the requests in `frames`, from the first on, are answered as they came, and
+        the parts of all their answers; `None`: the first is to be decoded, and nothing is done.
 
         Does not raise for what the client did."""
 

@@ -42,6 +42,11 @@ class CommittingReplica(ReplicaState, ABC):
             self.check_serving()
             raise RequestError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
 
+    @property
+    def is_in_sync(self) -> bool:
+        """Whether `check_in_sync` raises nothing."""
+        return self._why_not_in_sync() is None
+
     def _why_not_in_sync(self) -> str | None:
         wanted = self.config.min_insync_replicas
         if wanted == 1:

@@ -6,13 +6,20 @@ in a turn at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
 from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.replica_state import ReplicaState
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker, encode_marker
-from tidemark.protocol.records.header import BatchHeader, iter_headers, place
+from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader, iter_headers, place
 from tidemark.protocol.types import Epoch, Offset, Position, ProducerId
+
+# Made for every run of batches: calling the class takes twice the time.
+_appended: Final = partial(tuple.__new__, Appended)
 
 
 class AppendingReplica(ReplicaState):
@@ -30,25 +37,52 @@ class AppendingReplica(ReplicaState):
         """
         if not self.is_accepting:
             raise self._not_serving()
-        has_producer = header.producer_id >= 0
-        if has_producer:
+        if header.producer_id >= 0:
             verdict = self._store.producers.table.check(header)
             if isinstance(verdict, Duplicate):
                 return verdict
+        return self._append((header,), (records,), now_ms)
+
+    def count_plain(self, headers: Sequence[BatchHeader]) -> int:
+        """How many of these batches, from the first on, `append_run` takes."""
+        size_bytes = sum(header.batch_length + LOG_OVERHEAD for header in headers)
+        record_count = sum(header.record_count for header in headers)
+        if not self.log.has_room_for(size_bytes, record_count):
+            headers = headers[:1]
+        return self._store.producers.table.count_fresh(headers)
+
+    def append_run(
+        self,
+        headers: Sequence[BatchHeader],
+        batches: Sequence[bytearray | memoryview],
+        now_ms: int,
+    ) -> Appended:
+        """Append clients' batches that were admitted, and counted by `count_plain`, in one write:
+        all of them, or none. Raises as `append` does."""
+        if not self.is_accepting:
+            raise self._not_serving()
+        return self._append(headers, batches, now_ms)
+
+    def _append(
+        self,
+        headers: Sequence[BatchHeader],
+        batches: Sequence[bytearray | memoryview],
+        now_ms: int,
+    ) -> Appended:
         base_offset, epoch = self.log.end_offset, self._solo_epoch
         if epoch is None:
             epoch = self._group.epoch
-            end_offset = self._store.append_batch(
-                header, records, epoch, has_followers=not self._is_alone
+            end_offset = self._store.append_run(
+                headers, batches, epoch, has_followers=not self._is_alone
             )
             self._note_appended(end_offset, epoch)
         else:
-            end_offset = self.log.append_batch(records, header, epoch)
+            end_offset = self.log.append_run(batches, headers, epoch)
             self._appended_end = self.high_watermark = end_offset
             self._touch()
-        if has_producer:
-            self._store.producers.table.append(header, base_offset, heard_ms=now_ms)
-        return Appended(base_offset, end_offset, epoch)
+        if headers[0].producer_id >= 0:
+            self._store.producers.table.append_run(headers, base_offset, heard_ms=now_ms)
+        return _appended((base_offset, end_offset, epoch))
 
     def append_own(self, batches: bytes) -> Appended:
         """Append batches of the broker's own, as they are. Raises as `append` does.

@@ -148,29 +148,29 @@ class GroupLog:
         end_offset = self.log.append(records)
         if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
-            self._keep(span, records, has_followers=has_followers)
+            self._keep(span, (records,), has_followers=has_followers)
         return end_offset
 
-    def append_batch(
+    def append_run(
         self,
-        header: BatchHeader,
-        records: bytearray | memoryview,
+        headers: Sequence[BatchHeader],
+        batches: Sequence[bytearray | memoryview],
         epoch: Epoch,
         *,
         has_followers: bool,
     ) -> Offset:
-        """Place a client's batch at the end, and append it as `append` does."""
+        """Place clients' batches at the end, and append them as `append` does."""
         base_offset = self.log.end_offset
-        end_offset = self.log.append_batch(records, header, epoch)
+        end_offset = self.log.append_run(batches, headers, epoch)
         if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
-            self._keep(span, records, has_followers=has_followers)
+            self._keep(span, batches, has_followers=has_followers)
         return end_offset
 
     def _keep(
         self,
         span: tuple[Epoch, Offset, Offset],
-        records: bytearray | memoryview,
+        batches: Sequence[bytearray | memoryview],
         *,
         has_followers: bool,
     ) -> None:
@@ -178,11 +178,11 @@ class GroupLog:
 
         Of a large run there is none: it goes to the followers from the page cache (`sendfile`).
         """
-        if len(records) >= self.journaled_bytes_max:
+        if sum(map(len, batches)) >= self.journaled_bytes_max:
             if self._syncs:
                 self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
             return
-        kept = bytes(records)
+        kept = b"".join(batches)
         if self._syncs:
             record = journal.batches(self.key, kept)
             self.last_batch = self._host.outbox.stage_record(record)

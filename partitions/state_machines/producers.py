@@ -11,7 +11,7 @@ markers, in order gives the same answers. After a truncation, build it anew that
 """
 
 from collections import OrderedDict
-from collections.abc import ItemsView
+from collections.abc import ItemsView, Sequence
 from typing import Final
 
 from tidemark.partitions.state_machines import producer_snapshots
@@ -89,6 +89,33 @@ class ProducerTable:
             return FRESH
         return check_slowly(producer, header)
 
+    def count_fresh(self, headers: Sequence[BatchHeader]) -> int:
+        """How many of these batches, from the first on, may be appended one behind the other.
+
+        They are of one producer, or of none, and each is what comes next: what else may be
+        appended, and what is wrong with the rest, `check` says of each by itself.
+        """
+        producer_id, epoch, sequence = headers[0][9:12]
+        if producer_id >= 0:
+            producer = self._producers.get(producer_id)
+            if (
+                producer is None
+                or producer.epoch != epoch
+                or producer.next_sequence != sequence
+                or producer_id in self.transactions.opened
+            ):
+                return 0
+        count = 0
+        for _, _, _, _, _, attributes, delta, _, _, of, in_epoch, first, _ in headers:
+            if of != producer_id or attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+                break
+            if of >= 0:
+                if in_epoch != epoch or first != sequence:
+                    break
+                sequence = (sequence + delta + 1) & SEQUENCE_MASK
+            count += 1
+        return count
+
     def check_epoch(self, producer_id: ProducerId, epoch: int) -> None:
         """For a batch of the broker's own in a producer's transaction, which has no sequence."""
         producer = self._producers.get(producer_id)
@@ -128,6 +155,30 @@ class ProducerTable:
         producer.appended += delta + 1
         producer.next_sequence = (last + 1) & SEQUENCE_MASK
         producer.batches.append((first, last, base_offset, base_offset + delta, timestamp_ms))
+
+    def append_run(
+        self, headers: Sequence[BatchHeader], base_offset: Offset, *, heard_ms: int
+    ) -> None:
+        """Take in batches as `append` does, that lie one behind the other and are of one producer.
+
+        Those of which there is more than one were counted by `count_fresh`.
+        """
+        if len(headers) == 1:
+            self.append(headers[0], base_offset, heard_ms=heard_ms)
+            return
+        producer_id = headers[0].producer_id
+        if producer_id < 0:
+            return
+        producer = self._producers[producer_id]
+        self._producers.move_to_end(producer_id)
+        producer.heard_ms = heard_ms
+        sequence, offset, kept = producer.next_sequence, base_offset, producer.batches
+        for _, _, _, _, _, _, delta, _, timestamp_ms, _, _, _, _ in headers:
+            last, last_offset = (sequence + delta) & SEQUENCE_MASK, offset + delta
+            kept.append((sequence, last, offset, last_offset, timestamp_ms))
+            sequence, offset = (last + 1) & SEQUENCE_MASK, Offset(last_offset + 1)
+        producer.appended += offset - base_offset
+        producer.next_sequence = sequence
 
     def check_marker(
         self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool

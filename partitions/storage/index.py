@@ -26,11 +26,12 @@ and never while it grows: so an index file, where there is one, is all of it tru
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
 from tidemark.partitions.storage.files import File
+from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
 _ENTRY: Final = Struct(">ii")
@@ -94,6 +95,14 @@ class GrowingIndex:
             self._add_time_entry()
             self._unindexed_bytes = 0
         self._unindexed_bytes += size_bytes
+
+    def add_run(self, position: int, offset: Offset, headers: Sequence[BatchHeader]) -> None:
+        """Batches were appended one behind the other: the first at `position`, from `offset` on."""
+        for _, length, _, _, _, _, delta, _, timestamp_ms, _, _, _, _ in headers:
+            size_bytes = length + LOG_OVERHEAD
+            self.add(position, size_bytes, Offset(offset + delta), timestamp_ms)
+            position += size_bytes
+            offset = Offset(offset + delta + 1)
 
     def _begin(self) -> None:
         """Have arrays of its own, of which nothing is kept."""

@@ -1,5 +1,6 @@
 """Writing to a log's end: batch behind batch, segment behind segment."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from tidemark.partitions.storage.files import File
@@ -34,19 +35,41 @@ class AppendingLog(LogState):
         assert header.base_offset == self.end_offset, "a batch placed elsewhere"
         if header.batch_length + LOG_OVERHEAD == len(data):
             return self._append_one(data, header)
-        position = self._write(data, Offset(header.base_offset + header.last_offset_delta))
+        last_offset = Offset(header.base_offset + header.last_offset_delta)
+        position = self._write((data,), len(data), last_offset)
         self.end_offset = self._active.end_offset = end_offset = self._add_each(data, position)
         return end_offset
 
-    def append_batch(
-        self, data: bytearray | memoryview, header: BatchHeader, epoch: Epoch
+    def append_run(
+        self,
+        batches: Sequence[bytearray | memoryview],
+        headers: Sequence[BatchHeader],
+        epoch: Epoch,
     ) -> Offset:
-        """Place a client's batch, of which this is the header, at the end; append it as `append`.
+        """Place clients' batches, of which these are the headers, at the end, one behind the other,
+        and append them as `append` does, in one write: all of them or none.
 
-        `data` is changed: it gets its base offset and its epoch.
+        They are changed: each gets its base offset and the epoch. More than one are only what
+        `has_room_for` was asked about.
         """
-        PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
-        return self._append_one(data, header)
+        offset = self.end_offset
+        for data, header in zip(batches, headers, strict=True):
+            PLACE.pack_into(data, 0, offset, header.batch_length, epoch)
+            offset = Offset(offset + header.last_offset_delta + 1)
+        if len(batches) == 1:
+            return self._append_one(batches[0], headers[0])
+        position = self._write(batches, sum(map(len, batches)), Offset(offset - 1))
+        self._index.add_run(position, self.end_offset, headers)
+        self.end_offset = self._active.end_offset = offset
+        return offset
+
+    def has_room_for(self, size_bytes: int, record_count: int) -> bool:
+        """Whether batches with so much in them would all lie in the segment that is appended to."""
+        active = self._active
+        return (
+            active.size_bytes + size_bytes <= self._segment_bytes
+            and self.end_offset + record_count - active.base_offset <= _RELATIVE_OFFSET_MAX
+        )
 
     def append_placed(self, data: BytesLike, header: BatchHeader) -> Offset:
         """Append one batch that is placed at the end, and of which this is the header."""
@@ -56,14 +79,14 @@ class AppendingLog(LogState):
     def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
         """The batch stands at `end_offset`, whatever the header says of that."""
         last_offset = Offset(self.end_offset + header.last_offset_delta)
-        position = self._write(data, last_offset)
+        position = self._write((data,), len(data), last_offset)
         self._index.add(position, len(data), last_offset, header.max_timestamp)
         self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
         return end_offset
 
-    def _write(self, data: BytesLike, last_offset: Offset) -> int:
+    def _write(self, parts: Sequence[BytesLike], size_bytes: int, last_offset: Offset) -> int:
         """Write batches behind the last one, or into a new segment; the position there."""
-        active, size_bytes = self._active, len(data)
+        active = self._active
         position = active.size_bytes
         if position and (
             position + size_bytes > self._segment_bytes
@@ -74,7 +97,10 @@ class AppendingLog(LogState):
         if writer is None or self._is_ragged:
             writer = self._open_writer()
         try:
-            writer.pwrite(data, position)
+            if len(parts) == 1:
+                writer.pwrite(parts[0], position)
+            else:
+                writer.pwritev(parts, position)
         except OSError:
             self._cut_back(writer)
             raise

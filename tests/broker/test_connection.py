@@ -3,8 +3,10 @@
 import os
 import resource
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import attrs
 import pytest
@@ -22,9 +24,14 @@ from tests.broker.serving import (
 from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.metrics import BadInput, ConnectionEnd
 from tidemark.broker.network import dispatch
+from tidemark.broker.network.connections import Connections
+from tidemark.broker.network.requests import FrameHandler, Pending, RequestContext, Session
+from tidemark.broker.network.send_queue import Part
+from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.frames import decode_response
+from tidemark.protocol.frames import ApiCodec, decode_response
 from tidemark.protocol.messages.api_versions import ApiVersionsResponse
+from tidemark.protocol.messages.heartbeat import HeartbeatResponse
 from tidemark.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tidemark.protocol.registry import API_VERSIONS_KEY, APIS
 
@@ -96,6 +103,59 @@ async def test_a_client_with_too_many_unanswered_requests_is_not_read() -> None:
         await settle()
         assert serving.script.seen == [0, 1, 2, 3]
         assert await client.read_number() == 0
+
+
+class Runs(FrameHandler):
+    """Takes all requests that come together for one run."""
+
+    def __init__(self) -> None:
+        self.sizes = list[int]()
+        self.parked = list[tuple[list[bytes], Pending[list[Part]]]]()
+
+    def __call__(self, node: Node, request: Any, context: RequestContext) -> Any:  # Any: as there
+        raise AssertionError("nothing has to be decoded")
+
+    def answer(
+        self, node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
+    ) -> tuple[int, Pending[list[Part]]]:
+        self.sizes.append(len(frames))
+        numbers = [int.from_bytes(frame[4:8], "big") for frame in frames]
+        answers = [
+            codec.encode_response(HeartbeatResponse(throttle_time_ms=number), number)
+            for number in numbers
+        ]
+        pending: Pending[list[Part]] = Pending()
+        together = [part for parts in answers for part in parts if isinstance(part, bytes)]
+        self.parked.append((together, pending))
+        return len(frames), pending
+
+    def decoded(
+        self, frame: memoryview, request: Any, session: Session, codec: ApiCodec
+    ) -> None:  # Any: as there
+        raise AssertionError("nothing has to be decoded")
+
+
+async def test_each_request_of_a_run_counts_among_the_unanswered() -> None:
+    settings = attrs.evolve(SETTINGS, connection_requests_max=3)
+    runs = Runs()
+
+    def serve_runs(connections: Connections) -> None:
+        connections.dispatcher._handlers = {HEARTBEAT: runs}
+
+    async with open_serving(settings, wrap=serve_runs) as serving:
+        client = await serving.connect()
+        await client.send(b"".join(request("run", number) for number in range(7)))
+        for size in (3, 3, 1):
+            while not runs.parked:  # noqa: ASYNC110 # nobody is told
+                await trio.sleep(0.001)
+            ((answers, pending),) = runs.parked
+            assert len(answers) == size
+            runs.parked.clear()
+            serving.connections.turn.run(partial(pending.complete, [b"".join(answers)]))
+        assert [await client.read_number() for _ in range(7)] == list(range(7))
+        assert runs.sizes == [3, 3, 1]
+        assert serving.metrics.api(HEARTBEAT).requests.value == 7
+        assert sum(serving.metrics.api(HEARTBEAT).latency.counts) == 7
 
 
 async def test_a_slow_reader_stops_being_served_and_takes_no_memory() -> None:

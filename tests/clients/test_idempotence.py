@@ -2,7 +2,7 @@
 
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,17 +32,21 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: str, *, times: int) -> None:
         self.left = times
-        append = Log.append_batch
+        append = Log.append_run
 
         def append_if_there_is_room(
-            log: Log, records: bytearray | memoryview, header: BatchHeader, epoch: Epoch
+            log: Log,
+            batches: Sequence[bytearray | memoryview],
+            headers: Sequence[BatchHeader],
+            epoch: Epoch,
         ) -> Offset:
-            if self.left and header.base_sequence == 1 and Path(log.directory).name == directory:
+            is_second = any(header.base_sequence == 1 for header in headers)
+            if self.left and is_second and Path(log.directory).name == directory:
                 self.left -= 1
                 raise OSError(errno.ENOSPC, "no room")
-            return append(log, records, header, epoch)
+            return append(log, batches, headers, epoch)
 
-        monkeypatch.setattr(Log, "append_batch", append_if_there_is_room)
+        monkeypatch.setattr(Log, "append_run", append_if_there_is_room)
 
 
 def wait_until_stored(data_dir: Path, topic: str, partition: int, value: bytes) -> None:

@@ -100,8 +100,8 @@ MUTATIONS = (
     Mutation(
         name="a held request comes again",
         file="broker/network/connection.py",
-        old="                received.put_back(frame)\n",
-        new="",
+        old="            received.put_back(frames)\n",
+        new="            pass\n",
         killed_by=f"{_HELD}test_a_held_request_and_what_follows_it_are_taken_in_order",
     ),
     Mutation(
@@ -118,10 +118,10 @@ MUTATIONS = (
         "        if request.transactional_id is not None:\n"
         "            node.verifier.check_known(request, context.api_version)\n"
         "        work = _Work(node, request, context.api_version)\n"
-        "        response = _response(responses=[work.append_to(topic) "
+        "        response = made_response(responses=[work.append_to(topic) "
         "for topic in request.topic_data])\n",
         new="        work = _Work(node, request, context.api_version)\n"
-        "        response = _response(responses=[work.append_to(topic) "
+        "        response = made_response(responses=[work.append_to(topic) "
         "for topic in request.topic_data])\n"
         "        _check_not_held(node, request, context.session)\n",
         killed_by=f"{_PRODUCE}test_a_request_with_one_held_partition_is_held_as_a_whole",
@@ -137,7 +137,7 @@ MUTATIONS = (
     Mutation(
         name="nor by a request of a kind that is not decoded",
         file="broker/replicas/replica.py",
-        old="        if member is None or not member.is_accepting or self.line:\n",
+        old="        if member is None or self.line or not member.is_accepting:\n",
         new="        if member is None or not member.is_accepting:\n",
         killed_by=f"{_PRODUCE}test_who_comes_once_writes_flow_again_does_not_overtake_those_who_"
         "waited",

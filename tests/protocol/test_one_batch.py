@@ -55,10 +55,10 @@ def taught(*frames: bytes, version: int) -> OneBatches:
 
 def found(batches: OneBatches, frame: bytes) -> tuple[int, int, UUID, int, bytes] | None:
     """The topic as its id, whether it goes by that or by its name."""
-    answer = batches.find(memoryview(frame))
+    answer = batches.find([memoryview(frame)], bytes_max=PLENTY)
     if answer is None:
         return None
-    known, partition, records = answer
+    known, partition, (records,) = answer
     topic_id = id_of(known.topic) if known.topic else known.topic_id
     return known.acks, known.timeout_ms, topic_id, partition, bytes(records)
 
@@ -85,7 +85,7 @@ def test_the_answer_is_what_encoding_it_gives(version: int) -> None:
         )
         topic = TopicProduceResponse(name="ü", topic_id=id_of("ü"), partition_responses=[answer])
         response = ProduceResponse(responses=[topic])
-        answered = known.answer(memoryview(frame), number, Offset(offset), -1, Offset(number))
+        answered = known.answers([memoryview(frame)], number, [Offset(offset)], -1, Offset(number))
         assert [answered] == codec.encode_response(response, number)
 
 

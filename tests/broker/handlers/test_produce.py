@@ -322,7 +322,7 @@ async def test_p8_a_gap_and_an_old_epoch_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("refuses", "error", "code"),
     [
-        (Log.append_batch, OSError(errno.ENOSPC, "no room"), ErrorCode.KAFKA_STORAGE_ERROR),
+        (Log.append_run, OSError(errno.ENOSPC, "no room"), ErrorCode.KAFKA_STORAGE_ERROR),
         (
             Replica.check_in_sync,
             RequestError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few"),
@@ -346,7 +346,7 @@ async def test_who_follows_what_the_broker_could_not_take_is_not_out_of_order(
         replica = await new_topic(node)
         await produce(node, request(idempotent(0)))
         with monkeypatch.context() as patch:
-            owner = Log if refuses is Log.append_batch else Replica
+            owner = Log if refuses is Log.append_run else Replica
             patch.setattr(owner, refuses.__name__, refuse)
             assert (await produce(node, request(idempotent(1)))).error_code == code
         for sequence in (2, 3):

@@ -1,7 +1,7 @@
 """Produce requests that are like an earlier one of their connection: they are not decoded."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,25 @@ class Connection:
     number: int = 0
 
     def ask(self, asked: ProduceRequest, version: int = VERSION) -> Call | list[Part] | None:
-        self.number += 1
-        frame = memoryview(bytearray(encode_request(asked, version, self.number, "c")))[4:]
-        return self.dispatcher.dispatch(frame, self.session, 0.0)
+        ((count, given),) = self.ask_all([asked], version)
+        assert count == 1
+        return given
+
+    def ask_all(
+        self, asked: Sequence[ProduceRequest], version: int = VERSION
+    ) -> list[tuple[int, Call | list[Part] | None]]:
+        """Requests that come together: what each visit of the dispatcher takes, and gives."""
+        frames = []
+        for each in asked:
+            self.number += 1
+            encoded = bytearray(encode_request(each, version, self.number, "c"))
+            frames.append(memoryview(encoded)[4:])
+        given = []
+        while frames:
+            count, answer = self.dispatcher.dispatch(frames, self.session, 0.0)
+            del frames[:count]
+            given.append((count, answer))
+        return given
 
     def answer(self, asked: ProduceRequest, version: int = VERSION) -> PartitionProduceResponse:
         given = self.ask(asked, version)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tidemark.partitions.state_machines.producers import FRESH, Duplicate, ProducerTable
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.records.header import BatchHeader
+from tidemark.protocol.records.header import TRANSACTIONAL_BIT, BatchHeader
 from tidemark.protocol.types import Epoch, Offset, ProducerId
 
 SEQUENCE_END = 2**31
@@ -211,6 +211,45 @@ def test_no_record_of_an_epoch_is_appended_twice(history: list[tuple[int, int, i
         for index in range(header.record_count)
     ]
     assert len(seen) == len(set(seen))
+
+
+@given(history=HISTORIES, ahead=st.lists(st.tuples(st.integers(1, 3), st.integers(-1, 1))))
+def test_a_run_of_what_comes_next_is_what_its_batches_are_one_by_one(
+    history: list[tuple[int, int, int, int]], ahead: list[tuple[int, int]]
+) -> None:
+    together, alone = Partition(), Partition()
+    produce_all(together, history)
+    produce_all(alone, history)
+    last = together.log[-1][0] if together.log else batch(0)
+    headers, at = list[BatchHeader](), last.base_sequence + last.record_count
+    for records, skew in ahead or [(1, 0)]:
+        headers.append(
+            batch(
+                at + skew, records=records, producer_id=last.producer_id, epoch=last.producer_epoch
+            )
+        )
+        at += skew + records
+    count = together.table.count_fresh(headers)
+    for header in headers[:count]:
+        assert alone.table.check(header) is FRESH
+        alone.produce(header)
+    if count:
+        together.table.append_run(headers[:count], Offset(together.end), heard_ms=1_000)
+    assert together.table.encode() == alone.table.encode()
+
+
+def test_a_run_is_of_one_producer_and_in_no_transaction() -> None:
+    table = ProducerTable()
+    for producer_id in (7, 8):
+        table.append(batch(0, producer_id=producer_id), Offset(0))
+    mine, others = batch(1), batch(1, producer_id=8)
+    assert table.count_fresh([mine, batch(2), others]) == 2
+    assert table.count_fresh([mine, batch(2, epoch=1)]) == 1
+    assert table.count_fresh([mine, batch(2, producer_id=-1)]) == 1
+    assert table.count_fresh([batch(-1, producer_id=-1), batch(-1, producer_id=-1), mine]) == 2
+    assert table.count_fresh([batch(1, attributes=TRANSACTIONAL_BIT)]) == 0
+    table.append(batch(1, attributes=TRANSACTIONAL_BIT), Offset(2))
+    assert table.count_fresh([batch(2)]) == 0, "its producer has a transaction open"
 
 
 @given(history=HISTORIES)

@@ -9,7 +9,8 @@ from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import NoRoom
-from tidemark.protocol.types import Offset
+from tidemark.protocol.records.header import iter_headers, read_header
+from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles
 
 DIRECTORY = "/p-0"
@@ -69,6 +70,25 @@ def test_appending_goes_on_when_there_is_space_again(files: MemoryFiles) -> None
     assert again.read(Offset(0), bytes_max=1000, end_offset=Offset(3)).read() == WHOLE + batch(
         2, size=5
     )
+
+
+@pytest.mark.parametrize("free_bytes", [0, 1, 88, 89, 100, 175])
+def test_of_a_run_that_does_not_fit_nothing_is_left_and_the_next_is_as_if_it_had_not_been(
+    files: MemoryFiles, free_bytes: int
+) -> None:
+    log = log_of_two(files)
+    run = [bytearray(batch(0, size=20)), bytearray(batch(0, size=20))]
+    headers = [read_header(data) for data in run]
+    files.capacity_bytes = sum(files.sizes(DIRECTORY).values()) + free_bytes
+    with pytest.raises(OSError, match="No space left"):
+        log.append_run(run, headers, Epoch(1))
+    assert files.sizes(DIRECTORY) == {f"{0:020d}.log": len(WHOLE)}
+    assert (log.end_offset, log.size_bytes) == (2, len(WHOLE))
+    files.capacity_bytes = None
+    assert log.append_run(run, headers, Epoch(1)) == 4
+    stored = log.read(Offset(0), bytes_max=1000, end_offset=Offset(4)).read()
+    assert stored == WHOLE + b"".join(run)
+    assert [header.base_offset for _, header in iter_headers(stored)] == [0, 1, 2, 3]
 
 
 def test_a_batch_that_fits_may_follow_one_that_did_not(files: MemoryFiles) -> None:

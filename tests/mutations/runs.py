@@ -1,0 +1,110 @@
+"""What keeps requests that are appended together from losing, doubling or misreporting records."""
+
+from tests.mutations import Mutation
+
+_RUNS = "tests/broker/handlers/test_produce_runs.py::"
+_OF_PRODUCERS = "tests/partitions/state_machines/test_producers.py::"
+_ONE_PRODUCER = f"{_OF_PRODUCERS}test_a_run_is_of_one_producer_and_in_no_transaction"
+
+MUTATIONS = (
+    Mutation(
+        name="a run ends before a batch that is not what comes next",
+        file="partitions/state_machines/producers.py",
+        old="                if in_epoch != epoch or first != sequence:\n",
+        new="                if in_epoch != epoch:\n",
+        killed_by=f"{_RUNS}test_a_batch_that_is_sent_twice_in_one_burst_is_stored_once",
+    ),
+    Mutation(
+        name="a run begins with what comes next",
+        file="partitions/state_machines/producers.py",
+        old="                or producer.next_sequence != sequence\n",
+        new="",
+        killed_by=f"{_RUNS}test_a_batch_that_is_sent_twice_in_one_burst_is_stored_once",
+    ),
+    Mutation(
+        name="a run is of one producer",
+        file="partitions/state_machines/producers.py",
+        old="            if of != producer_id or attributes",
+        new="            if attributes",
+        killed_by=_ONE_PRODUCER,
+    ),
+    Mutation(
+        name="a batch in a transaction is in no run",
+        file="partitions/state_machines/producers.py",
+        old=" or attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):\n                break",
+        new=":\n                break",
+        killed_by=_ONE_PRODUCER,
+    ),
+    Mutation(
+        name="nor is one of a producer that has a transaction open",
+        file="partitions/state_machines/producers.py",
+        old="                or producer_id in self.transactions.opened\n            ):\n",
+        new="            ):\n",
+        killed_by=_ONE_PRODUCER,
+    ),
+    Mutation(
+        name="the batches of a run are remembered one by one",
+        file="partitions/state_machines/producers.py",
+        old="            kept.append((sequence, last, offset, last_offset, timestamp_ms))\n",
+        new="            kept.append((sequence, last, base_offset, last_offset, timestamp_ms))\n",
+        killed_by=f"{_RUNS}test_after_a_burst_the_last_five_are_known_again",
+    ),
+    Mutation(
+        name="what is refused ends a run",
+        file="broker/replicas/replica.py",
+        old="            pass  # What is wrong with it is said when it comes first.\n",
+        new="            headers.append(read_header(records))\n",
+        killed_by=f"{_RUNS}test_what_is_refused_is_refused_alone_and_its_neighbours_are_not",
+    ),
+    Mutation(
+        name="the batches of a failed write are refused",
+        file="broker/replicas/replica.py",
+        old="            return _run((base_offsets, end_offset, stamp, refusal))\n",
+        new="            return _run((base_offsets, end_offset, stamp, None))\n",
+        killed_by=f"{_RUNS}test_a_write_that_fails_refuses_what_was_in_it_and_nothing_else",
+    ),
+    Mutation(
+        name="who follows them is not out of order",
+        file="broker/replicas/replica.py",
+        old="            for records in batches:\n                self.refused(records, refusal)\n",
+        new="",
+        killed_by=f"{_RUNS}test_a_write_that_fails_refuses_what_was_in_it_and_nothing_else",
+    ),
+    Mutation(
+        name="a run of which not all was written leaves nothing",
+        file="partitions/storage/log_appending.py",
+        old="        except OSError:\n            self._cut_back(writer)\n            raise\n",
+        new="        except OSError:\n            raise\n",
+        killed_by="tests/partitions/storage/test_disk_full.py::test_of_a_run_that_does_not_fit_"
+        "nothing_is_left_and_the_next_is_as_if_it_had_not_been",
+    ),
+    Mutation(
+        name="a run is acknowledged once all of it is committed",
+        file="broker/handlers/produce_runs.py",
+        old="    return count, _RunWait(asked, replica, end_offset).pending\n",
+        new="    return count, _RunWait(asked, replica, base_offsets[0]).pending\n",
+        killed_by=f"{_RUNS}test_a_burst_waits_for_its_commit_and_is_answered_at_once",
+    ),
+    Mutation(
+        name="a run is for one partition",
+        file="protocol/one_batch.py",
+        old="frame[_AFTER_ID:start].tobytes() != alike",
+        new="frame[_AFTER_ID : start - 4].tobytes() != alike[:-4]",
+        killed_by=f"{_RUNS}test_partitions_that_take_turns_keep_the_order_of_their_requests",
+    ),
+    Mutation(
+        name="a run ends where its segment does",
+        file="partitions/replication/appending.py",
+        old="            headers = headers[:1]\n",
+        new="            pass\n",
+        killed_by=f"{_RUNS}test_a_burst_ends_where_its_segment_does",
+    ),
+    Mutation(
+        name="each request of a run counts among the unanswered",
+        file="broker/network/connection.py",
+        old="        self._owed += count\n",
+        new="        self._owed += 1\n",
+        killed_by="tests/broker/test_connection.py::"
+        "test_each_request_of_a_run_counts_among_the_unanswered",
+    ),
+)

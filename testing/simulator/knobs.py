@@ -79,6 +79,7 @@ REPLICA_TRIGGERS: Final = (
 _CACHES_SHARE: Final = 0.15
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
 _ROT_SHARE: Final = 0.15
+_ASSIGNED_SHARE: Final = 0.35
 _WHISPERS_SHARE: Final = 0.08
 _WHISPER_SECONDS_MAX: Final = 300.0
 _DISK_KINDS: Final = ("sync error", "disk full")
@@ -202,6 +203,8 @@ class Knobs:
     """Members of a group that read, write and commit in transactions."""
     has_generations: bool = True
     """Whether transformers are fenced by their group; else those of one partition share an id."""
+    assigned_by_coordinator: bool = False
+    """Whether groups are of the consumer protocol (KIP-848), not of the classic one."""
     members: int = 0
     """Members of a group that commit how far they have read."""
     bumping: float = 0.5
@@ -242,7 +245,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     if layer is Layer.TRANSACTIONS:
-        return _draw_transactions(stream(seed, "transactions"), _draw(rng, seconds))
+        knobs = _draw_transactions(stream(seed, "transactions"), _draw(rng, seconds))
+        return _with_protocol(stream(seed, "protocol"), knobs)
     knobs = _draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
@@ -449,6 +453,11 @@ def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
         answers=rng.choice(((), ("strand", "strand", "isolate", "hold", "kill", "power"))),
         fault_seconds=rng.choice((0.3, 1.0, 3.0)),
     )
+
+
+def _with_protocol(rng: Random, knobs: Knobs) -> Knobs:
+    """In a third of the runs coordinators assign."""
+    return replace(knobs, assigned_by_coordinator=rng.random() < _ASSIGNED_SHARE)
 
 
 def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:

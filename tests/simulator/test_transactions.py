@@ -1,7 +1,10 @@
 """Transactions and groups under faults: their coordinators fall, requests come late and twice."""
 
+from dataclasses import replace
+
 import pytest
 
+from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember
 from tidemark.partitions.state_machines.groups.undecided import Undecided
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
 from tidemark.protocol.types import Offset
@@ -70,3 +73,20 @@ def test_offsets_of_what_was_aborted_are_noticed(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Undecided, "end", commit_always)
     assert run().invariant == "lost-input"
+
+
+ASSIGNED = replace(CALM, assigned_by_coordinator=True, groups=8, members=4)
+
+
+def test_members_that_the_coordinator_assigns_to_get_on() -> None:
+    verdict = simulate(1, knobs=ASSIGNED)
+    counts = verdict.coverage.counts
+    assert verdict.passed, verdict.what
+    assert counts["offsets committed"] > 5
+    assert counts["transactions ok"] > 5
+
+
+def test_a_partition_that_two_members_read_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConsumerMember, "held", property(lambda self: self.assigned))
+    knobs = replace(ASSIGNED, latency=0.01, transformers=0, writers=0)
+    assert simulate(4, knobs=knobs).invariant == "one member reads a partition"

@@ -41,6 +41,10 @@ class Member:
         self.id = UNKNOWN_MEMBER
         self.generation = NO_GENERATION
 
+    @property
+    def now(self) -> float:
+        return self._talker.now
+
     async def join(self) -> Sequence[TopicPartition] | None:
         """What it may read in the new generation; `None`: it has to be tried again."""
         join = Join(

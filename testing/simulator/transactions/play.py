@@ -40,6 +40,7 @@ from tidemark.testing.simulator.transactions.clients import (
     look_on,
     scan,
 )
+from tidemark.testing.simulator.transactions.consumer_member import ConsumerMember, Holdings
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
 from tidemark.testing.simulator.transactions.member import REBALANCE_MS, Member
 from tidemark.testing.simulator.transactions.places import Places
@@ -81,6 +82,9 @@ class Play:
             self._reader("uncommitted reader", self.uncommitted, READ_UNCOMMITTED),
         ]
         self._final = self._readers[0]
+        knobs = world.knobs
+        is_orderly = not (knobs.client_lateness or knobs.client_duplication)
+        self._holdings = Holdings(is_judged=is_orderly)
         self._tasks = list(self._make_tasks())
 
     def _make_tasks(self) -> Iterator[Callable[[], Task]]:
@@ -135,6 +139,8 @@ class Play:
         return _Maker(talker, self.places, name, bumps, timeout_ms)
 
     def _member(self, talker: Talker, group_id: str) -> Member:
+        if self._world.knobs.assigned_by_coordinator:
+            return ConsumerMember(talker, self.places, group_id, self._holdings)
         name = f"{talker.session.name} joining"
         joining = Talker(self._world.session(name, timeout_seconds=_JOIN_SECONDS))
         return Member(talker, joining, self.places, group_id)

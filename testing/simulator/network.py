@@ -17,7 +17,7 @@ End: TypeAlias = int | str
 """A broker by its node id, or a client by its name."""
 
 IN_FLIGHT_MAX: Final = 20_000
-_LATE_SECONDS_MAX: Final = 10.0
+LATE_SECONDS_MAX: Final = 10.0
 _LATE_SHARE: Final = 0.2
 
 
@@ -93,11 +93,11 @@ class Network:
             self.counts.lost += 1
             return
         is_late = weather.lateness and rng.random() < weather.lateness
-        self._put(link, message, rng.uniform(0, _LATE_SECONDS_MAX) if is_late else 0.0)
+        self._put(link, message, rng.uniform(0, LATE_SECONDS_MAX) if is_late else 0.0)
         if weather.duplication and rng.random() < weather.duplication:
             self.counts.doubled += 1
             late = rng.random() < _LATE_SHARE
-            self._put(link, message, rng.uniform(0, _LATE_SECONDS_MAX if late else 0.05))
+            self._put(link, message, rng.uniform(0, LATE_SECONDS_MAX if late else 0.05))
 
     def link(self, source: End, target: End) -> _Link:
         link = self._links.get((source, target))

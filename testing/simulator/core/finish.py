@@ -7,6 +7,7 @@ from typing import Final
 from tidemark.protocol.types import NodeId
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.world import CoreWorld
+from tidemark.testing.simulator.network import LATE_SECONDS_MAX
 from tidemark.testing.simulator.randomness import stream
 
 _RESUME_SECONDS: Final = 2.0
@@ -21,6 +22,8 @@ def finish(world: CoreWorld) -> None:
     _heal(world, core)
     world.queue.run_until(world.queue.now + _RESUME_SECONDS)
     world.is_loaded = False
+    # What was sent before may come as late as that, and a leader's hand-over begins an election.
+    world.queue.run_until(world.queue.now + LATE_SECONDS_MAX)
     _wait_converged(world, core)
     _stay_quiet(world)
 

@@ -172,6 +172,18 @@ def test_records_inside_of_values_are_not_taken_for_records(
     assert columns.equals(columns_of(decode_records(log)))
 
 
+def test_what_looks_like_a_record_does_not_stand_for_one_that_does_not() -> None:
+    """As many candidates as records: the first one's zeros are another, the third shows none."""
+    records = [
+        Record(value=b"a"),
+        Record(value=b"long", headers=(("h", b"v"),)),
+        Record(value=b"c"),
+    ]
+    log = encode_batch(records)
+    assert decode_columns(log, columns=["offset"])["offset"].to_pylist() == [0, 1, 2]
+    assert decode_columns(log).equals(columns_of(decode_records(log)))
+
+
 def test_records_without_headers_are_found_without_hopping() -> None:
     source = Random(7)
     log = log_of(

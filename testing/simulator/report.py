@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark.testing.simulator.coverage import PHASES, Coverage
-from tidemark.testing.simulator.knobs import TIMED_KINDS
+from tidemark.testing.simulator.kinds import TIMED_KINDS
 from tidemark.testing.simulator.known_marks import known_marks
 from tidemark.testing.simulator.run import Verdict
 

@@ -15,8 +15,9 @@ from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.finish import finish as finish_core
 from tidemark.testing.simulator.core.world import CoreWorld
 from tidemark.testing.simulator.coverage import Coverage
+from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import Knobs, Layer, draw_knobs
+from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.liveness import finish
 from tidemark.testing.simulator.trace import Line, Trace
 from tidemark.testing.simulator.world import World

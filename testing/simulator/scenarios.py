@@ -27,15 +27,14 @@ from typing import Any, Final, get_type_hints
 
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
-from tidemark.testing.simulator.knobs import (
+from tidemark.testing.simulator.kinds import (
     COMPACTION_KINDS,
     REPLICA_KINDS,
     ROT_KINDS,
     TIMED_KINDS,
     WHISPER_KINDS,
-    Knobs,
-    Layer,
 )
+from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
 # Any: what stands in a JSON file may be anything, until it has been looked at.

@@ -8,7 +8,8 @@ from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMe
 from tidemark.partitions.state_machines.groups.undecided import Undecided
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
 from tidemark.protocol.types import Offset
-from tidemark.testing.simulator.knobs import Knobs, Layer, draw_knobs
+from tidemark.testing.simulator.drawing import draw_knobs
+from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
 CALM = Knobs(

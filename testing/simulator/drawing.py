@@ -1,0 +1,271 @@
+"""The knobs of a seed, layer by layer.
+
+What was added later has a stream of its own, so that the other seeds stay what they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from tidemark.testing.simulator.kinds import (
+    COMPACTION_KINDS,
+    CORE_KINDS,
+    DAMAGE_KINDS,
+    DISK_KINDS,
+    REPLICA_KINDS,
+    REPLICA_TRIGGERS,
+    ROT_KINDS,
+    TRANSACTION_TRIGGERS,
+    WHISPER_KINDS,
+)
+from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.profiles import (
+    PROFILES,
+    draw,
+    hours,
+    late,
+    some,
+)
+from tidemark.testing.simulator.randomness import stream
+
+_CACHES_SHARE: Final = 0.15
+_LONG_CHECKPOINTS_SHARE: Final = 0.15
+_ROT_SHARE: Final = 0.15
+_ASSIGNED_SHARE: Final = 0.35
+_WHISPERS_SHARE: Final = 0.08
+_WHISPER_SECONDS_MAX: Final = 300.0
+
+
+def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs:
+    """The knobs of a seed."""
+    rng = stream(seed, "knobs")
+    if layer is Layer.CORE:
+        knobs = _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
+        return _with_whispers(stream(seed, "whispers"), knobs)
+    if layer is Layer.REPLICAS:
+        return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
+    if layer is Layer.TRANSACTIONS:
+        knobs = _draw_transactions(stream(seed, "transactions"), draw(rng, seconds))
+        return _with_protocol(stream(seed, "protocol"), knobs)
+    knobs = draw(rng, seconds)
+    profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
+    journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
+    knobs = replace(profile(rng, knobs), journaled_bytes_max=journaled)
+    knobs = _with_observers(stream(seed, "observers"), knobs)
+    knobs = _with_long_checkpoints(stream(seed, "checkpoints"), knobs)
+    knobs = _with_page_caches(stream(seed, "page caches"), knobs)
+    return _with_rot(stream(seed, "rot"), knobs)
+
+
+def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs nothing is synced, and who has acknowledged something loses its power and then
+    another one's vote is asked for: one at a time, so that nothing may be lost."""
+    if rng.random() >= _CACHES_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        nodes=3,
+        voters=3,
+        groups=rng.choice((1, 2)),
+        unsynced=1.0,
+        observers=0,
+        replica_reads=0.0,
+        fault_interval=rng.choice((1.0, 2.0)),
+        fault_kinds=("power", "strand", "isolate"),
+        triggers=("ack", "commit", "leader"),
+        trigger_chance=rng.choice((0.1, 0.3)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=("power", "strand", "isolate"),
+        fault_seconds=rng.choice((0.3, 1.0)),
+    )
+
+
+def _with_rot(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs bits flip on disks, and nothing else is the matter with the disks."""
+    if rng.random() >= _ROT_SHARE or knobs.unsynced:
+        return knobs
+    kinds = tuple(kind for kind in knobs.fault_kinds if kind not in DISK_KINDS)
+    return replace(
+        knobs,
+        nodes=max(3, knobs.nodes),
+        voters=max(3, knobs.voters),
+        start_errors=0.0,
+        segment_bytes=rng.choice((300, 2000)),
+        checkpoint_interval=rng.choice((0.7, 5.0)),
+        fault_kinds=(*kinds, *ROT_KINDS * rng.choice((1, 4, 8))),
+    )
+
+
+def _with_long_checkpoints(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs a checkpoint takes as long as the journal needs to go round, and the power goes
+    shortly after one."""
+    if rng.random() >= _LONG_CHECKPOINTS_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        checkpoint_syncs=rng.choice((10, 30)),
+        checkpoint_interval=0.7,
+        journal_file_bytes=4 * 4096,
+        sync_seconds=rng.choice((0.002, 0.01)),
+        send_interval=0.05,
+        fault_kinds=(*knobs.fault_kinds, "power", "power"),
+    )
+
+
+def _with_observers(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs: in a chain or a tree, as they happen to choose their parents."""
+    count = rng.choice((0, 0, 1, 2, 3))
+    reads = rng.choice((0.0, 0.0, 0.3, 0.8))
+    if knobs.unsynced:  # who has lost something may be behind its observers
+        return knobs
+    kinds = knobs.fault_kinds
+    if count and kinds:
+        kinds = (*kinds, "switch parents")
+    nodes = min(5, max(knobs.nodes, knobs.voters + count)) if count else knobs.nodes
+    return replace(knobs, nodes=nodes, observers=count, replica_reads=reads, fault_kinds=kinds)
+
+
+def _draw_core(rng: Random, seconds: float) -> Knobs:
+    """Of the fast layer: one group, fewer records, and in half of the seeds coups."""
+    profile = rng.choices((*PROFILES, late, hours), weights=(3, 5, 2, 2, 3, 5))[0]
+    knobs = profile(rng, draw(rng, seconds))
+    kinds = tuple(kind for kind in knobs.fault_kinds if kind in CORE_KINDS)
+    is_calm = profile is hours
+    return replace(
+        knobs,
+        layer=Layer.CORE.value,
+        groups=1,
+        # So many batches in a request, and under way.
+        append_bytes_max=rng.choice((1, 3, 100)),
+        window_bytes=rng.choice((1, 4, 1000)),
+        early_bytes_max=rng.choice((1, 200, 8 << 20)),
+        send_interval=0.2 if profile is late else rng.choice((0.5, 2.0, 10.0)) + 10 * is_calm,
+        heartbeat=knobs.failure_timeout / 2,
+        sync_seconds=rng.choice((0.002, 0.02, 0.1)),
+        fault_interval=rng.choice((2.0, 15.0, 60.0)) + 60 * is_calm,
+        trigger_chance=0.05 if is_calm else rng.choice((0.05, 0.1, 0.3)),
+        fault_kinds=kinds,
+        unsynced=rng.choice((0.0, 0.0, 1.0)),
+    )
+
+
+def _with_damage(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs: where page caches are lost, journals are not damaged as well."""
+    count = rng.choice((0, 0, 1, 4))
+    if knobs.unsynced or not knobs.fault_kinds:
+        return knobs
+    return replace(knobs, fault_kinds=(*knobs.fault_kinds, *DAMAGE_KINDS * count))
+
+
+def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs each leader is left with the same follower, whose answers come when it leads
+    once more. Meanwhile that one has followed others, and has cut what its answers are about."""
+    if rng.random() >= _WHISPERS_SHARE:
+        return knobs
+    timeout = rng.choice((0.3, 0.8))
+    return replace(
+        knobs,
+        seconds=min(knobs.seconds, _WHISPER_SECONDS_MAX),
+        nodes=5,
+        voters=5,
+        unsynced=0.0,
+        failure_timeout=timeout,
+        heartbeat=timeout / 4,
+        election_rank=0.0,
+        campaign_timeout=0.2,
+        drift=0.0,
+        loss=0.0,
+        fault_interval=rng.choice((2.0, 5.0)),
+        fault_kinds=("isolate", "hand over"),
+        triggers=("leader",),
+        trigger_chance=rng.choice((0.8, 0.95)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=WHISPER_KINDS,
+        fault_seconds=rng.choice((0.3, 0.7, 1.5)),
+    )
+
+
+def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:
+    """Replicas are wished elsewhere all the time, and something happens in each stage of it."""
+    faults = ("kill", "power", "cut", "isolate", "strand", "pause", "slow disk", "checkpoint")
+    others = ("trim", "hand over", "move leader", "hold", "kill all", "power all", "slow steps")
+    return replace(
+        draw(rng, seconds),
+        nodes=rng.choice((4, 5)),
+        voters=rng.choice((1, 3, 3)),
+        groups=rng.choice((1, 2, 3)),
+        moves_replicas=True,
+        copy_bytes=rng.choice((0, 500, 10_000)),
+        near_bytes=rng.choice((0, 200, 1 << 20)),
+        failure_timeout=0.8,
+        heartbeat=0.1,
+        loss=rng.choice((0.0, 0.0, 0.02)),
+        start_errors=0.0,
+        unsynced=0.0,
+        fault_interval=rng.choice((0.5, 1.0, 2.0)),
+        fault_kinds=(*REPLICA_KINDS * rng.choice((1, 2, 4)), *some(rng, (*faults, *others))),
+        triggers=some(rng, (*REPLICA_TRIGGERS, "leader", "checkpoint", "start")),
+        trigger_chance=rng.choice((0.05, 0.2, 0.5)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        fault_seconds=rng.choice((0.3, 1.0, 3.0)),
+    )
+
+
+def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
+    """Coordinators fall in each phase, requests come late and twice, logs are compacted."""
+    faults = ("kill", "power", "kill all", "power all", "pause", "cut", "cut client", "isolate")
+    others = ("strand", "clog", "hold", "slow disk", "clock jump", "hand over", "move leader")
+    return replace(
+        knobs,
+        nodes=rng.choice((3, 4, 5, 5)),
+        voters=rng.choice((1, 3, 3, 3)),
+        groups=rng.choice((5, 6, 8, 9)),
+        producers=1,
+        consumers=1,
+        send_interval=rng.choice((0.1, 0.3)),
+        records_max=rng.choice((1, 3)),
+        in_flight_max=1,
+        request_timeout=rng.choice((0.3, 1.0)),
+        segment_bytes=rng.choice((300, 300, 2000)),
+        checkpoint_interval=rng.choice((0.3, 0.7, 5.0)),
+        fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
+        failure_timeout=0.8,
+        heartbeat=0.1,
+        capacity=1000,
+        start_errors=0.0,
+        unsynced=0.0,
+        loss=rng.choice((0.0, 0.0, 0.02)),
+        drift=rng.choice((0.0, 0.1)),
+        writers=rng.choice((1, 2, 3)),
+        rivals=rng.choice((1, 1, 2)),
+        transformers=rng.choice((0, 1, 2, 3)),
+        members=rng.choice((0, 1, 2)),
+        has_generations=rng.random() < 0.6,
+        bumping=rng.choice((0.0, 0.5, 1.0)),
+        transaction_seconds=rng.choice((0.5, 2.0, 5.0)),
+        client_lateness=rng.choice((0.0, 0.03, 0.15)),
+        client_duplication=rng.choice((0.0, 0.05, 0.3)),
+        fault_interval=rng.choice((0.7, 2.0, 5.0)),
+        fault_kinds=(*some(rng, (*faults, *others)), *COMPACTION_KINDS * rng.choice((0, 4, 8))),
+        triggers=some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
+        trigger_chance=rng.choice((0.01, 0.05, 0.2)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
+        answers=rng.choice(((), ("strand", "strand", "isolate", "hold", "kill", "power"))),
+        fault_seconds=rng.choice((0.3, 1.0, 3.0)),
+    )
+
+
+def _with_protocol(rng: Random, knobs: Knobs) -> Knobs:
+    """In a third of the runs coordinators assign."""
+    return replace(knobs, assigned_by_coordinator=rng.random() < _ASSIGNED_SHARE)
+
+
+def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs disks fail or are full, or page caches are all that there is."""
+    return replace(
+        knobs,
+        unsynced=rng.choice((0.0, 0.0, 0.5, 1.0)),
+        fault_kinds=(*knobs.fault_kinds, *rng.choice(((), ("sync error",), DISK_KINDS))),
+    )

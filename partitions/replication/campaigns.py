@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from tidemark.partitions.raft.candidate import Candidate, PreCandidate
 from tidemark.partitions.raft.follower import Follower
@@ -24,6 +24,17 @@ from tidemark.protocol.types import NO_EPOCH, NodeId
 _ASKED_AGAIN_MAX: Final = 3
 
 
+class _Asked(NamedTuple):
+    """A group that has just begun to campaign."""
+
+    due: float
+    """When to look whether it was answered."""
+    replica: GroupReplica
+    at: float
+    times: int
+    """How often it may ask again."""
+
+
 class Campaigns:
     """Of one broker. A group is here while it has a vote, and no leader that is known."""
 
@@ -35,8 +46,7 @@ class Campaigns:
         self._parked: dict[PartitionKey, None] = {}
         self._alone: dict[PartitionKey, None] = {}
         self._young_until: float | None = None
-        # Who has just begun to campaign: when to look whether it was answered, and how often yet.
-        self._unanswered: deque[tuple[float, GroupReplica, int]] = deque()
+        self._unanswered: deque[_Asked] = deque()
         self.last_resorts: Collection[NodeId] = ()
         """Brokers that are to lead nothing that another can lead."""
 
@@ -92,14 +102,17 @@ class Campaigns:
         if self._young_until is None:
             self._young_until = now + self._timing.failure_timeout_s
         yield from self._take_unanswered(now, replicas)
+
+        def was_read(key: PartitionKey, since: float) -> bool:
+            return self._was_read(replicas[key], since)
+
         alone, self._alone = self._alone, {}
-        for key in (*alone, *self._queue.take_due(now)):
+        for key in (*alone, *self._queue.take_due(now, was_read)):
             replica = replicas[key]
             if self._may_win(replica):
                 if not _waits_for_its_disk(replica):
                     yield replica
-                    again = (now + self._timing.ask_again_s, replica, _ASKED_AGAIN_MAX)
-                    self._unanswered.append(again)
+                    self._look_again_at(replica, asked=now, times=_ASKED_AGAIN_MAX, now=now)
             else:
                 self._queue.remove(key, now)
                 self._parked[key] = None
@@ -108,19 +121,37 @@ class Campaigns:
         self, now: float, replicas: Mapping[PartitionKey, GroupReplica]
     ) -> Iterator[GroupReplica]:
         unanswered = self._unanswered
-        while unanswered and unanswered[0][0] <= now:
-            _, replica, times = unanswered.popleft()
+        while unanswered and unanswered[0].due <= now:
+            asked = unanswered.popleft()
+            replica, times = asked.replica, asked.times
             is_here = replicas.get(replica.key) is replica
-            if is_here and isinstance(replica.group.role, PreCandidate):
-                yield replica
-                if times > 1:
-                    unanswered.append((now + self._timing.ask_again_s, replica, times - 1))
+            if not is_here or not isinstance(replica.group.role, PreCandidate):
+                continue
+            if not self._was_read(replica, asked.at):
+                self._look_again_at(replica, asked=asked.at, times=times, now=now)
+                continue
+            yield replica
+            if times > 1:
+                self._look_again_at(replica, asked=now, times=times - 1, now=now)
+
+    def _look_again_at(
+        self, replica: GroupReplica, *, asked: float, times: int, now: float
+    ) -> None:
+        self._unanswered.append(_Asked(now + self._timing.ask_again_s, replica, asked, times))
+
+    def _was_read(self, replica: GroupReplica, since: float) -> bool:
+        """Whether enough voters have read what was sent until then to be elected by; also if there
+        is no such majority, and so no use in waiting."""
+        peers = self._peers
+        return not self._may_win(replica) or replica.group.config.agreed(
+            lambda node: peers.has_read(node, since)
+        )
 
     def next_deadline(self) -> float:
         """When there may be one; it may be in the past."""
         if self._alone:
             return 0.0
-        unanswered = self._unanswered[0][0] if self._unanswered else float("inf")
+        unanswered = self._unanswered[0].due if self._unanswered else float("inf")
         return min(unanswered, self._queue.next_deadline())
 
     def _may_win(self, replica: GroupReplica) -> bool:

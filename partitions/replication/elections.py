@@ -3,12 +3,16 @@
 When a broker dies, a thousand groups lose their leader in one moment. Each waits a little, by
 chance and by how many living voters come before this one, so that mostly one voter stands. The
 cluster's metadata goes first, then consumers' offsets, then the rest; and only so many campaign at
-once, so that elections do not starve each other of the disk. So the first voter may be at work for
-longer than the next one waits; as long as groups are getting leaders, that one waits on.
+once, so that elections do not starve each other of the disk.
+
+No campaign is given up, and no voter stands in place of the one before it, until the voters have
+read what was sent to them when it began: on a machine that has no time for its brokers, all that
+is late is late together, and who asks anew makes it later still.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -21,7 +25,14 @@ from tidemark.protocol.values import dataclass
 _NEVER: Final = float("inf")
 _STALE_KEPT: Final = 64
 _DOUBLED_MAX: Final = 4
-_YIELDED_MAX: Final = 8
+
+WasRead = Callable[[PartitionKey, float], bool]
+"""Whether a group's voters have read what was sent to them until then, so that an answer, if
+there is one, is here."""
+
+
+def _at_once(key: PartitionKey, since: float) -> bool:
+    return True
 
 
 class Priority(IntEnum):
@@ -44,8 +55,8 @@ class _Waiting:
     """Whether it never had a leader: then there is no other candidate to be kept apart from."""
     attempts: int = 0
     """How often this broker has campaigned for it in vain."""
-    yielded: int = 0
-    """How often its turn was left to the voters before this one."""
+    since: float = 0.0
+    """When it began to wait, or to campaign."""
 
 
 class ElectionQueue:
@@ -64,8 +75,8 @@ class ElectionQueue:
         # How often it was in vain until there was a leader, and when that was, the oldest first.
         self._calmed: dict[PartitionKey, tuple[int, float]] = {}
         self._numbers = 0
-        # When a group of each priority that waited here was last led by another broker.
-        self._served_at: dict[Priority, float] = {}
+        # When to look again at campaigns that have lasted for long and may yet be answered.
+        self._look_again = 0.0
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._campaigning)
@@ -94,15 +105,11 @@ class ElectionQueue:
         attempts, since = self._calmed.pop(key, (0, now))
         if now - since > self._timing.failure_timeout_s:
             attempts = 0
-        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts))
+        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts, now))
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """The group has a leader, or is no concern of this broker any more."""
-        waiting = self._waiting.pop(key, None)
-        if waiting is not None:
-            self._served_at[waiting.priority] = now
-        else:
-            waiting = self._campaigning.pop(key, None)
+        waiting = self._waiting.pop(key, None) or self._campaigning.pop(key, None)
         if waiting is not None and waiting.attempts:
             self._calmed[key] = waiting.attempts, now
             self._forget_calmed(now - self._timing.failure_timeout_s)
@@ -124,39 +131,30 @@ class ElectionQueue:
                 waiting.attempts, waiting.due = 0, now
                 self._wait(key, waiting)
 
-    def take_due(self, now: float) -> list[PartitionKey]:
+    def take_due(self, now: float, was_read: WasRead = _at_once) -> list[PartitionKey]:
         """The groups to campaign for now; each comes again unless it is removed before."""
-        self._retry_stalled(now)
+        self._retry_stalled(now, was_read)
         while self._heap and self._heap[0][0] <= now:
             due, number, key = heappop(self._heap)
             waiting = self._waiting.get(key)
-            if waiting is None or waiting.number != number:
-                continue
-            if self._others_are_at_work(waiting, now):
-                waiting.yielded += 1
-                waiting.due = now
-                self._wait(key, waiting)
-            else:
+            if waiting is not None and waiting.number == number:
                 heappush(self._due, (waiting.priority, due, number, key))
         taken = []
         while self._due and len(self._campaigning) < self._timing.campaigns_at_once:
             _, _, number, key = heappop(self._due)
             waiting = self._waiting.get(key)
-            if waiting is not None and waiting.number == number:
+            if waiting is None or waiting.number != number:
+                continue
+            if waiting.rank and not was_read(key, waiting.since):
+                waiting.due = now + self._timing.heartbeat_s
+                self._push(key, waiting)
+            else:
                 del self._waiting[key]
                 waiting.due = now + self._timing.campaign_timeout_s
+                waiting.since = now
                 self._campaigning[key] = waiting
                 taken.append(key)
         return taken
-
-    def _others_are_at_work(self, waiting: _Waiting, now: float) -> bool:
-        """Whether the voters before this one will come to this group, too, as far as it seems."""
-        return (
-            waiting.rank > 0
-            and not waiting.attempts
-            and waiting.yielded < _YIELDED_MAX
-            and now - self._served_at.get(waiting.priority, -_NEVER) < self._timing.election_rank_s
-        )
 
     def next_deadline(self) -> float:
         """When `take_due` may have something to do."""
@@ -165,19 +163,26 @@ class ElectionQueue:
         first = self._heap[0][0] if self._heap else _NEVER
         if self._campaigning:
             # In the order in which they began, and all wait equally long.
-            first = min(first, next(iter(self._campaigning.values())).due)
+            first_end = next(iter(self._campaigning.values())).due
+            first = min(first, max(first_end, self._look_again))
         return first
 
-    def _retry_stalled(self, now: float) -> None:
+    def _retry_stalled(self, now: float, was_read: WasRead) -> None:
+        if now < self._look_again:
+            return
         stalled = []
         for key, waiting in self._campaigning.items():
             if waiting.due > now:
                 break
-            stalled.append((key, waiting))
+            if was_read(key, waiting.since):
+                stalled.append((key, waiting))
+            else:
+                self._look_again = now + self._timing.heartbeat_s
         for key, waiting in stalled:
             del self._campaigning[key]
             waiting.due = now + self._pause_s(waiting.attempts)
             waiting.attempts += 1
+            waiting.since = now
             self._wait(key, waiting)
 
     def _pause_s(self, attempts: int) -> float:
@@ -193,12 +198,15 @@ class ElectionQueue:
     def _wait(self, key: PartitionKey, waiting: _Waiting) -> None:
         """Once it is due, and what chance and the voters before this one add to that has passed."""
         timing = self._timing
-        self._numbers += 1
-        waiting.number = self._numbers
         patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
         is_undisputed = waiting.is_first and not waiting.rank and not waiting.attempts
         apart_s = 0.0 if is_undisputed else self._rng.random() * timing.election_jitter_s
         waiting.due += patience * (apart_s + waiting.rank * timing.election_rank_s)
+        self._push(key, waiting)
+
+    def _push(self, key: PartitionKey, waiting: _Waiting) -> None:
+        self._numbers += 1
+        waiting.number = self._numbers
         self._waiting[key] = waiting
         if len(self._heap) > 2 * len(self._waiting) + _STALE_KEPT:
             self._heap = [(each.due, each.number, key) for key, each in self._waiting.items()]

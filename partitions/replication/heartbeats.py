@@ -19,8 +19,14 @@ from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("-inf")
-_TIMES_MAX: Final = 64
+_TIMES_MAX: Final = 2_000
+"""Where confirmations are late, it is those of the oldest that come: as many as there may be in the
+longest failure timeout."""
 _COUNT_BITS: Final = 32
+_BEATS_MAX: Final = 1_000
+"""So much news may be on its way to a peer, each time that it was sent counted; after that the
+next goes when some is confirmed. A thousand elections on brokers that are slow to read would else
+be told again in every heartbeat, and keep them from reading."""
 
 
 @dataclass(slots=True)
@@ -31,8 +37,9 @@ class _Link:
     taken_in: int = 0
     """The newest of its heartbeats that was read."""
     is_hurried: bool = False
-    times: deque[tuple[int, float]] = field(default_factory=deque)
-    """When the heartbeats that are not confirmed were sent, the last few."""
+    times: deque[tuple[int, float, int]] = field(default_factory=deque)
+    """When the heartbeats that are not confirmed were sent, the last ones, with how much
+    news each carried."""
     confirmed: float = _NEVER
     """When the newest one that is was sent."""
     news: dict[PartitionKey, int] = field(default_factory=dict)
@@ -63,16 +70,25 @@ class Heartbeats:
         """The next heartbeat for `node`."""
         link = self._link(node)
         link.sent += 1
-        link.times.append((link.sent, now))
+        link.is_hurried = False
+        beats = tuple(beat for beat in map(self._beat_of, link.news) if beat is not None)
+        link.times.append((link.sent, now, len(beats)))
         if len(link.times) > _TIMES_MAX:
             link.times.popleft()
-        link.is_hurried = False
-        beats = (self._beat_of(key) for key in link.news)
         return Heartbeat(
             incarnation=self._incarnation,
             sequence=link.sent,
             acknowledges=link.taken_in,
-            groups=tuple(beat for beat in beats if beat is not None),
+            groups=beats,
+        )
+
+    def is_to_wait(self, node: NodeId, now: float, at_most_s: float) -> bool:
+        """Whether `node` has enough to read; but it hears something every `at_most_s`."""
+        times = self._link(node).times
+        return (
+            bool(times)
+            and now < times[-1][1] + at_most_s
+            and sum(beats for _, _, beats in times) > _BEATS_MAX
         )
 
     def hurry(self, node: NodeId) -> None:

@@ -80,7 +80,7 @@ class News:
         if to_all:
             self._next_to_dead = now + self._timing.failure_timeout_s
         for node in self._peers.nodes:
-            if to_all or self._peers.is_alive(node):
+            if to_all or (self._peers.is_alive(node) and not self._is_to_wait(node, now)):
                 self._send(node, now)
         self._is_pressing = False
 
@@ -91,7 +91,9 @@ class News:
         self._is_pressing, self._sent = False, now
         for node in self._peers.nodes:
             if self._heartbeats.is_hurried(node) or (
-                self._peers.is_alive(node) and self._heartbeats.has_unsent_news(node)
+                self._peers.is_alive(node)
+                and self._heartbeats.has_unsent_news(node)
+                and not self._is_to_wait(node, now)
             ):
                 self._send(node, now)
 
@@ -100,6 +102,9 @@ class News:
         if self._is_pressing:
             first = min(first, self._sent + self._timing.news_gap_s)
         return first
+
+    def _is_to_wait(self, node: NodeId, now: float) -> bool:
+        return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_s / 4)
 
     def _send(self, node: NodeId, now: float) -> None:
         self._outbox.send(node, self._heartbeats.make(node, now))

@@ -5,6 +5,9 @@ timeout, and it has confirmed a heartbeat that was sent to it within that time. 
 speak and hears nothing would be followed for ever. It is dead at once when its connection says so,
 and when a process with a newer incarnation answers in its place: that one knows nothing of what the
 old one knew.
+
+Where machines have no time for their brokers, a heartbeat may be confirmed later than that, and
+every time. So the timeout is a few times what confirmations have lately taken, if that is longer.
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 _NEVER: Final = float("-inf")
+_PATIENCE: Final = 3.0
+"""So many times as long as confirmations take lately may one fail to come."""
+_STRETCH_MAX: Final = 8.0
+"""By how much that can make the failure timeout longer."""
+_REMEMBERED: Final = 0.7
+"""What is left of how long the one before took."""
 
 
 @dataclass(slots=True)
@@ -26,6 +35,10 @@ class _Peer:
     """When something of it came last."""
     confirmed: float = _NEVER
     """When the newest of the heartbeats that it has confirmed was sent to it."""
+    read: float = _NEVER
+    """The same, but never moved by an excuse: all that was sent to it before, it has read."""
+    delay_s: float = 0.0
+    """How long confirmations have taken lately."""
     lost: float = _NEVER
     """When it was last taken for dead: what it confirms of before says nothing."""
     is_alive: bool = False
@@ -67,6 +80,12 @@ class PeerTable:
         peer = self._peers.get(node)
         return None if peer is None or peer.heard == _NEVER else peer.heard
 
+    def has_read(self, node: NodeId, since: float) -> bool:
+        """Whether it has read all that was sent to it up to a moment, and this broker what it had
+        to say then; this one has read its own."""
+        peer = self._peers.get(node)
+        return peer.read > since if peer is not None else node == self._node_id
+
     def set_nodes(self, nodes: Iterable[NodeId]) -> list[NodeId]:
         """Make these the other brokers; those that are none any more, of the ones known."""
         named = [node for node in nodes if node != self._node_id]
@@ -88,13 +107,21 @@ class PeerTable:
     def confirmed(self, node: NodeId, sent: float, now: float) -> bool:
         """It has heard what was sent to it then; whether that brings it to life."""
         peer = self._peers.setdefault(node, _Peer())
+        if sent > peer.read:
+            # Not one that it has confirmed before: that is silence, and not lateness.
+            peer.read = sent
+            peer.delay_s = max(now - sent, _REMEMBERED * peer.delay_s)
         if sent >= peer.lost:
             peer.confirmed = max(peer.confirmed, sent)
         return not peer.is_alive and self._comes_alive(peer, now)
 
     def _comes_alive(self, peer: _Peer, now: float) -> bool:
-        peer.is_alive = min(peer.heard, peer.confirmed) > now - self._failure_timeout_s
+        peer.is_alive = min(peer.heard, peer.confirmed) > now - self._timeout_s(peer)
         return peer.is_alive
+
+    def _timeout_s(self, peer: _Peer) -> float:
+        least = self._failure_timeout_s
+        return min(max(least, _PATIENCE * peer.delay_s), _STRETCH_MAX * least)
 
     def is_outdated(self, node: NodeId, incarnation: int) -> bool:
         """Whether a process of `node` that started later has been heard."""
@@ -118,18 +145,17 @@ class PeerTable:
 
     def silent(self, now: float) -> list[NodeId]:
         """Those that are taken for alive, and did not speak or did not hear for too long."""
-        limit = now - self._failure_timeout_s
         return [
             node
             for node, peer in self._peers.items()
-            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit
+            if peer.is_alive and min(peer.heard, peer.confirmed) <= now - self._timeout_s(peer)
         ]
 
     def excuse(self, now: float, grace_s: float) -> None:
         """This process stood still itself: give those that seem silent time to be heard."""
-        least = now - self._failure_timeout_s + grace_s
         for peer in self._peers.values():
             if peer.is_alive:
+                least = now - self._timeout_s(peer) + grace_s
                 peer.heard = max(peer.heard, least)
                 peer.confirmed = max(peer.confirmed, least)
 
@@ -138,5 +164,5 @@ class PeerTable:
         first = float("inf")
         for peer in self._peers.values():
             if peer.is_alive:
-                first = min(first, peer.heard, peer.confirmed)
-        return first + self._failure_timeout_s
+                first = min(first, min(peer.heard, peer.confirmed) + self._timeout_s(peer))
+        return first

@@ -30,8 +30,8 @@ MUTATIONS = (
     _rule(
         "a broker that hears nothing is not alive",
         "peer_table.py",
-        old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= limit\n",
-        new="            if peer.is_alive and peer.heard <= limit\n",
+        old="            if peer.is_alive and min(peer.heard, peer.confirmed) <= now",
+        new="            if peer.is_alive and peer.heard <= now",
         killed_by="test_peer_table.py::test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks",
     ),
     _rule(
@@ -145,9 +145,45 @@ MUTATIONS = (
     _rule(
         "who was not elected tries again",
         "elections.py",
-        old="        self._retry_stalled(now)\n",
+        old="        self._retry_stalled(now, was_read)\n",
         new="",
         killed_by="test_elections.py::test_who_was_not_elected_tries_again",
+    ),
+    _rule(
+        "no campaign is given up before the voters have read that there is one",
+        "elections.py",
+        old="            if was_read(key, waiting.since):\n",
+        new="            if True:\n",
+        killed_by="test_starved.py::test_they_elect_leaders_and_keep_them",
+    ),
+    _rule(
+        "where confirmations are late every time, the failure timeout is longer",
+        "peer_table.py",
+        old="        return min(max(least, _PATIENCE * peer.delay_s), _STRETCH_MAX * least)\n",
+        new="        return least\n",
+        killed_by="test_starved.py::test_they_elect_leaders_and_keep_them",
+    ),
+    _rule(
+        "to confirm the same again is silence, and not lateness",
+        "peer_table.py",
+        old="        if sent > peer.read:\n",
+        new="        if sent > _NEVER:\n",
+        killed_by="test_peer_table.py::"
+        "test_who_confirms_the_same_again_and_again_is_not_late_but_deaf",
+    ),
+    _rule(
+        "a heartbeat that is confirmed late counts, however many came after it",
+        "heartbeats.py",
+        old="_TIMES_MAX: Final = 2_000\n",
+        new="_TIMES_MAX: Final = 64\n",
+        killed_by="test_heartbeats.py::test_a_late_confirmation_counts_after_many_heartbeats",
+    ),
+    _rule(
+        "a peer that has much to read is not told it all again",
+        "heartbeats.py",
+        old="            and sum(beats for _, _, beats in times) > _BEATS_MAX\n",
+        new="            and False\n",
+        killed_by="test_heartbeats.py::test_a_peer_with_much_to_read_hears_less_often",
     ),
     _rule(
         "only who has not answered is asked again",

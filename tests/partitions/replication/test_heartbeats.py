@@ -54,6 +54,28 @@ def test_a_heartbeat_that_comes_late_is_dropped() -> None:
     assert beats.take_in(B, answer(2, 0)) is None
 
 
+def test_a_late_confirmation_counts_after_many_heartbeats() -> None:
+    beats = Heartbeats(1, beat_of)
+    for n in range(1_000):
+        beats.make(B, n * 0.01)
+    found = beats.take_in(B, answer(1, acknowledges=600))
+    assert found is not None
+    assert 4.0 < found <= 5.99
+
+
+def test_a_peer_with_much_to_read_hears_less_often() -> None:
+    beats = Heartbeats(1, beat_of)
+    for n in range(600):
+        beats.add_news(PartitionKey(UUID(int=n), 0), [B])
+    beats.make(B, 1.0)
+    assert not beats.is_to_wait(B, 1.0, at_most_s=0.5)
+    beats.make(B, 1.1)
+    assert beats.is_to_wait(B, 1.2, at_most_s=0.5)
+    assert not beats.is_to_wait(B, 1.6, at_most_s=0.5)
+    beats.take_in(B, answer(1, acknowledges=1))
+    assert not beats.is_to_wait(B, 1.2, at_most_s=0.5)
+
+
 def test_each_side_confirms_what_it_took_in() -> None:
     beats = Heartbeats(1, beat_of)
     beats.take_in(B, answer(5, 0))

@@ -40,6 +40,45 @@ def test_a_peer_that_was_silent_for_the_timeout_is_dead() -> None:
     assert peers.silent(6.0) == [B]
 
 
+def test_where_confirmations_are_late_every_time_the_timeout_is_longer_for_a_while() -> None:
+    peers = table()
+    peers.heard(B, 5.0)
+    assert peers.confirmed(B, 3.5, 5.0)  # a second and a half ago: longer than the timeout
+    assert peers.silent(7.9) == []
+    assert peers.silent(8.0) == [B]
+    for n in range(20):
+        peers.heard(B, 7 + n / 10)
+        peers.confirmed(B, 7 + n / 10, 7 + n / 10)
+    assert peers.next_deadline() == 9.9
+
+
+def test_who_confirms_the_same_again_and_again_is_not_late_but_deaf() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    for now in (5.3, 5.6, 5.9, 6.2):
+        peers.heard(B, now)
+        peers.confirmed(B, 5.0, now)
+    assert peers.silent(6.2) == [B]
+
+
+def test_no_lateness_makes_the_timeout_endless() -> None:
+    peers = table()
+    peers.confirmed(B, 1.0, 100.0)
+    meet(peers, 100.0)
+    assert peers.silent(107.9) == []
+    assert peers.silent(108.0) == [B]
+
+
+def test_a_peer_has_read_what_was_sent_before_a_heartbeat_that_it_confirms() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    peers.confirmed(B, 5.5, 5.6)
+    peers.excuse(9.0, 0.2)
+    assert peers.has_read(B, 5.4)
+    assert not peers.has_read(B, 5.5)
+    assert peers.has_read(A, 9.0)
+
+
 def test_a_peer_that_hears_nothing_is_dead_however_much_it_speaks() -> None:
     peers = table()
     meet(peers, 5.0)

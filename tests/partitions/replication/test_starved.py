@@ -1,0 +1,109 @@
+"""Brokers with a few hundredths of a processor elect leaders, later, but not again and again."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.partitions.replication.cluster import Broker, Cluster
+from tidemark.partitions.replication.outbox import Output
+from tidemark.partitions.replication.peer_messages import Heartbeat, PeerMessage
+from tidemark.partitions.replication.timing import Timing
+from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.types import NodeId, TopicPartition
+
+
+class StarvedCluster(Cluster):
+    """A broker's turn takes `message_s` for each message that it takes in, and what comes of it
+    leaves when it is over. Meanwhile messages wait, and so do timers."""
+
+    def __init__(self, count: int, *, message_s: float, turn_messages_max: int = 200) -> None:
+        super().__init__(count, timing=Timing())
+        self.message_s = message_s
+        self.turn_messages_max = turn_messages_max
+        self.free_at = dict.fromkeys(self.brokers, self.now)
+        self.unread: dict[NodeId, list[tuple[NodeId, PeerMessage]]] = {n: [] for n in self.brokers}
+        self.leaving: dict[NodeId, dict[NodeId, list[PeerMessage]]] = {n: {} for n in self.brokers}
+        self.durable: dict[NodeId, list[Output]] = {n: [] for n in self.brokers}
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while True:
+            due = {n: self._due(broker) for n, broker in self.brokers.items()}
+            node_id = min(due, key=due.__getitem__)
+            self.now = max(self.now, due[node_id])
+            if self.now >= end:
+                return
+            self._turn(self.brokers[node_id])
+
+    def _due(self, broker: Broker) -> float:
+        node_id = broker.node_id
+        has_work = self.leaving[node_id] or self.unread[node_id] or self.durable[node_id]
+        wakes = 0.0 if has_work else broker.node.next_deadline()
+        return max(self.free_at[node_id], wakes, self.now)
+
+    def _turn(self, broker: Broker) -> None:
+        """What the last turn made leaves, and the next one begins: the clock first, then sockets,
+        as chance would have it at worst."""
+        node_id = broker.node_id
+        for to, messages in self.leaving[node_id].items():
+            self.unread[to] += [(node_id, message) for message in messages]
+        self.leaving[node_id] = {}
+        if broker.node.next_deadline() <= self.now:
+            broker.node.tick(self.now)
+        unread = self.unread[node_id]
+        taken, unread[:] = unread[: self.turn_messages_max], unread[self.turn_messages_max :]
+        for source, message in taken:
+            broker.node.receive(source, message, self.now)
+        for output in self.durable[node_id]:
+            broker.node.persisted(output.batch)
+        self.durable[node_id] = []
+        output = broker.take()
+        written = sum(len(each.records) for each in broker.unwritten)
+        for each in broker.unwritten:
+            broker.journal.write(each.records)
+        broker.journal.sync()
+        self.durable[node_id], broker.unwritten = broker.unwritten, []
+        self.leaving[node_id] = dict(output.sends)
+        sent = [message for messages in output.sends.values() for message in messages]
+        work = (
+            sum(map(_work, [message for _, message in taken]))
+            + (sum(map(_work, sent)) + written) / 2
+        )
+        self.free_at[node_id] = self.now + (1 + work) * self.message_s
+
+
+def _work(message: PeerMessage) -> float:
+    """As many messages of one group as it is worth."""
+    return 1 + len(message.groups) / 5 if isinstance(message, Heartbeat) else 1
+
+
+KEYS = [PartitionKey(UUID(int=7), n) for n in range(60)]
+
+
+def led(cluster: StarvedCluster) -> int:
+    """How many of the groups are led by somebody who serves."""
+    brokers = cluster.brokers.values()
+    return sum(any(broker.replica(key).is_serving for broker in brokers) for key in KEYS)
+
+
+def epochs(cluster: StarvedCluster) -> list[int]:
+    return [max(broker.replica(key).epoch for broker in cluster.brokers.values()) for key in KEYS]
+
+
+@pytest.mark.parametrize("message_s", [0.0001, 0.005, 0.02])
+def test_they_elect_leaders_and_keep_them(message_s: float) -> None:
+    """A message of a tenth of a millisecond's work at a fiftieth of a processor, and at less."""
+    cluster = StarvedCluster(3, message_s=message_s)
+    cluster.run(2)
+    for n, key in enumerate(KEYS):
+        preference = [1 + (n + i) % 3 for i in range(3)]
+        cluster.open(key=key, partition=TopicPartition("t", n), preference=preference)
+    before = cluster.now
+    while led(cluster) < len(KEYS):
+        cluster.run(0.5)
+        assert cluster.now - before < 2 + 5_000 * message_s, f"{led(cluster)} of {len(KEYS)}"
+    found = epochs(cluster)
+    assert sum(found) < 5 * len(KEYS)
+    cluster.run(20)
+    assert led(cluster) == len(KEYS)
+    assert epochs(cluster) == found

@@ -2,16 +2,16 @@
 
 from tests.mutations import Mutation
 
-_PRODUCE = "broker/handlers/produce.py"
+_PRODUCE = "broker/handlers/produce_runs.py"
 _KNOWN = "tests/broker/handlers/test_produce_known.py::"
 
 MUTATIONS = (
     Mutation(
         name="whose an id is is looked up for each request",
         file=_PRODUCE,
-        old="    topic = node.topics.by_id(known.topic_id)\n",
+        old="    topic = node.topics.by_id(alike.topic_id)\n",
         new="    old = _name_of.__dict__.setdefault\n"
-        "    topic = old(str(known.topic_id), node.topics.by_id(known.topic_id))\n",
+        "    topic = old(str(alike.topic_id), node.topics.by_id(alike.topic_id))\n",
         killed_by=f"{_KNOWN}test_by_its_id_a_topic_that_was_made_again_is_not_written_to",
     ),
     Mutation(

@@ -206,7 +206,9 @@ class Connection:
                 break
             del frames[:count]
             if answer is not None:
-                self._take_answer(answer, count, is_early=is_first and bool(frames))
+                # What a producer's next requests ask is done in no time.
+                is_early = is_first and bool(frames) and self.session.one_batches is None
+                self._take_answer(answer, count, is_early=is_early)
                 is_first = False
         if frames and not self.is_closed:
             received.put_back(frames)

@@ -134,7 +134,8 @@ class Replica(CommittingReplica, ReadingReplica, TransactionalReplica):
         count = member.count_plain(headers) if headers else 0
         if count == 0:
             return None
-        headers, batches = headers[:count], batches[:count]
+        if count < len(batches):
+            headers, batches = headers[:count], batches[:count]
         stamp = NO_TIMESTAMP_MS
         if self.config.stamps_append_time:
             stamp = now_ms

@@ -45,10 +45,11 @@ class AppendingReplica(ReplicaState):
 
     def count_plain(self, headers: Sequence[BatchHeader]) -> int:
         """How many of these batches, from the first on, `append_run` takes."""
-        size_bytes = sum(header.batch_length + LOG_OVERHEAD for header in headers)
-        record_count = sum(header.record_count for header in headers)
-        if not self.log.has_room_for(size_bytes, record_count):
-            headers = headers[:1]
+        if len(headers) > 1:
+            size_bytes = sum([header.batch_length + LOG_OVERHEAD for header in headers])
+            record_count = sum([header.record_count for header in headers])
+            if not self.log.has_room_for(size_bytes, record_count):
+                headers = headers[:1]
         return self._store.producers.table.count_fresh(headers)
 
     def append_run(

@@ -3,7 +3,8 @@
 When a broker dies, a thousand groups lose their leader in one moment. Each waits a little, by
 chance and by how many living voters come before this one, so that mostly one voter stands. The
 cluster's metadata goes first, then consumers' offsets, then the rest; and only so many campaign at
-once, so that elections do not starve each other of the disk.
+once, so that elections do not starve each other of the disk. So the first voter may be at work for
+longer than the next one waits; as long as groups are getting leaders, that one waits on.
 
 No campaign is given up, and no voter stands in place of the one before it, until the voters have
 read what was sent to them when it began: on a machine that has no time for its brokers, all that
@@ -25,6 +26,7 @@ from tidemark.protocol.values import dataclass
 _NEVER: Final = float("inf")
 _STALE_KEPT: Final = 64
 _DOUBLED_MAX: Final = 4
+_YIELDED_MAX: Final = 8
 
 WasRead = Callable[[PartitionKey, float], bool]
 """Whether a group's voters have read what was sent to them until then, so that an answer, if
@@ -55,6 +57,8 @@ class _Waiting:
     """Whether it never had a leader: then there is no other candidate to be kept apart from."""
     attempts: int = 0
     """How often this broker has campaigned for it in vain."""
+    yielded: int = 0
+    """How often its turn was left to the voters before this one."""
     since: float = 0.0
     """When it began to wait, or to campaign."""
 
@@ -75,6 +79,8 @@ class ElectionQueue:
         # How often it was in vain until there was a leader, and when that was, the oldest first.
         self._calmed: dict[PartitionKey, tuple[int, float]] = {}
         self._numbers = 0
+        # When a group of each priority that waited here was last led by another broker.
+        self._served_at: dict[Priority, float] = {}
         # When to look again at campaigns that have lasted for long and may yet be answered.
         self._look_again = 0.0
 
@@ -105,11 +111,15 @@ class ElectionQueue:
         attempts, since = self._calmed.pop(key, (0, now))
         if now - since > self._timing.failure_timeout_s:
             attempts = 0
-        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts, now))
+        self._wait(key, _Waiting(now + after_s, priority, rank, 0, is_first, attempts, since=now))
 
     def remove(self, key: PartitionKey, now: float) -> None:
         """The group has a leader, or is no concern of this broker any more."""
-        waiting = self._waiting.pop(key, None) or self._campaigning.pop(key, None)
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            self._served_at[waiting.priority] = now
+        else:
+            waiting = self._campaigning.pop(key, None)
         if waiting is not None and waiting.attempts:
             self._calmed[key] = waiting.attempts, now
             self._forget_calmed(now - self._timing.failure_timeout_s)
@@ -137,7 +147,13 @@ class ElectionQueue:
         while self._heap and self._heap[0][0] <= now:
             due, number, key = heappop(self._heap)
             waiting = self._waiting.get(key)
-            if waiting is not None and waiting.number == number:
+            if waiting is None or waiting.number != number:
+                continue
+            if self._others_are_at_work(waiting, now):
+                waiting.yielded += 1
+                waiting.due = now
+                self._wait(key, waiting)
+            else:
                 heappush(self._due, (waiting.priority, due, number, key))
         taken = []
         while self._due and len(self._campaigning) < self._timing.campaigns_at_once:
@@ -155,6 +171,15 @@ class ElectionQueue:
                 self._campaigning[key] = waiting
                 taken.append(key)
         return taken
+
+    def _others_are_at_work(self, waiting: _Waiting, now: float) -> bool:
+        """Whether the voters before this one will come to this group, too, as far as it seems."""
+        return (
+            waiting.rank > 0
+            and not waiting.attempts
+            and waiting.yielded < _YIELDED_MAX
+            and now - self._served_at.get(waiting.priority, -_NEVER) < self._timing.election_rank_s
+        )
 
     def next_deadline(self) -> float:
         """When `take_due` may have something to do."""

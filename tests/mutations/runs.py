@@ -95,8 +95,8 @@ MUTATIONS = (
     Mutation(
         name="a run ends where its segment does",
         file="partitions/replication/appending.py",
-        old="            headers = headers[:1]\n",
-        new="            pass\n",
+        old="                headers = headers[:1]\n",
+        new="                pass\n",
         killed_by=f"{_RUNS}test_a_burst_ends_where_its_segment_does",
     ),
     Mutation(

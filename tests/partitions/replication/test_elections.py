@@ -33,6 +33,34 @@ def test_a_group_waits_for_its_jitter_and_for_each_voter_before_it() -> None:
     assert elections.take_due(11.1) == [KEYS[1]]
 
 
+def test_a_voter_leaves_groups_to_the_one_before_it_as_long_as_that_is_at_work() -> None:
+    elections = queue()
+    for number in range(4):
+        add(elections, number, rank=1)
+    elections.remove(KEYS[0], 10.9)
+    assert elections.take_due(11.1) == []
+    elections.remove(KEYS[1], 11.9)
+    assert elections.take_due(12.3) == []
+    assert 12.9 < elections.next_deadline() <= 13.4
+    assert len(elections.take_due(13.4)) == 2, "nobody has been elected for a while"
+
+
+def test_but_not_for_ever_and_not_for_what_goes_before() -> None:
+    elections, now = queue(), 10.0
+    add(elections, 0, rank=1, priority=0)
+    add(elections, 1, rank=1)
+    taken = dict[PartitionKey, float]()
+    while len(taken) < 2 and now < 30:
+        now += 0.5
+        add(elections, 2, rank=1)
+        elections.remove(KEYS[2], now)
+        for key in elections.take_due(now):
+            taken.setdefault(key, now)
+    assert list(taken) == KEYS[:2]
+    assert taken[KEYS[0]] <= 11.5
+    assert 18 < taken[KEYS[1]] < 25
+
+
 def test_a_groups_first_candidate_does_not_wait() -> None:
     elections = queue()
     elections.add(KEYS[0], 10.0, priority=Priority.REST, rank=0, is_first=True)

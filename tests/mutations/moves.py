@@ -136,7 +136,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="nor by a request of a kind that is not decoded",
-        file="broker/replicas/replica.py",
+        file="broker/replicas/replica_writes.py",
         old="        if member is None or self.line or not member.is_accepting:\n",
         new="        if member is None or not member.is_accepting:\n",
         killed_by=f"{_PRODUCE}test_who_comes_once_writes_flow_again_does_not_overtake_those_who_"

@@ -141,7 +141,7 @@ MUTATIONS = (
     # Late batches
     Mutation(
         name="the first batch of a transaction is asked about",
-        file="broker/replicas/replica.py",
+        file="broker/replicas/replica_writes.py",
         old="            self.check_verified(header, api_version)\n",
         new="            pass\n",
         killed_by=f"{_OF_VERIFYING}::test_what_is_in_no_open_transaction_is_refused",

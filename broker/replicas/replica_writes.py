@@ -1,0 +1,181 @@
+"""Writing a partition: clients' batches by themselves and in runs, and the broker's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from tidemark.broker.replicas.admission import admit
+from tidemark.broker.replicas.replica_reads import ReadingReplica
+from tidemark.broker.replicas.replica_transactions import TransactionalReplica
+from tidemark.partitions.replication.group_replica import Appended as OwnAppended
+from tidemark.partitions.replication.group_replica import GroupReplica
+from tidemark.partitions.state_machines.producers import Duplicate
+from tidemark.partitions.state_machines.refused_batches import (
+    NOT_THE_PRODUCERS_FAULT,
+    RefusedBatches,
+)
+from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
+from tidemark.protocol.records.header import (
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    place_log_append_time,
+    read_header,
+)
+from tidemark.protocol.types import NO_TIMESTAMP_MS, BytesLike, Offset, ProducerId
+
+
+class Run(NamedTuple):
+    """What has become of produced batches that were appended together, if they were."""
+
+    base_offsets: list[Offset]
+    """Where each lies, or would lie."""
+    end_offset: Offset
+    """They are committed when the high watermark reaches it."""
+    append_time_ms: int
+    """As in `Appended`."""
+    error: RequestError | None
+    """Why none of them is in the log."""
+
+
+class Appended(NamedTuple):
+    """Where a produced batch lies. It is committed when the high watermark reaches `end_offset`."""
+
+    base_offset: Offset
+    end_offset: Offset
+    append_time_ms: int
+    """The timestamp the broker gave the records; -1 if they keep their own."""
+
+
+# Made for every batch: calling the class takes twice the time.
+_appended: Final = partial(tuple.__new__, Appended)
+_run: Final = partial(tuple.__new__, Run)
+
+
+def _base_offsets(offset: Offset, headers: Sequence[BatchHeader]) -> list[Offset]:
+    """Where batches lie, one behind the other from `offset` on, and where they end."""
+    offsets = [offset]
+    for header in headers:
+        offset = Offset(offset + header.record_count)
+        offsets.append(offset)
+    return offsets
+
+
+class WritingReplica(ReadingReplica, TransactionalReplica):
+    """The part of `Replica` that batches are appended to."""
+
+    __slots__ = ()
+
+    def produce(self, records: BytesLike | None, *, api_version: int) -> Appended:
+        """Append a client's batch, in place: `records` is changed. Raises `RequestError`."""
+        member = self._member
+        if member is None or not member.is_accepting or self.line:
+            raise self.why_not_serving()
+        config = self.config
+        now_ms = self._services.clock.now_ms()
+        header = admit(records, config, api_version=api_version, now_ms=now_ms)
+        assert isinstance(records, memoryview | bytearray)
+        if self._refused is not None:
+            self._refused.check(header, member.producers, now_ms)
+        is_transactional = header.attributes & TRANSACTIONAL_BIT
+        if is_transactional:
+            self.check_verified(header, api_version)
+        stamp = NO_TIMESTAMP_MS
+        if config.stamps_append_time:
+            stamp = now_ms
+            place_log_append_time(records, 0, now_ms)
+            header = header._replace(max_timestamp=now_ms)
+        try:
+            placed = member.append(header, records, now_ms)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("append", error) from error
+        if isinstance(placed, Duplicate):
+            stamp = placed.timestamp_ms if config.stamps_append_time else NO_TIMESTAMP_MS
+            return Appended(placed.base_offset, placed.next_offset, stamp)
+        if is_transactional:
+            self.verifications.forget(ProducerId(header.producer_id))
+        self._note_produced(member, len(records), header.record_count)
+        return _appended((placed.base_offset, placed.end_offset, stamp))
+
+    def produce_run(self, batches: Sequence[memoryview], *, api_version: int) -> Run | None:
+        """Append clients' batches in one write, from the first on, as many as `produce` would
+        append without ado: not what is refused, repeated or in a transaction. `None`: not even the
+        first. They are changed in place.
+
+        A batch that follows one of its producer that was refused is not what comes next of it: so
+        it is in no run, and `produce` says why.
+        """
+        member = self._member
+        if member is None or self.line or not member.is_accepting:
+            return None
+        now_ms = self._services.clock.now_ms()
+        headers = self._admit_run(batches, api_version, now_ms)
+        count = member.count_plain(headers) if headers else 0
+        if count == 0:
+            return None
+        if count < len(batches):
+            headers, batches = headers[:count], batches[:count]
+        stamp = NO_TIMESTAMP_MS
+        if self.config.stamps_append_time:
+            stamp = now_ms
+            for records in batches:
+                place_log_append_time(records, 0, now_ms)
+            headers = [header._replace(max_timestamp=now_ms) for header in headers]
+        base_offsets = _base_offsets(member.log_end, headers)
+        end_offset = base_offsets.pop()
+        try:
+            member.append_run(headers, batches, now_ms)
+        except (OSError, StorageError, CorruptBatch) as error:
+            refusal = self._storage_error("append", error)
+            for records in batches:
+                self.refused(records, refusal)
+            return _run((base_offsets, end_offset, stamp, refusal))
+        self._note_produced(member, sum(map(len, batches)), end_offset - base_offsets[0])
+        return _run((base_offsets, end_offset, stamp, None))
+
+    def _admit_run(
+        self, batches: Sequence[memoryview], api_version: int, now_ms: int
+    ) -> list[BatchHeader]:
+        """The headers of the first of these, as many as may be appended."""
+        config, headers = self.config, list[BatchHeader]()
+        try:
+            for records in batches:
+                headers.append(admit(records, config, api_version=api_version, now_ms=now_ms))
+        except RequestError:
+            pass  # What is wrong with it is said when it comes first.
+        return headers
+
+    def _note_produced(self, member: GroupReplica, size_bytes: int, record_count: int) -> None:
+        if not member.is_solo or self._commit_waiters or member.log.needs_sync:
+            self._services.driver.touch()
+        elif self._fetch_waiters:
+            self._wake_later()
+        metrics = self._metrics
+        metrics.bytes_in.value += size_bytes
+        metrics.records_in.value += record_count
+
+    def refused(self, records: BytesLike | None, error: RequestError) -> None:
+        """A client's batch was not appended: see `refused_batches`."""
+        member = self._member
+        if error.code not in NOT_THE_PRODUCERS_FAULT or not records or not self.is_leader:
+            return
+        try:
+            header = read_header(records)
+        except CorruptBatch:
+            return
+        assert member is not None, "who leads is there"
+        self._refused = self._refused or RefusedBatches()
+        self._refused.note(header, error, member.producers, self._services.clock.now_ms())
+
+    def append_own(self, batches: bytes) -> OwnAppended:
+        """Append batches of the broker's own: a coordinator's. Raises `RequestError`."""
+        member = self.member
+        if not member.is_serving:
+            raise self.why_not_serving()
+        try:
+            appended = member.append_own(batches)
+        except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("append", error) from error
+        self._services.driver.touch()
+        return appended

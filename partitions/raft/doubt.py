@@ -32,7 +32,8 @@ doubt.
 Voters that come and go do not change that: a configuration is an entry, neighbouring ones share
 majorities on each side, and whoever lacks a committed one has too short a log to win. Where nobody
 appends anything, the leader opens a new epoch in its own favour, once those in doubt have all of
-the log and enough others live.
+the log and enough others live. So does one that will be no voter: it hands over to nobody who is in
+doubt, for he could not campaign, and if all heirs are, their doubts have to end first.
 
 If a majority is in doubt at once, an epoch may be known to nobody else. Then what that majority
 alone had is lost, and nobody can tell. A leader is elected by all, and it is said that it may lack

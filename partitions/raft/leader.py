@@ -259,9 +259,13 @@ class Leader:
             self._campaign_again(group, Configuration(config.voters))
             return
         mark("leader_outside_the_new_voters")
-        heirs = [node for node in config.voters if group.peers.is_alive(node)]
+        heirs = [node for node in config.voters if self._may_lead(group, node)]
         if heirs:
             self.hand_over(group, max(heirs, key=lambda node: self._progress[node].match))
+
+    def _may_lead(self, group: Group, node: NodeId) -> bool:
+        """Whether a follower can campaign, for all that is known of it."""
+        return group.peers.is_alive(node) and self._progress[node].doubted_at is None
 
     def hand_over(self, group: Group, to: NodeId) -> None:
         """Nothing more is appended; once `to` has everything, it is told to campaign."""
@@ -281,14 +285,17 @@ class Leader:
             mark("quorum_lost")
             group.step_down()
             return
-        if self.successor is not None and not group.peers.is_alive(self.successor):
+        if self.successor is not None and not self._may_lead(group, self.successor):
             self.abort_hand_over()
         self.advance_change(group)
         self._append_for_doubts(group)
 
     def _append_for_doubts(self, group: Group) -> None:
         """A new epoch, whose start is newer than the doubts, where nobody appends anything."""
-        is_free = group.is_serving and self.successor is None and not group.config.is_joint
+        config = group.config
+        # A leader that will be a voter opens one by going on with the change.
+        waits = not config.is_joint or group.node_id not in config.voters
+        is_free = group.is_serving and self.successor is None and waits
         if self._has_doubts and is_free and needs_an_entry(group, self._progress):
             mark("epoch_for_doubts")
             self._campaign_again(group, group.config)

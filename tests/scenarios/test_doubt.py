@@ -2,17 +2,19 @@
 
 import pytest
 
-from tests.scenarios.cluster import Cluster, Envelope, Node, at
+from tests.scenarios.cluster import Cluster, Envelope, Node, adding, at
 from tidemark.partitions.raft.candidate import Candidate
+from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
     Ballot,
+    HandOver,
     VoteRequest,
     VoteResponse,
 )
-from tidemark.protocol.types import Epoch
+from tidemark.protocol.types import Epoch, NodeId
 
 
 def look(cluster: Cluster, leader: int) -> None:
@@ -173,6 +175,50 @@ def test_where_nothing_is_appended_the_leader_opens_another_epoch_itself() -> No
     look(cluster, 1)
     assert cluster[1].group.epoch == epoch + 1
     assert not cluster[1].group.has_in_flight
+
+
+def _change_that_waits(voters: list[int], heirs: set[int]) -> Cluster:
+    """1 leads, will be no voter, and is about to hand over; nobody has heard of that."""
+    cluster = Cluster(max(heirs), voters=voters)
+    cluster.elect(1)
+    for heir in heirs - {*voters}:
+        cluster[1].do(adding(heir))
+    cluster.produce(1, b"abc")
+    cluster[1].do(lambda g: g.change_config(tuple(map(NodeId, sorted(heirs)))))
+    while not cluster.take(HandOver):
+        for node in cluster.nodes.values():
+            node.persist()
+        cluster.deliver(*cluster.messages[:1])
+        del cluster.messages[:1]
+    return cluster
+
+
+def test_a_change_whose_only_heir_is_in_doubt_is_finished_all_the_same() -> None:
+    """Its leader may lead no more, and the heir may not yet: first the doubt has to end."""
+    cluster = _change_that_waits([1], {2})
+    node = _damaged(cluster, 2)
+    cluster.settle()
+    look(cluster, 1)
+    assert is_sure(node)
+    cluster[1].do(lambda g: g.abort_hand_over())  # told before it was sure, and asked again
+    look(cluster, 1)
+    assert node.group.is_serving
+    assert node.group.config == Configuration((NodeId(2),))
+    cluster.produce(2, b"d")
+    assert node.committed == b"abcd"
+
+
+def test_who_is_in_doubt_is_not_handed_the_lead_while_there_is_somebody_else() -> None:
+    cluster = _change_that_waits([1, 2, 3], {2, 3, 4})
+    first = cluster[1].group.successor
+    assert first is not None
+    cluster.crash(first)
+    cluster.restart(first, in_doubt=True)
+    cluster.settle()
+    look(cluster, 1)
+    (leader,) = [node for node in cluster.nodes.values() if node.group.is_serving]
+    assert leader.id not in (1, first)
+    assert leader.group.config == Configuration((NodeId(2), NodeId(3), NodeId(4)))
 
 
 def test_two_of_three_that_are_damaged_one_after_the_other_elect_as_before() -> None:

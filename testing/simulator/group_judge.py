@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
+from tidemark.partitions.raft.candidate import Candidate
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -223,7 +225,10 @@ class GroupJudge(Generic[R]):
 
     def _votes_for(self, node: NodeId, candidate: NodeId, epoch: Epoch) -> None:
         voter, voted = self._replicas[node], self._replicas.get(candidate)
-        if voted is not None and voted.epoch == epoch:
+        # Who has lost power since, and the end of its log, is not elected by a vote that is late.
+        if voted is None or not isinstance(voted.group.role, Candidate | Leader):
+            return
+        if voted.epoch == epoch:
             logs = lineage_of(voter), lineage_of(voted)
             self.committed.is_voted_for(node, logs[0], candidate, logs[1], epoch)
 

@@ -506,7 +506,7 @@ MUTATIONS = (
     _rule(
         "a hand-over to a dead successor ends",
         "leader.py",
-        old="        if self.successor is not None and not group.peers.is_alive(self.successor):",
+        old="        if self.successor is not None and not self._may_lead(group, self.successor):",
         new="        if False:",
         killed_by="test_hand_over.py::test_a_hand_over_to_a_dead_successor_ends",
     ),

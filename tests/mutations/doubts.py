@@ -1,23 +1,146 @@
-"""What keeps a change of voters from waiting for ever for somebody who is in doubt."""
+"""Replicas that have lost what they acknowledged, or may have forgotten what they promised."""
 
-from tests.mutations import Mutation
-
-_LEADER = "partitions/raft/leader.py"
-_TESTS = "tests/scenarios/test_doubt.py::"
+from tests.mutations.raft import rule
 
 MUTATIONS = (
-    Mutation(
-        name="the lead is handed to nobody who is in doubt",
-        file=_LEADER,
+    # Replicas that have lost something
+    rule(
+        "the vote of a replica that lost records does not make a majority",
+        "voting.py",
+        old="        return config.agreed(lambda voter: self._granted.get(voter, False))",
+        new="        return config.agreed(lambda voter: voter in self._granted)",
+        killed_by="test_unclean.py::test_a_replica_that_lost_records_elects_nobody_who_lacks_them",
+    ),
+    rule(
+        "a replica that lost records does not count before it has all",
+        "progress.py",
+        old="        return self.match if clean_at is None or self.match >= clean_at else NOWHERE",
+        new="        return self.match",
+        killed_by="test_unclean.py::"
+        "test_an_acknowledgement_from_before_the_loss_is_not_counted_after_it",
+    ),
+    rule(
+        "a leader looks after a follower that comes back",
+        "progress.py",
+        old="        self._forget_in_flight()\n        self.is_probing = self.must_probe = True\n"
+        "        if self.clean_at",
+        new="        self._forget_in_flight()\n        self.is_probing = True\n"
+        "        if self.clean_at",
+        killed_by="test_unclean.py::"
+        "test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean",
+    ),
+    # Replicas that may have forgotten what they promised
+    rule(
+        "to have all that a leader has does not end a doubt",
+        "progress.py",
+        old="        self.clean_at, self.match = NEVER, NOWHERE\n",
+        new="        self.match = NOWHERE\n        self.end_doubt(last)\n",
+        killed_by="test_doubt.py::"
+        "test_a_leader_that_was_deposed_with_the_forgotten_vote_commits_nothing",
+    ),
+    rule(
+        "who is in doubt does not count",
+        "progress.py",
+        old="        self.clean_at, self.match = NEVER, NOWHERE\n",
+        new="        self.clean_at, self.match = None, NOWHERE\n",
+        killed_by="test_doubt.py::"
+        "test_who_may_have_voted_for_another_does_not_count_for_this_leader",
+    ),
+    rule(
+        "a leader that is in doubt does not count itself",
+        "leader.py",
+        old="NOWHERE if group.in_doubt else group.durable",
+        new="group.durable",
+        killed_by="test_doubt.py::test_a_leader_that_is_in_doubt_itself_does_not_count_itself",
+    ),
+    rule(
+        "where no majority is sure, all have to hold something newer",
+        "leader.py",
+        old="            held = max(held, held_by_all(group, self._progress))\n",
+        new="            pass\n",
+        killed_by="test_doubt.py::test_of_two_voters_both_have_to_hold_something_newer",
+    ),
+    rule(
+        "all is not some",
+        "doubt.py",
+        old="    return min(\n        group.durable",
+        new="    return max(\n        group.durable",
+        killed_by="test_doubt.py::"
+        "test_a_leader_that_was_deposed_with_the_forgotten_vote_commits_nothing",
+    ),
+    rule(
+        "whose doubt has ended counts as having voted in that epoch",
+        "follower.py",
+        old="            group.set_hard_state(group.epoch, group.node_id)",
+        new="            group.voted_for = group.node_id",
+        killed_by="test_doubt.py::test_who_gave_way_counts_as_having_voted_in_its_leaders_epoch",
+    ),
+    rule(
+        "only a word for its very life ends a doubt",
+        "follower.py",
+        old="            not group.in_doubt or group.life == request.ends_doubt\n",
+        new="            True\n",
+        killed_by="test_doubt.py::test_only_a_word_for_this_very_life_ends_a_doubt",
+    ),
+    rule(
+        "an answer of an earlier life is not heard",
+        "progress.py",
+        old="            if response.life < self.life:",
+        new="            if False:",
+        killed_by="test_doubt.py::test_an_answer_of_an_earlier_life_says_nothing",
+    ),
+    rule(
+        "a log that nobody appends to gets an epoch for those in doubt",
+        "leader.py",
+        old="        self._append_for_doubts(group)\n",
+        new="",
+        killed_by="test_doubt.py::"
+        "test_where_nothing_is_appended_the_leader_opens_another_epoch_itself",
+    ),
+    rule(
+        "a leader that would not be elected again does not campaign for those in doubt",
+        "doubt.py",
+        old="    return config.agreed(counts) or all(map(is_alive, config.members))",
+        new="    return True",
+        killed_by="test_doubt.py::test_it_does_not_campaign_in_its_own_favour_either",
+    ),
+    rule(
+        "a leader that waits for nobody but those in doubt is looked at",
+        "leader.py",
+        old="            self._has_doubts and any(map(is_alive, doubted(self._progress)))\n",
+        new="            False\n",
+        killed_by="test_doubt.py::"
+        "test_where_nothing_is_appended_the_leader_opens_another_epoch_itself",
+    ),
+    rule(
+        "the dead are not waited for",
+        "leader.py",
+        old="any(map(is_alive, self.waits_for(group))) or (",
+        new="bool(self.waits_for(group)) or (",
+        killed_by="test_replication.py::test_a_leader_waits_for_nobody_who_is_dead",
+    ),
+    rule(
+        "in doubt nobody leads without having asked all",
+        "group.py",
+        old="        if self.in_doubt and (",
+        new="        if False and (",
+        killed_by="test_doubt.py::"
+        "test_a_replica_in_doubt_leads_nothing_that_nobody_else_was_asked_about",
+    ),
+    rule(
+        "the lead is handed to nobody who is in doubt",
+        "leader.py",
         old=" and self._progress[node].doubted_at is None\n",
         new="\n",
-        killed_by=f"{_TESTS}test_who_is_in_doubt_is_not_handed_the_lead_while_there_is_somebody_else",
+        killed_by="test_doubt.py::"
+        "test_who_is_in_doubt_is_not_handed_the_lead_while_there_is_somebody_else",
     ),
-    Mutation(
-        name="doubts end while a change waits, too",
-        file=_LEADER,
+    rule(
+        "doubts end while a change waits, too",
+        "leader.py",
         old="        waits = not config.is_joint or group.node_id not in config.voters\n",
         new="        waits = not config.is_joint\n",
-        killed_by=f"{_TESTS}test_a_change_whose_only_heir_is_in_doubt_is_finished_all_the_same",
+        killed_by="test_doubt.py::"
+        "test_a_change_whose_only_heir_is_in_doubt_is_finished_all_the_same",
     ),
 )

@@ -42,6 +42,12 @@ class Configuration:
 
 
 @lru_cache(maxsize=1024)
+def without(node: NodeId, nodes: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """The others. Kept, for it is asked with every commit, and nearly always the same."""
+    return tuple(each for each in nodes if each != node)
+
+
+@lru_cache(maxsize=1024)
 def configuration(voters: tuple[NodeId, ...], outgoing: tuple[NodeId, ...] = ()) -> Configuration:
     """One for all groups that have the same voters: each of thousands keeps its own."""
     return Configuration(voters, outgoing)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from random import Random
 from typing import Final
 
+from tidemark.partitions.raft.entries import without
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -486,17 +487,11 @@ class ReplicationNode:
         """Who wants to know how far a group is committed."""
         if replica.is_eager:
             return self.peers.nodes
-        others = _without(self.node_id, replica.group.config.members)
+        others = without(self.node_id, replica.group.config.members)
         observers = self.observers.of(replica.key)
-        return (*others, *_without(self.node_id, tuple(observers))) if observers else others
+        return (*others, *without(self.node_id, tuple(observers))) if observers else others
 
     def _tell_all_to(self, node: NodeId) -> None:
         """`node` knows nothing of what this broker leads."""
         for replica in self._leaders.led_by(self.node_id):
             self._news.add(replica.key, (node,))
-
-
-@lru_cache(maxsize=1024)
-def _without(node: NodeId, nodes: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
-    """Asked for with every commit."""
-    return tuple(each for each in nodes if each != node)

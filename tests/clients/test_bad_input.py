@@ -20,8 +20,6 @@ from tests.clients.test_kafka_python import admin, consumer, create, producer
 
 # A member that is put out is not to notice it before it commits.
 SELDOM_MS = 20_000
-_JOIN_SECONDS = 3 * SELDOM_MS / 1000
-"""A client that hears only by a heartbeat that it has to join once more takes one of them."""
 IMPOSSIBLE = {"min.insync.replicas": "0"}
 SENTENCE = "it takes a whole number, 1 or more"
 
@@ -62,7 +60,7 @@ class TestACommitOfAMemberThatIsNoneAnyMore:
             }
         )
         client.subscribe([topic])
-        wait_for(lambda: client.poll(0.1) is None and bool(client.assignment()), _JOIN_SECONDS)
+        wait_for(lambda: client.poll(0.1) is None and bool(client.assignment()))
         with admin(bootstrap) as administrator:
             administrator.remove_group_members(group, [MemberToRemove(group_instance_id="one")])
         with pytest.raises(KafkaException, match="UNKNOWN_MEMBER_ID"):
@@ -81,7 +79,10 @@ class TestACommitOfAMemberThatIsNoneAnyMore:
             "enable_auto_commit": False,
         }
         with consumer(bootstrap, topic, **settings) as client, admin(bootstrap) as administrator:
-            wait_for(lambda: not client.poll(100) and bool(client.assignment()), _JOIN_SECONDS)
+            # A leader that learns of partitions while it joins joins once more; kafka-python 3.0.12
+            # forgets that when its poll ends first. So it learns of them before.
+            assert client.partitions_for_topic(topic) == {0}
+            wait_for(lambda: not client.poll(100) and bool(client.assignment()))
             administrator.remove_group_members(group, [MemberToRemove(group_instance_id="one")])
             with pytest.raises(CommitFailedError):
                 client.commit({at: OffsetAndMetadata(1, "", -1)})

@@ -175,6 +175,9 @@ def report(error: BaseException, *, verbose: bool) -> int:
         case BrokenPipeError():
             _silence_standard_output()
             return BROKEN_PIPE
+        case click.exceptions.NoArgsIsHelpError():
+            cause.show()
+            return USAGE
     if verbose:
         traceback.print_exception(error)
     click.echo(f"tidemark: {one_line(cause)}", err=True)

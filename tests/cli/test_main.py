@@ -88,6 +88,16 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
     assert printed.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [[], ["topic"]])
+def test_a_noun_by_itself_shows_what_it_takes(
+    arguments: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first.startswith("Usage: tidemark")
+    assert "Commands:" in lines
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--bootstrap", NOBODY, "topic", "list"], ["topic", "list", "--bootstrap", NOBODY]],

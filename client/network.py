@@ -137,8 +137,10 @@ class Network:
             if found is not None:
                 return found
             code = self.view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            error = RequestError(code, f"topic {name}")
-            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and trio.current_time() > patience:
+            is_unknown = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            what = "there is no topic" if is_unknown else "topic"
+            error = RequestError(code, f"{what} {name}")
+            if is_unknown and trio.current_time() > patience:
                 self._topics.pop(name, None)
                 raise _Final(error)
             raise error

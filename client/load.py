@@ -20,7 +20,7 @@ from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import Offset, TopicPartition
 from tidemark.protocol.values import dataclass
 
 Acks = Literal["all", 0, 1, -1]
@@ -75,25 +75,32 @@ class Throughput:
 
 
 async def produce(client: Client, load: Load, progress: Progress = lambda _: None) -> Throughput:
-    """Write the load as ready batches, round robin over the partitions, as fast as it is taken."""
-    batch = encode_batch(sample_records(load), compression=load.compression)
-    batches = -(-load.records // load.batch_records)
+    """Write the load as ready batches, round robin over the partitions, as fast as it is taken.
+
+    One batch goes before it, which connects and warms, and is deleted again.
+    """
+    records = sample_records(load)
+    batch = encode_batch(records, compression=load.compression)
     async with client.producer(
         acks=load.acks, idempotent=False, request_bytes_max=max(1 << 20, len(batch) + 1024)
     ) as producer:
-        await (await producer.send_batch(load.topic, 0, batch)).wait()  # connects, and warms
+        await (await producer.send_batch(load.topic, 0, batch)).wait()
+        await client.admin.delete_records({TopicPartition(load.topic, 0): -1})
         start = time.perf_counter()
-        last: list[DeliveryFuture | None] = [None] * load.partitions
-        for number in range(batches):
+        last: dict[int, DeliveryFuture] = {}
+        for number, sent in enumerate(range(0, load.records, load.batch_records)):
+            left = load.records - sent
+            if left < load.batch_records:
+                batch = encode_batch(records[:left], compression=load.compression)
             partition = number % load.partitions
             last[partition] = await producer.send_batch(load.topic, partition, batch)
-            progress(load.batch_records * load.record_bytes)
-        for delivery in last:
-            if delivery is not None:
-                await delivery.wait()
+            progress(min(left, load.batch_records) * load.record_bytes)
+        for delivery in last.values():
+            await delivery.wait()
         seconds = time.perf_counter() - start
-    records = batches * load.batch_records
-    return Throughput(records=records, size_bytes=records * load.record_bytes, seconds=seconds)
+    return Throughput(
+        records=load.records, size_bytes=load.records * load.record_bytes, seconds=seconds
+    )
 
 
 async def consume(client: Client, load: Load, progress: Progress = lambda _: None) -> Throughput:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import trio
 
 from tidemark.broker.network.requests import Pending, RequestContext
+from tidemark.broker.replicas.fetch_answers import FetchPlan
 from tidemark.broker.replicas.fetch_sessions import NO_SESSION, FetchSession, everything
-from tidemark.broker.replicas.fetching import FetchPlan, Reading
+from tidemark.broker.replicas.fetching import Reading
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.replication.confirming import Question
 from tidemark.protocol.errors import ErrorCode, RequestError

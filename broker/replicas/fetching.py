@@ -1,31 +1,23 @@
-"""What one fetch request asks for: which partitions, in which order, within which limits."""
+"""What one fetch request asks for: which partitions, in which order, within which limits.
+
+How it is answered is `fetch_answers`'.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from tidemark.broker.replicas.fetch_sessions import Asked
-from tidemark.broker.replicas.leadership import NOBODY, NotLeader
+from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
-from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.messages.fetch import (
-    NAMES_UNTIL,
-    AbortedTransaction,
-    FetchableTopicResponse,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    PartitionData,
-)
+from tidemark.protocol.messages.fetch import NAMES_UNTIL, FetchPartition, FetchRequest
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import iter_headers
-from tidemark.protocol.types import NO_OFFSET, NodeId, Offset
+from tidemark.protocol.types import NodeId, Offset
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -34,11 +26,9 @@ if TYPE_CHECKING:
 ANY_RACK: Final = "*"
 """The rack of a reader to whom every replica is near enough."""
 _ZSTD_SINCE: Final = 10
-_LEADER_SINCE: Final = 12
-_UNKNOWN_LEADER: Final = LeaderIdAndEpoch()
 
 
-class _Wanted(NamedTuple):
+class Wanted(NamedTuple):
     """One partition to be read. A topic, and even a partition, may be listed twice (A8)."""
 
     topic: str | None
@@ -70,8 +60,8 @@ class Reading:
             each.release()
 
 
-class FetchPlan:
-    """A fetch request with its replicas looked up: read as often as it takes, answered once.
+class ReadingPlan:
+    """A fetch request with its replicas looked up: read as often as it takes.
 
     The limits are used up in the order of the request (F7), beginning with the `first` partition,
     which the caller varies: one that always has more must not starve those behind it.
@@ -107,7 +97,7 @@ class FetchPlan:
         if api_version <= NAMES_UNTIL:
             find = node.topics.replica
             self._wanted = [
-                _Wanted(topic, topic_id, partition, find(topic, partition.partition))
+                Wanted(topic, topic_id, partition, find(topic, partition.partition))
                 for topic, topic_id, partition in asked
             ]
         else:
@@ -115,13 +105,13 @@ class FetchPlan:
         self._first = first
         self._spread = spread
 
-    def _by_id(self, asked: Asked) -> _Wanted:
+    def _by_id(self, asked: Asked) -> Wanted:
         _, topic_id, partition = asked
         topic = self._topics.by_id(topic_id)
         if topic is None:
-            return _Wanted(None, topic_id, partition, None)
+            return Wanted(None, topic_id, partition, None)
         replica = self._topics.replica(topic.name, partition.partition)
-        return _Wanted(topic.name, topic_id, partition, replica)
+        return Wanted(topic.name, topic_id, partition, replica)
 
     @property
     def is_empty(self) -> bool:
@@ -156,7 +146,7 @@ class FetchPlan:
         reading.is_enough |= total >= self._request.min_bytes
         return reading
 
-    def _read_one(self, wanted: _Wanted, left: int, *, is_first: bool) -> LogSlice | NodeId:
+    def _read_one(self, wanted: Wanted, left: int, *, is_first: bool) -> LogSlice | NodeId:
         """What there is at the offset; or who is to be asked for it."""
         topic, _, asked, replica = wanted
         if topic is None:
@@ -225,80 +215,6 @@ class FetchPlan:
         ]
         # Many readers of one partition are spread over those that are near.
         return near[self._spread % len(near)] if near else None
-
-    def respond(self, reading: Reading) -> FetchResponse:
-        """Partitions of one topic that follow each other come together, as they did."""
-        topics: list[FetchableTopicResponse] = []
-        answers: list[PartitionData] = []
-        before: tuple[str | None, UUID] | None = None
-        slices, errors, preferred = reading.slices, reading.errors, reading.preferred
-        for at, wanted in enumerate(self._wanted):
-            topic, topic_id, _, _ = wanted
-            if before != (topic, topic_id):
-                before, answers = (topic, topic_id), []
-                topics.append(
-                    FetchableTopicResponse(topic=topic or "", topic_id=topic_id, partitions=answers)
-                )
-            answers.append(self._answer(wanted, slices[at], errors[at], preferred.get(at, NOBODY)))
-        return FetchResponse(responses=topics)
-
-    def refuse(self, code: ErrorCode) -> FetchResponse:
-        """No data for anybody, and `code` for every partition."""
-        count = len(self._wanted)
-        reading = Reading([EMPTY_SLICE] * count, [RequestError(code)] * count, {})
-        return replace(self.respond(reading), error_code=code)
-
-    def _answer(
-        self, wanted: _Wanted, found: LogSlice, error: RequestError | None, preferred: NodeId
-    ) -> PartitionData:
-        """One partition's part. Its records are empty, never null: that breaks clients (F5)."""
-        replica, leader = wanted.replica, _UNKNOWN_LEADER
-        high_watermark = stable = log_start = NO_OFFSET
-        if replica is not None and error is None:
-            error = self._why_not_read(replica, wanted.asked)
-        if replica is not None and (replica.is_serving or (self._rack and error is None)):
-            high_watermark, log_start = replica.high_watermark, replica.log_start
-            stable = replica.last_stable_offset
-        if isinstance(error, NotLeader) and self._api_version >= _LEADER_SINCE:
-            leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
-        if replica is not None and found:
-            replica.sent(found, Offset(wanted.asked.fetch_offset))
-        return PartitionData(
-            partition_index=wanted.asked.partition,
-            error_code=ErrorCode.NONE if error is None else error.code,
-            high_watermark=high_watermark,
-            last_stable_offset=stable,
-            log_start_offset=log_start,
-            current_leader=leader,
-            aborted_transactions=self._aborted(replica, found, wanted.asked),
-            preferred_read_replica=preferred,
-            records=found,
-        )
-
-    def _aborted(
-        self, replica: Replica | None, found: LogSlice, asked: FetchPartition
-    ) -> Sequence[AbortedTransaction] | None:
-        """What its reader has to leave out; null for who reads all that is there (A10)."""
-        if self._request.isolation_level != READ_COMMITTED:
-            return None
-        if replica is None or not found:
-            return ()
-        return tuple(
-            AbortedTransaction(producer_id=over.producer_id, first_offset=over.first_offset)
-            for over in replica.aborted(found, Offset(asked.fetch_offset))
-        )
-
-    def _why_not_read(self, replica: Replica, asked: FetchPartition) -> RequestError | None:
-        """Why there was nothing to read, where waiting has not helped."""
-        if replica.is_serving:
-            return None
-        if not self._rack or replica.is_leader or not replica.is_available:
-            return replica.why_not_serving()
-        try:
-            replica.check_epoch(asked.current_leader_epoch)
-        except RequestError as error:
-            return error
-        return None
 
 
 def _has_zstd(found: LogSlice) -> bool:

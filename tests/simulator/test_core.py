@@ -1,5 +1,6 @@
 """The fast layer: the consensus core alone keeps its promises, and is noticed where it does not."""
 
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,22 @@ def test_writes_that_are_held_for_long_are_noticed(monkeypatch: pytest.MonkeyPat
     # One of them is the leader's own broker.
     wishes = (calm(at=2.0, kind="move leader", amount=n / 3, seconds=3.0) for n in range(3))
     assert any(each.invariant in ("writes are not held for long", "bounded") for each in wishes)
+
+
+def test_a_holder_that_stood_still_is_judged_by_the_time_it_was_awake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hold_for_ever(self: Moves, move: Any, now: float) -> None:  # Any: it is the moves' own
+        if move.due != inf:
+            move.due = inf
+            move.replica.pause()
+
+    monkeypatch.setattr(Moves, "_look", hold_for_ever)
+    wish = Fault(at=2.0, kind="move leader", amount=0.1, seconds=3.0)
+    still = [Fault(at=2.2, kind="pause", node=node, seconds=2.0) for node in (1, 2, 3)]
+    held = [simulate(3, knobs=KNOBS, script=script) for script in ([wish], [wish, *still])]
+    assert {verdict.invariant for verdict in held} == {"writes are not held for long"}
+    assert 1.9 < held[1].at - held[0].at < 2.1
 
 
 DAMAGED_SEED = 1

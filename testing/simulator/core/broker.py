@@ -129,8 +129,7 @@ class CoreBroker:
 
     def pause(self, seconds: float) -> None:
         if self.process is not None:
-            until = self.world.queue.now + seconds
-            self.process.stopped_until = max(self.process.stopped_until, until)
+            self.process.awake.pause(seconds)
 
     def phase(self, key: PartitionKey) -> str:
         process = self.process

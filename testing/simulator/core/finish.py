@@ -51,7 +51,7 @@ def _heal(world: CoreWorld, core: list[NodeId]) -> None:
         if broker.process is None:
             broker.start()
         else:
-            broker.process.stopped_until = 0.0
+            broker.process.awake.wake()
     world.note(NodeId(0), "fault", f"healed: {core}")
 
 

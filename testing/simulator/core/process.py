@@ -32,6 +32,7 @@ from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.core.awake import AwakeClock
 from tidemark.testing.simulator.core.log import Write
 from tidemark.testing.simulator.opening import timing_of
 from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
@@ -72,13 +73,12 @@ class CoreProcess:
         self.failure: str | None = None
         self.is_paused = False
         self.paused_since = 0.0
-        self.stopped_until = 0.0
+        """By `awake`: when writes were held for the last time."""
+        self.awake = AwakeClock(world.queue)
         self.heard_majority_at = self.world.queue.now
         """Or did not lead."""
         self.starts_known = 0
         """How many processes had started when it last looked who there is."""
-        self.stood_still = False
-        """Whether it has been late since it was paused last."""
         self.alive = {broker.node_id}
         self.known: dict[NodeId, CoreProcess] = {}
         """Of each of the others, the life of it that was heard last."""
@@ -162,8 +162,7 @@ class CoreProcess:
             event(self.group)
 
     def pause(self) -> None:
-        self.is_paused, self.paused_since = True, self.world.queue.now
-        self.stood_still = False
+        self.is_paused, self.paused_since = True, self.awake.seconds
 
     def resume_writes(self) -> None:
         self.is_paused = False

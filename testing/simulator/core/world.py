@@ -143,9 +143,8 @@ class CoreWorld:
     def _do(self, process: CoreProcess, action: Callable[[], None]) -> None:
         if process.broker.process is not process:
             return
-        if self.queue.now < process.stopped_until:
-            process.stood_still = True
-            self.queue.at(process.stopped_until, self._do, process, action)
+        if not process.awake.is_awake:
+            self.queue.at(process.awake.paused_until, self._do, process, action)
             return
         action()
 
@@ -208,8 +207,9 @@ class CoreWorld:
 
     def _look_at(self, process: CoreProcess) -> None:
         now = self.queue.now
-        if process.is_paused and not process.stood_still:
-            serving.holds_no_longer(process.name, now - process.paused_since)
+        if process.is_paused and process.awake.is_awake:
+            held_seconds = process.awake.seconds - process.paused_since
+            serving.holds_no_longer(process.name, held_seconds)
         group = process.group
         if not process.is_leader or group.config.agreed(process.is_alive):
             process.heard_majority_at = now
@@ -224,7 +224,7 @@ class CoreWorld:
             process is not None
             and len(process.alive) == count
             and process.starts_known == starts
-            and self.queue.now >= process.stopped_until
+            and process.awake.is_awake
             for process in [broker.process for broker in self.brokers.values()]
         )
 
@@ -233,7 +233,7 @@ class CoreWorld:
         running = {
             node: broker.process
             for node, broker in self.brokers.items()
-            if broker.process is not None and now >= broker.process.stopped_until
+            if broker.process is not None and broker.process.awake.is_awake
         }
         for pair in self._heard:
             is_stopped = pair[0] not in running or network.is_stopped(*pair)

@@ -154,7 +154,7 @@ class Process:
     def called(self, call: Call) -> None:
         """By another broker's coordinator, or answered by one."""
         assert self.transactions is not None
-        self.transactions.called(call)
+        self.transactions.brokers.take(call)
         self.turn()
 
     def tick(self) -> None:

@@ -5,13 +5,13 @@ import pytest
 from tidemark.protocol.types import NodeId
 from tidemark.testing.simulator import liveness
 from tidemark.testing.simulator.consumer import Consumer
+from tidemark.testing.simulator.convergence import wait_converged
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.network import Network
 from tidemark.testing.simulator.run import simulate
 from tidemark.testing.simulator.world import World
 
 KNOBS = Knobs(seconds=1.5, groups=1, producers=1, fault_interval=0)
-wait_converged = liveness._wait_converged
 
 
 def broken(seed: int = 3) -> str | None:
@@ -43,7 +43,7 @@ def test_an_election_while_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
         assert leader is not None
         leader.stop(power=False)
 
-    monkeypatch.setattr(liveness, "_wait_converged", kill_leader)
+    monkeypatch.setattr(liveness, "wait_converged", kill_leader)
     # Where all three are in the core, two are left to elect one of them.
     assert "no election while all is well" in {broken(seed) for seed in range(4)}
 

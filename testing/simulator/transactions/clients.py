@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.testing.checkers.transactions import Commit, Fetched, Keyed, Scan
-from tidemark.testing.simulator.transactions.asking import FetchOffset, Found, Read
+from tidemark.testing.checkers.transactions import Commit
+from tidemark.testing.simulator.transactions.asking import Found, Read
 from tidemark.testing.simulator.transactions.member import Member
 from tidemark.testing.simulator.transactions.producer import (
     Failed,
@@ -32,7 +32,6 @@ _KEYS: Final = 4
 _PACE: Final = 15.0
 """How often in a second something new is begun."""
 _READ_BYTES: Final = 150
-_SCAN_BYTES: Final = 2000
 
 NewProducer = Callable[[], TransactionalProducer]
 
@@ -211,48 +210,6 @@ class Counter:
             return False
         play.commits.append(Commit(member.group_id, partition, cursor.offset, self._talker.now))
         return True
-
-
-async def look_on(play: Play, talker: Talker) -> None:
-    """Ask all the time how far the groups have got."""
-    while not play.is_stopped:
-        await ask_offsets(play, talker)
-        await talker.sleep(talker.rng.expovariate(3.0))
-
-
-async def scan(play: Play, talker: Talker, partition: TopicPartition) -> None:
-    """Read a compacted partition from its start to its end, again and again."""
-    key = play.places.key(partition)
-    while not play.is_stopped:
-        started, cursor, last = talker.now, Cursor(), dict[str, Keyed]()
-        while not cursor.is_at_the_end and not play.is_stopped:
-            read = Read(offset=cursor.offset, bytes_max=_SCAN_BYTES, isolation=READ_COMMITTED)
-            answer = await talker.ask(key, read)
-            if isinstance(answer.value, Found):
-                for record in cursor.take(answer.value, isolation=READ_COMMITTED):
-                    name, value = (record.key or b"").decode(), (record.value or b"").decode()
-                    last[name] = Keyed(record.offset, name, value)
-            await talker.sleep(talker.rng.expovariate(20.0))
-        if cursor.is_at_the_end:
-            play.scans.append(Scan(partition, started, last))
-        await talker.sleep(talker.rng.expovariate(2.0))
-
-
-async def ask_offsets(play: Play, talker: Talker) -> bool:
-    """Once, of each group and partition. Whether all were told."""
-    is_complete = True
-    for group_id in (TRANSFORMERS, COUNTERS):
-        key = play.places.groups_coordinator(group_id)
-        for partition in play.places.inputs:
-            started = talker.now
-            asked = FetchOffset(group_id=group_id, partition=partition)
-            answer = await talker.ask(key, asked)
-            if answer.error is ErrorCode.NONE and isinstance(answer.value, int):
-                told = Fetched(group_id, partition, Offset(answer.value), started)
-                play.fetched.append(told)
-            else:
-                is_complete = False
-    return is_complete
 
 
 async def read_some(

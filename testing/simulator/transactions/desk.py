@@ -1,4 +1,4 @@
-"""Where a broker takes what is asked of it as a leader and coordinator: the handlers' decisions."""
+"""Where a broker takes what clients ask of a leader or coordinator: the handlers' decisions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never, cast
 
-from tidemark.broker.handlers.add_partitions_to_txn import handle as add_partitions
-from tidemark.broker.handlers.write_txn_markers import BUMPS_SINCE, append_marker
-from tidemark.broker.network.requests import NotNow, Pending, RequestContext
+from tidemark.broker.network.requests import NotNow, Pending
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.verifying import ADDS_SINCE, Transactional
 from tidemark.partitions.replication.outbox import GroupChange
@@ -26,22 +24,10 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.transactions.requests import Add, Answer, End, Init
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-)
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
-)
-from tidemark.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
 )
 from tidemark.testing.simulator.rpc import Answered, Ask
 from tidemark.testing.simulator.transactions.asking import (
@@ -52,19 +38,16 @@ from tidemark.testing.simulator.transactions.asking import (
     ProduceInTransaction,
     Read,
 )
-from tidemark.testing.simulator.transactions.calls import Call
+from tidemark.testing.simulator.transactions.broker_desk import BrokerDesk
 from tidemark.testing.simulator.transactions.coordinators import Coordinators
 
 if TYPE_CHECKING:
     from tidemark.broker.network.connection import Connection
-    from tidemark.broker.node import Node
     from tidemark.testing.simulator.process import Process
     from tidemark.testing.simulator.transactions.play import Play
 
 _OLDER: Final = 9
 """A Produce version whose clients add partitions themselves."""
-_OF_BROKERS: Final = 5
-"""The AddPartitionsToTxn version that leaders ask coordinators in."""
 Reply = Callable[[ErrorCode, object], None]
 
 
@@ -91,7 +74,8 @@ class TransactionDesk:
         self.process = process
         self._play = play
         self.coordinators = Coordinators(process)
-        self._called: set[tuple[Process | None, int]] = set()
+        self.brokers = BrokerDesk(process, self.coordinators)
+        """What other brokers ask, or answer."""
 
     # What happens
 
@@ -120,34 +104,6 @@ class TransactionDesk:
             self._read(ask, ask.body, reply)
         else:
             self._take(cast(Body, ask.body), reply, client)
-
-    def called(self, call: Call) -> None:
-        """By another broker, or this one."""
-        if call.is_answer:
-            self.coordinators.calls.answered(call)
-            if isinstance(call.body, WriteTxnMarkersResponse):
-                self.process.moment("transaction over")
-        elif isinstance(call.body, WriteTxnMarkersRequest):
-            if not self._is_too_late(call, call.body):
-                _Writing(self.coordinators, call)
-        else:
-            assert isinstance(call.body, AddPartitionsToTxnRequest)
-            self._add_or_verify(call, call.body)
-
-    def _is_too_late(self, call: Call, request: WriteTxnMarkersRequest) -> bool:
-        """Whether a marker may be in it that ends the next transaction of its producer.
-
-        One of a client that does not bump its epoch says nothing that tells the two apart. So it
-        is to come once, on a connection that its coordinator has not given up.
-        """
-        if all(marker.transaction_version >= BUMPS_SINCE for marker in request.markers):
-            return False
-        caller = call.caller
-        is_again = (caller, call.number) in self._called
-        self._called.add((caller, call.number))
-        assert caller is not None
-        assert caller.transactions is not None
-        return is_again or not caller.transactions.coordinators.calls.waits_for(call)
 
     # Clients
 
@@ -264,87 +220,6 @@ class TransactionDesk:
         )
         self._play.judge.is_read(replica, body, found)
         return found
-
-    # Brokers
-
-    def _add_or_verify(self, call: Call, request: AddPartitionsToTxnRequest) -> None:
-        # The handler looks at nothing else of a node, nor of a context, in this version.
-        node = cast("Node", self.coordinators)
-        context = cast(RequestContext, _Context())
-        answer = add_partitions(node, request, context)
-        assert isinstance(answer, Pending)
-
-        def deliver(
-            response: AddPartitionsToTxnResponse | None, error: RequestError | None
-        ) -> None:
-            assert response is not None, str(error)
-            self.coordinators.calls.answer(call, response)
-
-        answer.deliver_to(deliver)
-
-
-class _Context:
-    api_version = _OF_BROKERS
-
-
-class _Writing:
-    """Markers that a coordinator has asked for, until each is committed or has failed."""
-
-    def __init__(self, coordinators: Coordinators, call: Call) -> None:
-        assert isinstance(call.body, WriteTxnMarkersRequest)
-        self._coordinators = coordinators
-        self._call = call
-        self._asked = call.body
-        self._outcomes: dict[tuple[int, str, int], ErrorCode] = {}
-        self._left = 1
-        for at, marker in enumerate(self._asked.markers):
-            for topic in marker.topics:
-                for partition in topic.partition_indexes:
-                    self._left += 1
-                    self._write(marker, (at, topic.name, partition))
-        self._settled()
-
-    def _write(self, marker: WritableTxnMarker, place: tuple[int, str, int]) -> None:
-        _, topic, partition = place
-        try:
-            replica = self._coordinators.topics.replica_here(topic, partition)
-            if replica.is_holding:
-                # The broker waits; who asks again waits as well.
-                raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            end_offset = append_marker(self._coordinators.groups, replica, marker)
-            self._coordinators.process.moment("marker")
-        except RequestError as error:
-            self._outcome(place, error)
-        else:
-            replica.when_committed(end_offset, partial(self._outcome, place))
-
-    def _outcome(self, place: tuple[int, str, int], error: RequestError | None) -> None:
-        self._outcomes[place] = ErrorCode.NONE if error is None else error.code
-        self._settled()
-
-    def _settled(self) -> None:
-        self._left -= 1
-        if not self._left:
-            results = [self._result(at, each) for at, each in enumerate(self._asked.markers)]
-            self._coordinators.calls.answer(self._call, WriteTxnMarkersResponse(markers=results))
-
-    def _result(self, at: int, marker: WritableTxnMarker) -> WritableTxnMarkerResult:
-        return WritableTxnMarkerResult(
-            producer_id=marker.producer_id,
-            topics=[
-                WritableTxnMarkerTopicResult(
-                    name=topic.name,
-                    partitions=[
-                        WritableTxnMarkerPartitionResult(
-                            partition_index=partition,
-                            error_code=self._outcomes[at, topic.name, partition],
-                        )
-                        for partition in topic.partition_indexes
-                    ],
-                )
-                for topic in marker.topics
-            ],
-        )
 
 
 def _request(body: ProduceInTransaction) -> ProduceRequest:

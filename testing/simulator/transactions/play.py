@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -12,20 +12,12 @@ from tidemark.broker.replicas.replica_reads import READ_COMMITTED, READ_UNCOMMIT
 from tidemark.partitions.state_machines.groups.requests import Commit as GroupCommit
 from tidemark.partitions.state_machines.transactions.requests import End
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
-from tidemark.testing.checkers import check
-from tidemark.testing.checkers.anomalies import Anomaly, Kind
-from tidemark.testing.checkers.history import History, Value
+from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.transactions import (
     Commit,
     Fetched,
     Scan,
     Transaction,
-    commits,
-    compacted,
-    inputs,
-    scanned,
-    sends,
-    torn,
 )
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Ask
@@ -36,13 +28,11 @@ from tidemark.testing.simulator.transactions.clients import (
     Counter,
     Transformer,
     Writer,
-    ask_offsets,
-    look_on,
-    scan,
 )
 from tidemark.testing.simulator.transactions.consumer_member import ConsumerMember, Holdings
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
 from tidemark.testing.simulator.transactions.member import REBALANCE_MS, Member
+from tidemark.testing.simulator.transactions.onlookers import ask_offsets, look_on, scan
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.producer import TransactionalProducer
 from tidemark.testing.simulator.transactions.readers import Reader
@@ -75,13 +65,13 @@ class Play:
         self._member_ids = count(1)
         self._rng = stream(world.seed, "play")
         self._running = 0
-        self._last_offsets: dict[tuple[str, TopicPartition], Offset] = {}
-        self.committed, self.uncommitted = History(), History()
-        self._readers = [
-            self._reader("committed reader", self.committed, READ_COMMITTED),
-            self._reader("uncommitted reader", self.uncommitted, READ_UNCOMMITTED),
-        ]
-        self._final = self._readers[0]
+        self.last_offsets: dict[tuple[str, TopicPartition], Offset] = {}
+        """How far each group is in the end."""
+        self.committed = History()
+        self.committed_reader = self._reader("committed reader", self.committed, READ_COMMITTED)
+        self.reader_of_all = self._reader("uncommitted reader", History(), READ_UNCOMMITTED)
+        self.last_reader = self.committed_reader
+        """Who reads all there is in the end."""
         knobs = world.knobs
         is_orderly = not (knobs.client_lateness or knobs.client_duplication)
         self._holdings = Holdings(is_judged=is_orderly)
@@ -115,7 +105,7 @@ class Play:
     def start(self) -> None:
         for task in self._tasks:
             self._world.queue.after(self._rng.random(), self._run, task)
-        for reader in self._readers:
+        for reader in (self.committed_reader, self.reader_of_all):
             for partition in reader.cursors:
                 run(reader.run(partition))
 
@@ -208,11 +198,11 @@ class Play:
 
     def begin_last_reads(self) -> None:
         """From the beginning to the end, of all there is."""
-        for reader in self._readers:
+        for reader in (self.committed_reader, self.reader_of_all):
             reader.is_stopped = True
-        self._final = self._reader("last committed reader", self.committed, READ_COMMITTED)
-        for partition in self._final.cursors:
-            run(self._final.run(partition, idle_seconds=0.02))
+        self.last_reader = self._reader("last committed reader", self.committed, READ_COMMITTED)
+        for partition in self.last_reader.cursors:
+            run(self.last_reader.run(partition, idle_seconds=0.02))
         self._run(self._ask_last)
 
     async def _ask_last(self) -> None:
@@ -220,70 +210,14 @@ class Play:
         before = len(self.fetched)
         while not await ask_offsets(self, talker):
             await talker.sleep(0.1)
-        self._last_offsets = {
+        self.last_offsets = {
             (told.group, told.partition): told.offset for told in self.fetched[before:]
         }
 
     @property
     def has_read_all(self) -> bool:
-        at_the_end = all(cursor.is_at_the_end for cursor in self._final.cursors.values())
+        at_the_end = all(cursor.is_at_the_end for cursor in self.last_reader.cursors.values())
         return at_the_end and not self._running
-
-    def judge_all(self, sources: Mapping[TopicPartition, Sequence[Offset]]) -> Iterator[Anomaly]:
-        """`sources`: the offsets at which the input topic has records."""
-        of_words = History(polls=[p for p in self.committed.polls if self._is_of_words(p.records)])
-        of_words.sends = sorted(
-            (send for send in sends(self.transactions) if send.partition in self.places.words),
-            key=lambda send: send.started,
-        )
-        yield from check(of_words)
-        readable = self._readable()
-        yield from torn(self.transactions, readable, self._last_offsets)
-        done = {
-            partition: offset
-            for (group, partition), offset in self._last_offsets.items()
-            if group == TRANSFORMERS
-        }
-        outputs = {partition: self._last(partition) for partition in self.places.words}
-        yield from inputs(outputs, sources, done)
-        yield from commits(self.commits, self.fetched)
-        yield from self._judge_table()
-        yield from self._judge_uncommitted()
-
-    def _is_of_words(self, records: Sequence[tuple[TopicPartition, Offset, Value]]) -> bool:
-        return records[0][0] in self.places.words
-
-    def _last(self, partition: TopicPartition) -> list[Value]:
-        return [record.value for record in self._final.keyed[partition]]
-
-    def _readable(self) -> dict[TopicPartition, set[Value]]:
-        """What readers of committed records have got at any time: where a log is compacted, the
-        last of them does not get all of it."""
-        readers = (self._readers[0], self._final)
-        return {
-            partition: {record.value for reader in readers for record in reader.keyed[partition]}
-            for partition in (*self.places.words, *self.places.table)
-        }
-
-    def _judge_table(self) -> Iterator[Anomaly]:
-        for partition in self.places.table:
-            seen = self._readers[0].keyed[partition]
-            yield from compacted(partition, seen, self._final.keyed[partition])
-        seen_at = self._readers[0].seen_at
-        for each in self.scans:
-            seen = self._readers[0].keyed[each.partition]
-            before = [r for r in seen if seen_at[each.partition, r.offset] < each.started]
-            yield from scanned(each, before)
-
-    def _judge_uncommitted(self) -> Iterator[Anomaly]:
-        """Who reads all that is there finds at each offset what others find."""
-        for partition in (*self.places.words, *self.places.table):
-            everything: dict[Offset, Value] = {}
-            records = [*self._readers[1].keyed[partition], *self._final.keyed[partition]]
-            for record in records:
-                if everything.setdefault(record.offset, record.value) != record.value:
-                    what = f"{record} and {everything[record.offset]!r}"
-                    yield Anomaly(Kind.INCONSISTENT_OFFSETS, partition, what)
 
     def counts(self) -> dict[str, int]:
         """How much there was."""

@@ -10,32 +10,26 @@ from random import Random
 from typing import Final
 
 from tidemark.testing.simulator.kinds import (
-    COMPACTION_KINDS,
     CORE_KINDS,
     DAMAGE_KINDS,
     DISK_KINDS,
+    FORGET_KINDS,
     REPLICA_KINDS,
     REPLICA_TRIGGERS,
     ROT_KINDS,
-    TRANSACTION_TRIGGERS,
     WHISPER_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
-from tidemark.testing.simulator.profiles import (
-    PROFILES,
-    draw,
-    hours,
-    late,
-    some,
-)
+from tidemark.testing.simulator.profiles import PROFILES, draw, hours, late, some
 from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.transactions.drawing import draw_transactions
 
 _CACHES_SHARE: Final = 0.15
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
 _ROT_SHARE: Final = 0.15
-_ASSIGNED_SHARE: Final = 0.35
 _WHISPERS_SHARE: Final = 0.08
-_WHISPER_SECONDS_MAX: Final = 300.0
+_FORGOTTEN_SHARE: Final = 0.08
+_COUP_SECONDS_MAX: Final = 300.0
 
 
 def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs:
@@ -43,12 +37,12 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     rng = stream(seed, "knobs")
     if layer is Layer.CORE:
         knobs = _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
-        return _with_whispers(stream(seed, "whispers"), knobs)
+        knobs = _with_whispers(stream(seed, "whispers"), knobs)
+        return _with_forgotten_votes(stream(seed, "forgotten votes"), knobs)
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     if layer is Layer.TRANSACTIONS:
-        knobs = _draw_transactions(stream(seed, "transactions"), draw(rng, seconds))
-        return _with_protocol(stream(seed, "protocol"), knobs)
+        return draw_transactions(seed, draw(rng, seconds))
     knobs = draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))
@@ -167,7 +161,7 @@ def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
     timeout = rng.choice((0.3, 0.8))
     return replace(
         knobs,
-        seconds=min(knobs.seconds, _WHISPER_SECONDS_MAX),
+        seconds=min(knobs.seconds, _COUP_SECONDS_MAX),
         nodes=5,
         voters=5,
         unsynced=0.0,
@@ -183,6 +177,34 @@ def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
         trigger_chance=rng.choice((0.8, 0.95)),
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=WHISPER_KINDS,
+        fault_seconds=rng.choice((0.3, 0.7, 1.5)),
+    )
+
+
+def _with_forgotten_votes(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs who is elected is alone at once, and who has voted for it forgets that."""
+    if rng.random() >= _FORGOTTEN_SHARE:
+        return knobs
+    nodes, timeout = rng.choice((3, 3, 5)), rng.choice((0.3, 0.8))
+    return replace(
+        knobs,
+        seconds=min(knobs.seconds, _COUP_SECONDS_MAX),
+        nodes=nodes,
+        voters=nodes,
+        unsynced=0.0,
+        failure_timeout=timeout,
+        heartbeat=timeout / 4,
+        election_rank=0.0,
+        campaign_timeout=0.2,
+        drift=0.0,
+        loss=rng.choice((0.0, 0.1)),
+        send_interval=0.1,
+        fault_interval=rng.choice((1.0, 2.0)),
+        fault_kinds=("hand over", "hand over", "isolate", *DAMAGE_KINDS),
+        triggers=("leader", "hand over"),
+        trigger_chance=rng.choice((0.3, 0.8)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=(*FORGET_KINDS * 3, "strand", "hold"),
         fault_seconds=rng.choice((0.3, 0.7, 1.5)),
     )
 
@@ -211,55 +233,6 @@ def _draw_replica_moves(rng: Random, seconds: float) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
         fault_seconds=rng.choice((0.3, 1.0, 3.0)),
     )
-
-
-def _draw_transactions(rng: Random, knobs: Knobs) -> Knobs:
-    """Coordinators fall in each phase, requests come late and twice, logs are compacted."""
-    faults = ("kill", "power", "kill all", "power all", "pause", "cut", "cut client", "isolate")
-    others = ("strand", "clog", "hold", "slow disk", "clock jump", "hand over", "move leader")
-    return replace(
-        knobs,
-        nodes=rng.choice((3, 4, 5, 5)),
-        voters=rng.choice((1, 3, 3, 3)),
-        groups=rng.choice((5, 6, 8, 9)),
-        producers=1,
-        consumers=1,
-        send_interval=rng.choice((0.1, 0.3)),
-        records_max=rng.choice((1, 3)),
-        in_flight_max=1,
-        request_timeout=rng.choice((0.3, 1.0)),
-        segment_bytes=rng.choice((300, 300, 2000)),
-        checkpoint_interval=rng.choice((0.3, 0.7, 5.0)),
-        fetch_bytes_max=rng.choice((1, 500, 1 << 16)),
-        failure_timeout=0.8,
-        heartbeat=0.1,
-        capacity=1000,
-        start_errors=0.0,
-        unsynced=0.0,
-        loss=rng.choice((0.0, 0.0, 0.02)),
-        drift=rng.choice((0.0, 0.1)),
-        writers=rng.choice((1, 2, 3)),
-        rivals=rng.choice((1, 1, 2)),
-        transformers=rng.choice((0, 1, 2, 3)),
-        members=rng.choice((0, 1, 2)),
-        has_generations=rng.random() < 0.6,
-        bumping=rng.choice((0.0, 0.5, 1.0)),
-        transaction_seconds=rng.choice((0.5, 2.0, 5.0)),
-        client_lateness=rng.choice((0.0, 0.03, 0.15)),
-        client_duplication=rng.choice((0.0, 0.05, 0.3)),
-        fault_interval=rng.choice((0.7, 2.0, 5.0)),
-        fault_kinds=(*some(rng, (*faults, *others)), *COMPACTION_KINDS * rng.choice((0, 4, 8))),
-        triggers=some(rng, (*TRANSACTION_TRIGGERS, "leader", "checkpoint")),
-        trigger_chance=rng.choice((0.01, 0.05, 0.2)),
-        trigger_delay=rng.choice((0.003, 0.02, 0.1, 0.4)),
-        answers=rng.choice(((), ("strand", "strand", "isolate", "hold", "kill", "power"))),
-        fault_seconds=rng.choice((0.3, 1.0, 3.0)),
-    )
-
-
-def _with_protocol(rng: Random, knobs: Knobs) -> Knobs:
-    """In a third of the runs coordinators assign."""
-    return replace(knobs, assigned_by_coordinator=rng.random() < _ASSIGNED_SHARE)
 
 
 def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:

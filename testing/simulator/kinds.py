@@ -34,6 +34,9 @@ REPLICA_KINDS: Final = ("move replicas",)
 WHISPER_KINDS: Final = ("whisper",)
 """The same, and only shortly after elections, where that is all that happens."""
 
+FORGET_KINDS: Final = ("forget",)
+"""The same, of votes that were given just then."""
+
 COMPACTION_KINDS: Final = ("compact",)
 """The same, and only in the layer of transactions."""
 
@@ -46,6 +49,15 @@ TRANSACTION_TRIGGERS: Final = (
     "offsets in transaction",
 )
 """Moments of a transaction."""
+
+COORDINATOR_TRIGGERS: Final = (
+    "transaction ends",
+    "markers asked for",
+    "coordinator loading",
+    "offsets in transaction",
+    "group commits",
+)
+"""Moments in which a coordinator has just written, or is about to read what is written."""
 
 ROT_KINDS: Final = ("damage", "rot")
 """The same, in some runs of the full layer: a bit flips in a journal, or in a segment."""

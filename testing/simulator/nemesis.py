@@ -54,6 +54,7 @@ _JUMP_SECONDS_MAX: Final = 7200
 _FREE_BYTES_MAX: Final = 4000
 _WISH_SECONDS_MIN: Final = 0.5
 _WHISPER_FACTOR: Final = 9
+_FORGETFUL_SECONDS: Final = 0.02
 _REPLICA_COUNTS: Final = (1, 2, 3, 3)
 _CANCEL_SHARE: Final = 0.25
 
@@ -120,6 +121,7 @@ class Nemesis:
             "switch parents": self._switch_parents,
             "move replicas": self._move_replicas,
             "damage": self._damage,
+            "forget": self._forget,
             "rot": lambda fault: self._broker(fault).rot_segment(self._group(fault).key),
             "compact": self._compact,
         }
@@ -193,6 +195,16 @@ class Nemesis:
         broker = self._broker(fault)
         if broker.damage_journal():
             self._then(fault, broker.start)
+
+    def _forget(self, fault: Fault) -> None:
+        """Who has been elected is alone, and another may have forgotten that it voted for it."""
+        self._cut(fault)
+        victim = self._broker(fault)
+        others = [each for each in self._field.brokers.values() if each is not victim]
+        if others:
+            voter = others[int(fault.amount * len(others))]
+            if voter.damage_journal():
+                self._field.queue.after(_FORGETFUL_SECONDS, voter.start)
 
     def _kill_all(self, fault: Fault) -> None:
         for broker in self._field.brokers.values():

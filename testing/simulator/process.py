@@ -359,7 +359,10 @@ class Process:
                 producers=[ProducerId(each) for each, _ in replica.producers.producers],
             )
         except OSError as error:
-            self.disk_failed(error)
+            if replica.log.has_failed:
+                self.disk_failed(error)
+            else:  # the next compaction tries it again
+                self.world.coverage.counts["compactions failed"] += 1
             return
         if tally is not None:
             self.world.coverage.counts["compactions"] += 1

@@ -29,6 +29,7 @@ from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.kinds import (
     COMPACTION_KINDS,
+    FORGET_KINDS,
     REPLICA_KINDS,
     ROT_KINDS,
     TIMED_KINDS,
@@ -58,7 +59,10 @@ _MAY_BE_ZERO: Final = {
     *("writers", "transformers", "members", "bumping", "client_lateness", "client_duplication"),
     *("trigger_chance", "trigger_delay"),
 }
-_KINDS: Final = (*TIMED_KINDS, *REPLICA_KINDS, *ROT_KINDS, *COMPACTION_KINDS, *WHISPER_KINDS)
+_KINDS: Final = (
+    *(*TIMED_KINDS, *REPLICA_KINDS, *ROT_KINDS),
+    *(*COMPACTION_KINDS, *WHISPER_KINDS, *FORGET_KINDS),
+)
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),

@@ -112,5 +112,6 @@ AIMED: Final[dict[str, Callable[[Random, Sequence[NodeId], NodeId], Cut]]] = {
     "strand": stranded,
     "hold": held,
     "whisper": whispered,
+    "forget": around,
 }
 """Kinds of fault that cut, or hold up, links of the very broker that they are for."""

@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from tidemark.broker.coordinating.own_log import OwnLog
 from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember
 from tidemark.partitions.state_machines.groups.undecided import Undecided
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Offset
 from tidemark.testing.simulator.drawing import draw_knobs
+from tidemark.testing.simulator.faults import Fault
+from tidemark.testing.simulator.kinds import DISK_KINDS
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 
@@ -55,6 +59,46 @@ def test_a_seed_of_that_layer_is_the_same_run_again_from_its_tape() -> None:
 def test_some_clients_bump_and_some_do_not() -> None:
     drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(20)]
     assert {knobs.bumping for knobs in drawn} == {0.0, 0.5, 1.0}
+
+
+FULL_DISKS = [
+    Fault(at=0.3 + 0.4 * number, kind="disk full", node=1 + number % 3, seconds=0.3, amount=0.01)
+    for number in range(7)
+]
+
+
+def test_some_runs_have_disks_that_fail_where_a_coordinator_writes() -> None:
+    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(20)]
+    failing = [knobs for knobs in drawn if {*DISK_KINDS} <= {*knobs.answers}]
+    assert 2 < len(failing) < 15
+    assert all("transaction ends" in knobs.triggers for knobs in failing)
+
+
+def test_coordinators_on_full_disks_keep_every_promise_and_go_on_when_there_is_room() -> None:
+    verdict = simulate(1, knobs=CALM, script=FULL_DISKS)
+    assert verdict.passed, verdict.what
+    assert verdict.coverage.counts["transactions ok"] > 5
+
+
+def test_failed_syncs_of_every_broker_in_turn_lose_nothing() -> None:
+    script = [
+        Fault(at=0.5 + 0.7 * number, kind="sync error", node=1 + number) for number in range(3)
+    ]
+    verdict = simulate(1, knobs=CALM, script=script)
+    assert verdict.passed, verdict.what
+    assert verdict.coverage.counts["start"] == 6
+
+
+def test_a_coordinator_that_takes_a_failed_write_for_a_good_one_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settle = OwnLog._settle
+
+    def as_if_stored(self: OwnLog, number: int, error: RequestError | None) -> None:
+        settle(self, number, None)
+
+    monkeypatch.setattr(OwnLog, "_settle", as_if_stored)
+    assert simulate(3, knobs=CALM, script=FULL_DISKS).invariant == "lost-commit"
 
 
 def test_reading_what_is_undecided_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,10 @@ def compact_at_once(
     producers: Iterable[ProducerId] = (),
     limits: CompactionLimits | None = None,
 ) -> Tally | None:
-    """Compact what is due below `end_offset`, all of which is committed; `None` if nothing is."""
+    """Compact what is due below `end_offset`, all of which is committed; `None` if nothing is.
+
+    Raises `OSError`. Unless the log has failed by it, it may be tried again.
+    """
     dirt = log.dirt(settings, now_ms, end_offset=end_offset)
     if not dirt.is_due(settings):
         return None
@@ -30,9 +33,14 @@ def compact_at_once(
     run = CompactionRun(files, job, lambda size_bytes: None)
     for rewritten in run:
         swap = log.begin_swap(rewritten) if rewritten.is_changed else None
-        if swap is not None and swap.commit():
-            log.adopt(swap)
-            swap.finish()
+        if swap is None:
+            continue
+        try:
+            if swap.commit():
+                log.adopt(swap)
+                swap.finish()
+        finally:
+            log.end_swap(swap)
     log.note_cleaned(run.tally.cleaned_to)
     log.sweep().run()
     return run.tally

@@ -63,6 +63,8 @@ class Calls:
         else:
             process.world.network.send(process.broker.node_id, broker, call)
         is_marker = isinstance(request, WriteTxnMarkersRequest)
+        if is_marker:
+            process.moment("markers asked for")
         seconds = WRITE_SECONDS_MAX if is_marker else _ANSWER_SECONDS_MAX
         process.later(seconds, self._settle, number, None)
 

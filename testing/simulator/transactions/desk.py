@@ -122,6 +122,8 @@ class TransactionDesk:
                 self._commit_in_transaction(body, reply, client)
             case Commit() | Sync() | Leave() | ConsumerHeartbeat():
                 _settle(coordinators.groups.ask(body, GroupAnswer, _same), reply)
+                if isinstance(body, Commit):
+                    self.process.moment("group commits")
             case Join():
                 named = replace(body, new_member_id=self._play.new_member_id())
                 _settle(coordinators.groups.ask(named, GroupAnswer, _same), reply)

@@ -56,10 +56,12 @@ def handle(
             return FetchResponse(session_id=0 if session is None else session.id, responses=())
         bytes_max = quotas.fetch_bytes_max(connection, context.client_id, bytes_max)
     connection.fetches += 1
+    remembered = None if session is None else session.remembered()
     plan = FetchPlan(
         node,
         request,
-        everything(request.topics) if session is None else session.asked(),
+        everything(request.topics) if remembered is None else [each.asked for each in remembered],
+        remembered,
         bytes_max=bytes_max,
         api_version=context.api_version,
         first=connection.fetches,

@@ -31,12 +31,15 @@ class FetchPlan(ReadingPlan):
     """A fetch request, read as often as it takes, and answered once."""
 
     def respond(self, reading: Reading) -> FetchResponse:
-        """Partitions of one topic that follow each other come together, as they did."""
+        """Partitions of one topic that follow each other come together, as they did; in a session
+        without those at rest of which its reader knows all."""
         topics: list[FetchableTopicResponse] = []
         answers: list[PartitionData] = []
         before: tuple[str | None, UUID] | None = None
         slices, errors, preferred = reading.slices, reading.errors, reading.preferred
         for at, wanted in enumerate(self._wanted):
+            if self._remembered is not None and reading.still[at] and self._is_known(at):
+                continue
             topic, topic_id, _, _ = wanted
             if before != (topic, topic_id):
                 before, answers = (topic, topic_id), []
@@ -46,10 +49,17 @@ class FetchPlan(ReadingPlan):
             answers.append(self._answer(wanted, slices[at], errors[at], preferred.get(at, NOBODY)))
         return FetchResponse(responses=topics)
 
+    def _is_known(self, at: int) -> bool:
+        """Whether the session's reader was told just this of a partition at rest."""
+        replica = self._wanted[at].replica
+        assert replica is not None
+        assert self._remembered is not None
+        return self._remembered[at].told == replica.ends
+
     def refuse(self, code: ErrorCode) -> FetchResponse:
         """No data for anybody, and `code` for every partition."""
         count = len(self._wanted)
-        reading = Reading([EMPTY_SLICE] * count, [RequestError(code)] * count, {})
+        reading = Reading([EMPTY_SLICE] * count, [RequestError(code)] * count, {}, [False] * count)
         return replace(self.respond(reading), error_code=code)
 
     def _answer(

@@ -48,8 +48,8 @@ Asked: TypeAlias = tuple[str, UUID, FetchPartition]
 """One partition that is to be read; the topic is known by name or by id, as the client said."""
 
 
-class _Told(NamedTuple):
-    """What a reader was told last of a partition that had nothing else to say."""
+class Ends(NamedTuple):
+    """What every answer says of a partition, also of one that has nothing else to say."""
 
     high_watermark: int
     last_stable_offset: int
@@ -57,9 +57,12 @@ class _Told(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Remembered:
+class Remembered:
+    """One partition of a session."""
+
     asked: Asked
-    told: _Told | None = None
+    told: Ends | None = None
+    """What its reader was told last, unless that was an error."""
 
 
 class FetchSession:
@@ -71,13 +74,13 @@ class FetchSession:
         self.epoch = FIRST_EPOCH + 1
         """What the next request has to say."""
         self.opened_at = self.used_at = now
-        self._partitions: dict[tuple[TopicKey, int], _Remembered] = {}
+        self._partitions: dict[tuple[TopicKey, int], Remembered] = {}
 
     def __len__(self) -> int:
         return len(self._partitions)
 
-    def asked(self) -> Iterator[Asked]:
-        return (each.asked for each in self._partitions.values())
+    def remembered(self) -> list[Remembered]:
+        return list(self._partitions.values())
 
     def take(self, request: FetchRequest) -> None:
         """What is to be read from now on: what the request names is new, or read elsewhere."""
@@ -87,7 +90,7 @@ class FetchSession:
             key = (topic_key, partition.partition)
             remembered = self._partitions.get(key)
             if remembered is None:
-                self._partitions[key] = _Remembered(asked)
+                self._partitions[key] = Remembered(asked)
             else:
                 remembered.asked = asked
         for forgotten in request.forgotten_topics_data:
@@ -114,7 +117,7 @@ class FetchSession:
         if answer.error_code != ErrorCode.NONE:
             remembered.told = None  # that it is over will be news
             return True
-        told = _Told(answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+        told = Ends(answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
         is_new = (
             told != remembered.told or bool(answer.records) or answer.preferred_read_replica >= 0
         )

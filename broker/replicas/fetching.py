@@ -5,11 +5,11 @@ How it is answered is `fetch_answers`'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from tidemark.broker.replicas.fetch_sessions import Asked
+from tidemark.broker.replicas.fetch_sessions import Asked, Remembered
 from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
@@ -47,6 +47,8 @@ class Reading:
     errors: list[RequestError | None]
     preferred: dict[int, NodeId]
     """Partitions that are to be fetched from another replica, by their place in the request."""
+    still: list[bool]
+    """Where there was nothing, because the reader is where all that is committed ends."""
     is_enough: bool = False
     """Whether the fetch is to be answered with this rather than wait for more."""
 
@@ -71,14 +73,16 @@ class ReadingPlan:
         self,
         node: Node,
         request: FetchRequest,
-        asked: Iterable[Asked],
+        asked: Sequence[Asked],
+        remembered: Sequence[Remembered] | None = None,
         *,
         bytes_max: int,
         api_version: int,
         first: int,
         spread: int = 0,
     ) -> None:
-        """`asked`: the partitions, which in a session the request does not name.
+        """`asked`: the partitions; in a session it does not name them all, and what is
+        `remembered` of them goes along, in the same order.
         `bytes_max`: what the request and the client's quota allow.
 
         `spread`: of the reader; readers with different ones are sent to different replicas.
@@ -101,17 +105,21 @@ class ReadingPlan:
                 for topic, topic_id, partition in asked
             ]
         else:
-            self._wanted = [self._by_id(each) for each in asked]
+            self._wanted = list(self._by_id(asked))
+        self._remembered = remembered
         self._first = first
         self._spread = spread
 
-    def _by_id(self, asked: Asked) -> Wanted:
-        _, topic_id, partition = asked
-        topic = self._topics.by_id(topic_id)
-        if topic is None:
-            return Wanted(None, topic_id, partition, None)
-        replica = self._topics.replica(topic.name, partition.partition)
-        return Wanted(topic.name, topic_id, partition, replica)
+    def _by_id(self, asked: Sequence[Asked]) -> Iterator[Wanted]:
+        topics = self._topics
+        known: UUID | None = None
+        name: str | None = None
+        for _, topic_id, partition in asked:
+            if topic_id != known:
+                topic, known = topics.by_id(topic_id), topic_id
+                name = None if topic is None else topic.name
+            replica = None if name is None else topics.replica(name, partition.partition)
+            yield Wanted(name, topic_id, partition, replica)
 
     @property
     def is_empty(self) -> bool:
@@ -125,12 +133,20 @@ class ReadingPlan:
     def read(self) -> Reading:
         """Look at every partition. Slices not answered with have to be released."""
         count = len(self._wanted)
-        reading = Reading([EMPTY_SLICE] * count, [None] * count, {})
+        reading = Reading([EMPTY_SLICE] * count, [None] * count, {}, [False] * count)
         left, total = self._bytes_max, 0
         for step in range(count):
             at = (self._first + step) % count
+            _, _, asked, replica = wanted = self._wanted[at]
+            if (
+                replica is not None
+                and not self._rack
+                and replica.has_reader_wait(asked.fetch_offset, asked.current_leader_epoch)
+            ):
+                reading.still[at] = True
+                continue
             try:
-                found = self._read_one(self._wanted[at], left, is_first=total == 0)
+                found = self._read_one(wanted, left, is_first=total == 0)
             except RequestError as error:
                 reading.errors[at] = error
                 reading.is_enough = True  # F8

@@ -29,6 +29,25 @@ class ReadingReplica(ReplicaState):
         """How far a reader may read: to where all is committed, or decided as well (F11)."""
         return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
 
+    def has_reader_wait(self, offset: int, epoch: int) -> bool:
+        """Whether a reader there, who knows of that leader epoch (-1: of none), has but to wait.
+
+        So it is with most partitions of a large fetch: finding it out step by step takes longer.
+        """
+        member = self._member
+        return (
+            member is not None
+            and offset == member.high_watermark
+            and epoch in (-1, member.epoch)
+            and member.is_serving
+        )
+
+    @property
+    def ends(self) -> tuple[Offset, Offset, Offset]:
+        """What every answer says, as `Ends` has it. Raises `RequestError` if there is no replica
+        any more."""
+        return self.high_watermark, self.last_stable_offset, self.log_start
+
     def read(
         self,
         offset: Offset,

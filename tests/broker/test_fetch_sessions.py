@@ -102,7 +102,7 @@ class Reader:
         if session is None:
             full = self.world.full_answer(request.topics)
         else:
-            asked = [partition for _, _, partition in session.asked()]
+            asked = [each.asked[2] for each in session.remembered()]
             full = self.world.full_answer([FetchTopic(topic="t", partitions=asked)])
         response = self.sessions.answer(request, full, session, uses_ids=False, now=now)
         self.said = dict(self.wanted)
@@ -258,7 +258,7 @@ def test_with_ids_topics_are_told_apart_by_their_ids() -> None:
     follow = asking({}, number=response.session_id, epoch=1)
     session = sessions.enter(follow, uses_ids=True, now=0)
     assert session is not None
-    assert [topic_id for _, topic_id, _ in session.asked()] == list(ids)
+    assert [each.asked[1] for each in session.remembered()] == list(ids)
 
 
 def test_a_closed_session_is_forgotten() -> None:

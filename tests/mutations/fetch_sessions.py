@@ -1,6 +1,10 @@
 """What keeps a reader with a fetch session from missing what one without it would be told."""
 
+from typing import Final
+
 from tests.mutations import Mutation
+
+_HANDLER: Final = "tests/broker/handlers/test_fetch.py"
 
 
 def _rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
@@ -55,5 +59,19 @@ MUTATIONS = (
         old="if len(session) == 0 or self.partitions > self._partitions_max:",
         new="if len(session) == 0:",
         killed_by="test_what_all_sessions_remember_is_bounded",
+    ),
+    Mutation(
+        name="what is at rest is left out only if its reader was told just this",
+        file="broker/replicas/fetch_answers.py",
+        old="        return self._remembered[at].told == replica.ends\n",
+        new="        return True\n",
+        killed_by=f"{_HANDLER}::test_in_a_session_what_is_at_rest_is_said_once",
+    ),
+    Mutation(
+        name="who knows of another epoch does not wait where all ends",
+        file="broker/replicas/replica_reads.py",
+        old="            and epoch in (-1, member.epoch)\n",
+        new="",
+        killed_by=f"{_HANDLER}::test_f10_a_client_is_fenced_by_the_epoch_it_knows",
     ),
 )

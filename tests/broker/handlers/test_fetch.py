@@ -146,6 +146,29 @@ async def test_in_a_session_a_fetch_waits_for_what_it_does_not_name(tmp_path: Pa
         assert [(each.topic, len(each.partitions)) for each in answer.responses] == [("t", 1)]
 
 
+async def test_in_a_session_what_is_at_rest_is_said_once(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await fill(node, topic="still")
+        await fill(node)
+        wants = Want(topic="still", offset=6), Want(offset=6)
+        full = begin_fetch(node, asking(*wants, session_epoch=0))
+        assert isinstance(full, FetchResponse)
+        replica = node.topics.replica("t", 0)
+        assert replica is not None
+
+        def told(epoch: int) -> list[tuple[str, int]]:
+            asked = asking(session_id=full.session_id, session_epoch=epoch)
+            answer = begin_fetch(node, asked)
+            assert isinstance(answer, FetchResponse)
+            return [(t.topic, p.log_start_offset) for t in answer.responses for p in t.partitions]
+
+        assert [each.topic for each in full.responses] == ["still", "t"]
+        assert told(1) == []
+        await replica.delete_records(Offset(2))
+        assert told(2) == [("t", 2)]
+        assert told(3) == []
+
+
 @pytest.mark.parametrize("slots", [0, 1000])
 async def test_f1_whether_sessions_are_declined_makes_no_difference_to_records(
     tmp_path: Path, slots: int
@@ -353,8 +376,9 @@ async def test_f10_a_client_is_fenced_by_the_epoch_it_knows(tmp_path: Path) -> N
             (1, ErrorCode.NONE),
             (2, ErrorCode.UNKNOWN_LEADER_EPOCH),
         ]:
-            (data,) = await fetch(node, Want(epoch=epoch))
-            assert ErrorCode(data.error_code) is code
+            for offset in (0, 6):
+                (data,) = await fetch(node, Want(offset=offset, epoch=epoch))
+                assert ErrorCode(data.error_code) is code
 
 
 async def test_f11_read_committed_gets_a_list_of_aborted_and_read_uncommitted_none(

@@ -79,7 +79,7 @@ class LogHome:
             segment.writer = self.files.open(segment.path)
         segment.writer.truncate(position)
         segment.writer.sync()
-        segment.size_bytes, segment.end_offset = position, end_offset
+        segment.end_at(position, end_offset)
         segment.extend_index(index, index.rewind(end_offset))
         segment.use_index(index)
 
@@ -100,7 +100,7 @@ class LogHome:
         self.sync()
         self.readers.forget(segment.path)
         segment.writer = self.files.open(segment.path)
-        segment.size_bytes, segment.end_offset = len(content), end_offset
+        segment.end_at(len(content), end_offset)
         segment.use_index(segment.rebuild_index())
 
     def sync(self) -> None:

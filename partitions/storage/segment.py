@@ -47,6 +47,7 @@ class Segment:
         "_directory",
         "_index",
         "_interval_bytes",
+        "_read_to",
         "_readers",
         "base_offset",
         "detached",
@@ -85,6 +86,8 @@ class Segment:
         self._readers = readers
         self._interval_bytes = interval_bytes
         self._index: GrowingIndex | StoredIndex | None = None
+        # Where the last slice ended: a reader of the tail goes on there.
+        self._read_to: Boundary | None = None
 
     def __repr__(self) -> str:
         return f"<Segment {self.base_offset} to {self.end_offset}, {self.size_bytes} bytes>"
@@ -213,6 +216,11 @@ class Segment:
             entry = find(self._index)
         return entry.position if entry is not None else 0
 
+    def end_at(self, position: int, offset: Offset) -> None:
+        """Its file has been cut so that it ends there."""
+        self.size_bytes, self.end_offset = position, offset
+        self._read_to = None
+
     def batches_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
         """The batches from one's position on. Raises `StorageError` where there is none."""
         try:
@@ -234,7 +242,12 @@ class Segment:
             return Boundary(self.size_bytes, self.end_offset)
         if offset <= self.base_offset:
             return Boundary(0, self.base_offset)
+        read_to = self._read_to
+        if read_to is not None and read_to.offset == offset:
+            return read_to
         start = self._start(lambda i: i.floor(offset))
+        if read_to is not None and start < read_to.position and read_to.offset < offset:
+            start = read_to.position
         try:
             found = find_batch(self.file, start, self.size_bytes, offset)
         except CorruptBatch as error:
@@ -266,6 +279,7 @@ class Segment:
             end = self._last_fitting(start, end, bytes_max, at_least_one)
         if end.position <= start:
             return EMPTY_SLICE
+        self._read_to = end
         return LogSlice(self.file, start, end.position - start, end.offset)
 
     def _last_fitting(

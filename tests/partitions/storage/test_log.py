@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.partitions.storage.batches import batch
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -70,6 +70,31 @@ def test_an_offset_outside_of_the_log_is_out_of_range(tmp_path: Path) -> None:
     with pytest.raises(RequestError) as caught:
         log.read(Offset(1), bytes_max=10, end_offset=Offset(1))
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_reader_of_the_tail_goes_on_where_it_was_without_a_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path)
+    log.append(batch(0))
+    assert log.read(Offset(0), bytes_max=10_000, end_offset=Offset(1))
+    monkeypatch.delattr(OsFile, "pread")
+    for number in range(1, 5):
+        log.append(batch(number))
+        end = Offset(number + 1)
+        assert len(log.read(Offset(number), bytes_max=10_000, end_offset=end)) == len(batch(0))
+
+
+def test_where_a_reader_was_is_forgotten_when_the_log_is_cut(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for number in range(3):
+        log.append(batch(number))
+    log.read(Offset(0), bytes_max=10_000, end_offset=Offset(2))
+    log.truncate(Offset(0))
+    long = [batch(0, size=500), batch(1, size=500), batch(2, size=500)]
+    for each in long:
+        log.append(each)
+    assert log.read(Offset(2), bytes_max=10_000, end_offset=Offset(3)).read() == long[2]
 
 
 def test_several_batches_may_be_appended_at_once(tmp_path: Path) -> None:

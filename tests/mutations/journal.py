@@ -1,0 +1,228 @@
+"""What keeps the journal's promise: what it calls synced is there again after a crash."""
+
+from tests.mutations import Mutation
+from tests.mutations.storage import storage_rule
+
+MUTATIONS = (
+    # The journal
+    storage_rule(
+        "what the journal calls synced was synced",
+        "journal/journal.py",
+        old="                file.file.sync()\n",
+        new="                pass\n",
+        killed_by="journal/test_journal.py::test_what_was_synced_survives_a_crash",
+    ),
+    storage_rule(
+        "a journal file's name is synced with its first block",
+        "journal/journal.py",
+        old="                self._files.sync_directory(self._path)\n",
+        new="",
+        killed_by="journal/test_journal.py::test_a_new_files_name_is_synced_with_its_first_block",
+    ),
+    storage_rule(
+        "names that a dead process left are synced",
+        "journal/journal.py",
+        old="            files.sync_directory(path)\n            first.is_new = False\n",
+        new="            first.is_new = False\n",
+        killed_by="journal/test_journal.py"
+        "::test_a_name_that_a_dead_process_did_not_sync_is_synced_at_the_opening",
+    ),
+    storage_rule(
+        "no journal file is written over before its checkpoint",
+        "journal/journal.py",
+        old="            done = [file for file in self._full if file.end <= mark]\n",
+        new="            done = list(self._full)\n",
+        killed_by="journal/test_journal.py::test_a_file_with_one_record_behind_the_mark_is_kept",
+    ),
+    storage_rule(
+        "after a failed sync the journal writes nothing any more",
+        "journal/journal.py",
+        old="            self._failure = error\n            raise\n        self._unsynced = []\n",
+        new="            raise\n        self._unsynced = []\n",
+        killed_by="journal/test_journal.py::test_after_a_failed_sync_nothing_is_written_any_more",
+    ),
+    storage_rule(
+        "the journal notes what was synced, though nothing follows",
+        "journal/journal.py",
+        old="        if notes:\n            self.note_synced()\n",
+        new="",
+        killed_by="journal/test_tail.py"
+        "::test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal",
+    ),
+    Mutation(
+        name="the disk writer has the journal note it, once nothing follows",
+        file="broker/replicas/disk.py",
+        old="        self._journal.note_synced()\n",
+        new="",
+        killed_by="tests/broker/test_disk.py"
+        "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
+    ),
+    storage_rule(
+        "half a block that a full disk left gives way to the whole one",
+        "journal/reader.py",
+        old="            if all(record.is_sound for record in found[1]):\n",
+        new="            if True:\n",
+        killed_by="journal/test_journal.py"
+        "::test_half_a_block_is_not_met_where_the_next_try_went_to_another_file",
+    ),
+    storage_rule(
+        "a log is checked from where the journal speaks of it",
+        "journal/replay.py",
+        old="            self.state = replace(self.state, recovery_point=offset)\n",
+        new="            pass\n",
+        killed_by="journal/test_redo.py"
+        "::test_a_truncation_whose_log_was_not_yet_cut_is_done_or_leaves_what_was_there",
+    ),
+    storage_rule(
+        "a bad block that was synced is damage",
+        "journal/reader.py",
+        old="            if not is_whole and lsn >= self.synced_lsn:\n",
+        new="            if not is_whole:\n",
+        killed_by="journal/test_tail.py"
+        "::test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal",
+    ),
+    storage_rule(
+        "a torn tail is no damage",
+        "journal/reader.py",
+        old="max((block.header.synced_lsn for block in blocks)",
+        new="max((block.end for block in blocks)",
+        killed_by="journal/test_tail.py::test_a_torn_tail_ends_the_journal_at_its_last_whole_block",
+    ),
+    storage_rule(
+        "a payload's CRC is checked",
+        "journal/reader.py",
+        old=" and crc32c(view[at : at + length]) == crc",
+        new="",
+        killed_by="journal/test_tail.py::test_a_torn_tail_ends_the_journal_at_its_last_whole_block",
+    ),
+    storage_rule(
+        "a block's header and table are checked",
+        "journal/reader.py",
+        old=" if is_sound(crc, head) else None",
+        new="",
+        killed_by="journal/test_tail.py"
+        "::test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal",
+    ),
+    storage_rule(
+        "another directory's blocks are not believed",
+        "journal/blocks.py",
+        old="    if owner_bytes != owner.bytes:\n",
+        new="    if False:\n",
+        killed_by="journal/test_journal.py::test_files_of_another_directory_are_not_believed",
+    ),
+    # Redo
+    storage_rule(
+        "the journal goes on behind every block that is there",
+        "journal/redo.py",
+        old="    goes_on = max(start, journal.next_lsn)\n",
+        new="    goes_on = max(start, journal.synced_lsn)\n",
+        killed_by="journal/test_tail.py::test_a_block_behind_a_torn_one_is_never_met_again",
+    ),
+    storage_rule(
+        "records that are missing make all partitions doubtful",
+        "journal/redo.py",
+        old="        redoing.doubt_all()\n",
+        new="        pass\n",
+        killed_by="journal/test_redo_damage.py::test_a_journal_that_is_gone_makes_all_doubtful",
+    ),
+    storage_rule(
+        "a deleted partition's records are not a later one's",
+        "journal/redo.py",
+        old="            self.replays[record.key] = forgotten(stored, known)\n",
+        new="",
+        killed_by="journal/test_redo.py"
+        "::test_a_partition_that_comes_back_has_nothing_of_the_one_before",
+    ),
+    storage_rule(
+        "what redo has written is synced",
+        "journal/segments.py",
+        old="    end_offset = log.sync()\n",
+        new="    end_offset = log.end_offset\n",
+        killed_by="journal/test_redo.py"
+        "::test_batches_that_were_synced_in_the_journal_are_in_the_log",
+    ),
+    storage_rule(
+        "a log that the journal does not join is damaged",
+        "journal/segments.py",
+        old="    if offset != log.end_offset:\n",
+        new="    if False:\n",
+        killed_by="journal/test_redo_damage.py"
+        "::test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged",
+    ),
+    storage_rule(
+        "a reset is done even if the old log is still there",
+        "journal/segments.py",
+        old="    if bases and min(bases) > start_offset:\n",
+        new="    if False:\n",
+        killed_by="journal/test_redo.py::test_a_reset_whose_log_was_not_yet_given_up_is_done",
+    ),
+    storage_rule(
+        "a reset is not done to a log that was reset",
+        "journal/segments.py",
+        old="    if bases and min(bases) > start_offset:\n",
+        new="    if bases:\n",
+        killed_by="journal/test_redo.py::test_what_is_not_journaled_survives_a_redo_of_its_reset",
+    ),
+    storage_rule(
+        "a truncation takes the epochs back",
+        "journal/replay.py",
+        old="        kept = tuple(row for row in self.state.epochs if row.position <= to)\n",
+        new="        kept = self.state.epochs\n",
+        killed_by="journal/test_redo.py::test_epochs_that_were_truncated_do_not_come_back",
+    ),
+    storage_rule(
+        "a truncation takes the batches back",
+        "journal/replay.py",
+        old="        self._drop_from(to.offset)\n",
+        new="",
+        killed_by="journal/test_redo.py"
+        "::test_a_truncation_into_a_run_of_batches_keeps_those_before_it",
+    ),
+    storage_rule(
+        "what the journal left to the segments must be there",
+        "journal/replay.py",
+        old="            self.state = replace(self.state, recovery_point=end)\n",
+        new="            pass\n",
+        killed_by="journal/test_redo.py"
+        "::test_what_the_journal_left_to_the_segments_is_missed_if_it_is_not_there",
+    ),
+    storage_rule(
+        "a vote never goes back",
+        "journal/replay.py",
+        old="        if state.epoch > stored.epoch or ",
+        new="        if True or ",
+        killed_by="journal/test_redo.py::test_a_vote_never_goes_back",
+    ),
+    storage_rule(
+        "a tail of another history is cut by its epochs",
+        "recovery.py",
+        old="        if self._epochs is not None and not",
+        new="        if False and self._epochs is not None and not",
+        killed_by="test_recovery.py::test_a_tail_of_another_history_is_cut_by_its_epochs",
+    ),
+    storage_rule(
+        "what was in the page cache only is unclean when that was lost",
+        "state_db.py",
+        old="            if is_cache_lost:\n",
+        new="            if False:\n",
+        killed_by="test_state_db.py"
+        "::test_what_was_in_the_page_cache_only_is_unclean_after_it_was_lost",
+    ),
+    # Large runs, which are not in the journal
+    storage_rule(
+        "a large run's segments are synced, all that are not",
+        "log_syncing.py",
+        old="                unnamed.append(segment)\n",
+        new="                unnamed.append(segment)\n            break\n",
+        killed_by="../replication/test_large_runs.py"
+        "::test_a_checkpoint_that_has_captured_a_roll_does_not_count_as_its_sync",
+    ),
+    storage_rule(
+        "and so is the name of one that is new",
+        "syncing.py",
+        old="            if self.unnamed:\n",
+        new="            if False:\n",
+        killed_by="../replication/test_large_runs.py"
+        "::test_a_segment_that_a_start_begins_with_keeps_its_name",
+    ),
+)

@@ -2,7 +2,8 @@
 
 The reactor serves many sockets in a turn. Telling the disk, waking parked fetches and writing to
 sockets pay for a system call or a search each, so they are put off to the end of the turn: what
-ten requests caused is then done once.
+ten requests caused is then done once. Who asked comes first: parked fetches are looked at when what
+the turn has to say is said.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,12 @@ Callback = Callable[[], None]
 class Turn:
     """Runs callbacks in turns. Everything is on the loop's thread; callbacks must not raise."""
 
-    __slots__ = ("_after", "_open", "_released")
+    __slots__ = ("_after", "_last", "_open", "_released")
 
     def __init__(self) -> None:
         self._open = False
         self._after: list[Callback] = []
+        self._last: list[Callback] = []
         self._released: trio.Event | None = None
 
     @property
@@ -43,6 +45,12 @@ class Turn:
             self._after.append(callback)
         else:
             self.run(callback)
+
+    def last(self, callback: Callback) -> None:
+        """Run `callback` once nothing is left of what is put off to the end of this turn."""
+        self._last.append(callback)
+        if not self._open and self._released is None:
+            self.run(_do_nothing)
 
     # Standing still, for tests
 
@@ -74,8 +82,11 @@ class Turn:
             return
         try:
             # What is put off while finishing is done in the next round, until nothing is left.
-            while self._after:
-                callbacks, self._after = self._after, []
+            while self._after or self._last:
+                if self._after:
+                    callbacks, self._after = self._after, []
+                else:
+                    callbacks, self._last = self._last, []
                 for callback in callbacks:
                     callback()
         finally:

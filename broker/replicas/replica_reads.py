@@ -172,7 +172,7 @@ class ReadingReplica(ReplicaState):
     def _wake_later(self) -> None:
         if not self._wake_is_due:
             self._wake_is_due = True
-            self._services.turn.after(self._wake)
+            self._services.turn.last(self._wake)
 
     def _wake(self) -> None:
         self._wake_is_due = False

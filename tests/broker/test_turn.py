@@ -44,6 +44,18 @@ def test_what_is_put_off_while_finishing_is_still_done_in_this_turn() -> None:
     assert not turn.is_open
 
 
+def test_the_last_things_come_when_nothing_is_left_of_what_was_put_off() -> None:
+    turn, seen = Turn(), list[str]()
+
+    def work() -> None:
+        turn.last(lambda: seen.append("last"))
+        turn.after(lambda: turn.after(lambda: seen.append("second round")))
+
+    turn.run(work)
+    turn.last(lambda: seen.append("outside of turns"))
+    assert seen == ["second round", "last", "outside of turns"]
+
+
 def test_a_held_turn_does_what_it_is_told_and_keeps_back_what_was_put_off() -> None:
     turn, done = Turn(), list[str]()
 

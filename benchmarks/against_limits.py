@@ -2,8 +2,8 @@
 
 A load client that costs next to nothing drives one connection, five requests in flight, and the
 same client drives the bare loop: the least that a broker in Python must do with the same bytes.
-Fetching is held to a `sendfile` over loopback. Broker and limit are measured in turn, in pairs, so
-that a noisy neighbour disturbs both.
+Fetching is held to a bare `sendfile` of the same file over loopback. Broker and limit are measured
+in turn, in pairs, so that a noisy neighbour disturbs both.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.harness import Row, in_pairs, row_of, row_of_pairs
-from benchmarks.limits import loopback_sendfile
+from benchmarks.limits import transfer
 from benchmarks.raw_client import (
     Load,
     batch_of,
@@ -112,57 +112,67 @@ def _commit_against_os(address: Address) -> Row:
     )
 
 
-def _fetch(address: Address, directory: Path) -> Row:
-    batch_bytes, record_bytes, requests = _LARGE
-    batch = batch_of(batch_bytes, record_bytes=record_bytes)
-    create_topic(address, "fetched", flush="os")
-    written = produce_load(address, produce_frame("fetched", batch, acks=-1), requests=requests - 1)
-    end_offset = requests * read_header(batch).record_count
+_FETCHED: Final = "1 connection, 8 MB a fetch"
+_AHEAD: Final = f"{_FETCHED}, the next asked for when an answer begins"
 
-    def run() -> float:
-        load = fetch_load(address, "fetched", end_offset=end_offset, bytes_max=8 << 20)
-        return _megabytes(load)
 
-    def limit() -> float:
-        return loopback_sendfile(directory, size_bytes=written.size_bytes, runs=1) / 1e6
-
+def _fetch(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
+    size_bytes = _fill(address, "fetched", _LARGE[2])
     return row_of_pairs(
         "fetch",
-        "the same data, 1 connection, 8 MB a fetch",
-        "MB/s",
-        in_pairs(run, limit, runs=RUNS),
-        against="loopback sendfile",
-        aim=0.85,
-    )
-
-
-def _tail(address: Address, directory: Path) -> Row:
-    """What was written a moment ago, and no disk has yet; each time a topic of its own."""
-    batch_bytes, record_bytes, _ = _LARGE
-    batch = batch_of(batch_bytes, record_bytes=record_bytes)
-    numbers = itertools.count()
-    size_bytes = _TAIL_REQUESTS * batch_bytes
-
-    def run() -> float:
-        topic = f"tail-{next(numbers)}"
-        create_topic(address, topic, flush="os")
-        frame = produce_frame(topic, batch, acks=-1)
-        produce_load(address, frame, requests=_TAIL_REQUESTS - 1)
-        end_offset = _TAIL_REQUESTS * read_header(batch).record_count
-        return _megabytes(fetch_load(address, topic, end_offset=end_offset, bytes_max=8 << 20))
-
-    return row_of_pairs(
-        "fetch",
-        "what was written a moment ago, 1 connection, 8 MB a fetch",
+        f"the same data, {case}",
         "MB/s",
         in_pairs(
-            run,
-            lambda: loopback_sendfile(directory, size_bytes=size_bytes, runs=1) / 1e6,
+            lambda: _fetched(address, "fetched", _LARGE[2], ahead=ahead),
+            lambda: _sendfile(data, "fetched", size_bytes),
             runs=RUNS,
         ),
         against="loopback sendfile",
-        aim=0.85,
+        aim=aim,
     )
+
+
+def _tail(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
+    """What was written a moment ago, and no disk has yet; each time a topic of its own, for what
+    is sent without a broker, too."""
+    topics = (f"tail-{number}" for number in itertools.count())
+
+    def run() -> float:
+        topic = next(topics)
+        _fill(address, topic, _TAIL_REQUESTS)
+        return _fetched(address, topic, _TAIL_REQUESTS, ahead=ahead)
+
+    def limit() -> float:
+        topic = next(topics)
+        return _sendfile(data, topic, _fill(address, topic, _TAIL_REQUESTS))
+
+    return row_of_pairs(
+        "fetch",
+        f"what was written a moment ago, {case}",
+        "MB/s",
+        in_pairs(run, limit, runs=RUNS),
+        against="loopback sendfile",
+        aim=aim,
+    )
+
+
+def _fill(address: Address, topic: str, requests: int) -> int:
+    """Make a topic with so many large batches; how many bytes these are."""
+    batch = batch_of(_LARGE[0], record_bytes=_LARGE[1])
+    create_topic(address, topic, flush="os")
+    produce_load(address, produce_frame(topic, batch, acks=-1), requests=requests - 1)
+    return requests * len(batch)
+
+
+def _fetched(address: Address, topic: str, requests: int, *, ahead: bool) -> float:
+    end = requests * read_header(batch_of(_LARGE[0], record_bytes=_LARGE[1])).record_count
+    return _megabytes(fetch_load(address, topic, end_offset=end, bytes_max=8 << 20, ahead=ahead))
+
+
+def _sendfile(data: Path, topic: str, size_bytes: int) -> float:
+    """The very file that the broker sends from, without a broker."""
+    (segment,) = (data / f"{topic}-0").glob("*.log")
+    return transfer(segment, size_bytes).bytes_per_second / 1e6
 
 
 def _megabytes(load: Load) -> float:
@@ -184,8 +194,10 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
     lambda broker, bare, _folder: _against_bare_loop(
         broker, bare, "commit", "16 KB", _SMALL, aim=None
     ),
-    lambda broker, _bare, folder: _fetch(broker, folder),
-    lambda broker, _bare, folder: _tail(broker, folder),
+    lambda broker, _bare, folder: _fetch(broker, folder / "data", _FETCHED, ahead=False, aim=0.85),
+    lambda broker, _bare, folder: _fetch(broker, folder / "data", _AHEAD, ahead=True, aim=0.85),
+    lambda broker, _bare, folder: _tail(broker, folder / "data", _FETCHED, ahead=False, aim=0.85),
+    lambda broker, _bare, folder: _tail(broker, folder / "data", _AHEAD, ahead=True, aim=0.85),
 )
 
 

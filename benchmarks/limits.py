@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import resource
 import socket
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,24 +31,19 @@ class Transfer:
     """Of the sender."""
 
 
-def loopback_sendfile(directory: Path, *, size_bytes: int, runs: int) -> float:
-    """Bytes per second, the median of `runs` transfers of one file of about `size_bytes`."""
-    transfers = sendfile_transfers(directory, size_bytes=size_bytes, runs=runs)
-    return statistics.median(transfer.bytes_per_second for transfer in transfers)
-
-
 def sendfile_transfers(directory: Path, *, size_bytes: int, runs: int) -> Sequence[Transfer]:
     path = directory / "sendfile"
     size_bytes -= size_bytes % _CHUNK_BYTES
     with path.open("wb", buffering=0) as file:
         for _ in range(size_bytes // _CHUNK_BYTES):
             file.write(bytes(_CHUNK_BYTES))
-    transfers = [_one_transfer(path, size_bytes) for _ in range(runs + 1)]
+    transfers = [transfer(path, size_bytes) for _ in range(runs + 1)]
     path.unlink()
     return transfers[1:]  # the first one warmed the cache
 
 
-def _one_transfer(path: Path, size_bytes: int) -> Transfer:
+def transfer(path: Path, size_bytes: int) -> Transfer:
+    """The first `size_bytes` of a file, once."""
     before = _children_seconds()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         context = multiprocessing.get_context("fork")

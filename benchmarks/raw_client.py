@@ -31,7 +31,12 @@ FETCH_VERSION: Final = 11
 CREATE_TOPICS_VERSION: Final = 4
 _CLIENT_ID: Final = "raw"
 _LENGTH: Final = struct.Struct(">i")
+_OFFSET: Final = struct.Struct(">q")
+_OFFSET_MARK: Final = 0x0FF5E7_0FF5E7
+"""Stands for the offset in a frame that is sent with one after the other."""
 _RECEIVE_BYTES: Final = 1 << 20
+_HEAD_BYTES: Final = 64
+"""Less than any answer with records has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,18 +239,24 @@ def fetch_load(
     bytes_max: int,
     partition: int = 0,
     rack: str = "",
+    ahead: bool = False,
 ) -> Load:
     """Read a partition from its start to `end_offset`, one fetch after the other.
 
-    With a `rack`, from a replica that does not lead it.
+    With a `rack`, from a replica that does not lead it. `ahead`: the next one is asked for when an
+    answer begins to come, as what it has is known then, and not when it is there.
 
     Every batch has to have the size of the first one; so only the first is looked into.
     """
     requests = size_bytes = offset = 0
+    frame = bytearray(
+        fetch_frame(topic, _OFFSET_MARK, bytes_max=bytes_max, partition=partition, rack=rack)
+    )
+    offset_at = frame.index(_OFFSET.pack(_OFFSET_MARK))
     with connect(address) as client:
 
         def ask() -> None:
-            frame = fetch_frame(topic, offset, bytes_max=bytes_max, partition=partition, rack=rack)
+            _OFFSET.pack_into(frame, offset_at, offset)
             client.sendall(frame)
 
         ask()
@@ -254,9 +265,9 @@ def fetch_load(
         # As small as that of the reader that this one is compared to: it stays in the cache.
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         started = time.perf_counter()
+        ask()
         while offset < end_offset:
-            ask()
-            frame_bytes = _skip_frame(client, buffer)
+            frame_bytes, left = _begin_frame(client, buffer)
             # Of what is not records there are a few dozen bytes: less than any batch.
             batches = frame_bytes // batch_bytes
             if not batches:
@@ -264,6 +275,12 @@ def fetch_load(
             offset += batches * records_each
             size_bytes += frame_bytes
             requests += 1
+            is_more = offset < end_offset
+            if ahead and is_more:
+                ask()
+            _skip(client, buffer, left)
+            if not ahead and is_more:
+                ask()
         seconds = time.perf_counter() - started
     return Load(requests=requests, size_bytes=size_bytes, seconds=seconds)
 
@@ -314,19 +331,22 @@ def _read_frame_into(client: socket.socket, buffer: memoryview) -> memoryview:
     return buffer[_LENGTH.size : end]
 
 
-def _skip_frame(client: socket.socket, buffer: memoryview) -> int:
-    """Receive the next answer over itself, in `buffer`; its size. There is only one on its way."""
-    received = client.recv_into(buffer)
+def _begin_frame(client: socket.socket, buffer: memoryview) -> tuple[int, int]:
+    """Receive what there is of the next answer; its size, and how much of it is still to come."""
+    received = client.recv_into(buffer[:_HEAD_BYTES])
     if received < _LENGTH.size:
         raise ConnectionError("the broker has closed the connection, or answers byte by byte")
     (length,) = _LENGTH.unpack_from(buffer)
-    left = length + _LENGTH.size - received
+    return length, length + _LENGTH.size - received
+
+
+def _skip(client: socket.socket, buffer: memoryview, left: int) -> None:
+    """Receive so much over itself."""
     while left:
-        received = client.recv_into(buffer)
+        received = client.recv_into(buffer if left >= len(buffer) else buffer[:left])
         if not received:
             raise ConnectionError("the broker has closed the connection")
         left -= received
-    return int(length)
 
 
 def main() -> None:

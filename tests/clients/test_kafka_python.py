@@ -63,6 +63,11 @@ def consumer(bootstrap: str, *topics: str, **settings: object) -> Iterator[Any]:
         **settings,
     )
     with closing(client):
+        if "group_id" in settings:
+            # A leader that learns of partitions while it joins joins once more, which kafka-python
+            # 3.0.12 forgets when its poll ends first. So it learns of them before.
+            for topic in topics:
+                client.partitions_for_topic(topic)
         yield client
 
 

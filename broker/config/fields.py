@@ -6,12 +6,13 @@ import attrs
 
 from tidemark.broker.config.kinds import TakesTables, as_text
 from tidemark.partitions.state_machines.config_table import Kind
+from tidemark.protocol.values import dataclass
 
 T = TypeVar("T")
 _KEY = "tidemark.setting"
 
 
-@attrs.frozen(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting as every source knows it.
 

@@ -5,16 +5,12 @@ Precedence: option, environment, file, default.
 
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import attrs
-import cattrs
-from cattrs.gen import make_dict_structure_fn, override
-
 from tidemark.broker.config.agreement import problems_between
-from tidemark.broker.config.fields import Setting
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
 from tidemark.broker.config.kinds import as_text
 from tidemark.broker.config.names import MEANINGS, Meaning
@@ -29,11 +25,12 @@ from tidemark.broker.config.sources import (
 from tidemark.partitions.state_machines.config_table import Whole, split_list
 from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-@attrs.frozen(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """The settings; where each one came from that has not its default; what was passed over."""
 
@@ -78,7 +75,7 @@ def _understood(source: Source, problems: list[str], notices: list[str]) -> dict
             continue
         value = _scaled(given, meaning, problems)
         if meaning.setting not in best or meaning.rank < best[meaning.setting][0]:
-            best[meaning.setting] = (meaning.rank, attrs.evolve(given, value=value))
+            best[meaning.setting] = (meaning.rank, replace(given, value=value))
     return {name: given for name, (_, given) in best.items()}
 
 
@@ -120,22 +117,21 @@ def _leave_out_controllers(chosen: dict[str, Given], sources: Iterable[Source]) 
                 for item in split_list(as_text(chosen[setting].value))
                 if item.partition("://")[0].upper() not in controllers
             ]
-            chosen[setting] = attrs.evolve(chosen[setting], value=",".join(kept))
+            chosen[setting] = replace(chosen[setting], value=",".join(kept))
 
 
 def _structured(chosen: Mapping[str, Given], problems: list[str]) -> BrokerSettings | None:
-    values: dict[str, object] = {
-        SETTINGS[name].field: given.value for name, given in chosen.items() if name in SETTINGS
-    }
-    values["topic_defaults"] = _topic_defaults(chosen, problems)
-    try:
-        return _CONVERTER.structure(values, BrokerSettings)
-    except cattrs.ClassValidationError as error:
-        by_field = {setting.field: setting for setting in SETTINGS.values()}
-        for cause, note in error.group_exceptions()[0]:
-            setting = by_field[note.name]
-            problems.append(_problem(chosen[setting.name], str(cause), is_secret=setting.is_secret))
-        return None
+    # Any: each is of its field's type.
+    values: dict[str, Any] = {"topic_defaults": _topic_defaults(chosen, problems)}
+    before = len(problems)
+    for name, setting in SETTINGS.items():
+        if name in chosen:
+            given = chosen[name]
+            try:
+                values[setting.field] = setting.parse(given.value)
+            except ValueError as error:
+                problems.append(_problem(given, str(error), is_secret=setting.is_secret))
+    return BrokerSettings(**values) if len(problems) == before else None
 
 
 def _topic_defaults(chosen: Mapping[str, Given], problems: list[str]) -> Mapping[str, str]:
@@ -149,27 +145,9 @@ def _topic_defaults(chosen: Mapping[str, Given], problems: list[str]) -> Mapping
         except ValueError as error:
             problems.append(_problem(given, str(error)))
         defaults[name] = text
-    return defaults
+    return MappingProxyType(defaults)
 
 
 def _problem(given: Given, takes: str, *, is_secret: bool = False) -> str:
     value = "" if is_secret else f" = {as_text(given.value)!r}"
     return f"{given.name}{value} ({given.origin}): it takes {takes}"
-
-
-def _make_converter() -> cattrs.Converter:
-    converter = cattrs.Converter(detailed_validation=True)
-
-    # Any: an override is a value of cattrs' own that its generator alone reads.
-    def parser(setting: Setting) -> Any:
-        return override(struct_hook=lambda value, _type: setting.parse(value))
-
-    overrides = {setting.field: parser(setting) for setting in SETTINGS.values()}
-    overrides["topic_defaults"] = override(struct_hook=lambda value, _type: MappingProxyType(value))
-    converter.register_structure_hook(
-        BrokerSettings, make_dict_structure_fn(BrokerSettings, converter, **overrides)
-    )
-    return converter
-
-
-_CONVERTER = _make_converter()

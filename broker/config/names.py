@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-import attrs
-
 from tidemark.broker.config.kafka_names import SCALED_TOPIC_DEFAULTS, TOPIC_DEFAULTS
 from tidemark.broker.config.settings import SETTINGS
+from tidemark.protocol.values import dataclass
 
 
-@attrs.frozen
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """What a name stands for: a setting, how many of its units, and which name is preferred.
 

@@ -37,7 +37,8 @@ class BrokerSettings(
 ):
     """A broker's configuration, checked. Build it with `load_settings`, or directly in tests.
 
-    The sections are in the reverse of the reference's order, as `attrs` collects fields.
+    The sections are in the reverse of the reference's order, as `attrs` collects fields. Nobody
+    compares or prints one of them, so what would do that is not compiled at every start.
     """
 
     def client_listeners(self) -> tuple[Listener, ...]:

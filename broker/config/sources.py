@@ -5,14 +5,13 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import attrs
-
 from tidemark.broker.config.fields import dotted
 from tidemark.broker.config.properties import parse_properties
 from tidemark.protocol.errors import ConfigError
+from tidemark.protocol.values import dataclass
 
 
-@attrs.frozen
+@dataclass(frozen=True, slots=True)
 class Given:
     """What one source says about one setting."""
 
@@ -21,7 +20,7 @@ class Given:
     origin: str
 
 
-@attrs.frozen(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """One source. A strict one holds nothing but settings, so an unknown name is a mistake.
 

@@ -10,7 +10,7 @@ from tidemark.partitions.state_machines.config_table import Whole, YesNo, whole_
 _SECTION: Final = "Balancing leaders"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Balancing:
     leader_balance_enable: bool = setting(
         "leader.balance.enable",

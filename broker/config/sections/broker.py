@@ -13,7 +13,7 @@ from tidemark.partitions.state_machines.config_table import Whole, whole_int
 _SECTION: Final = "The broker"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Identity:
     node_id: int = setting(
         "node.id",

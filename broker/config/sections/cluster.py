@@ -15,7 +15,7 @@ FAILURE_TIMEOUT_MS_MIN: Final = 300
 """Three heartbeats."""
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Cluster:
     peer_listen: Address = setting(  # noqa: RUF009 # makes an attrs field; frozen
         "peer.listen",

@@ -10,7 +10,7 @@ from tidemark.partitions.state_machines.config_table import Whole, whole_int
 _SECTION: Final = "Connections and memory"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Connections:
     socket_request_max_bytes: int = setting(
         "socket.request.max.bytes",

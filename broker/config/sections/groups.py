@@ -11,7 +11,7 @@ from tidemark.partitions.state_machines.groups.consumer.assignors import ASSIGNO
 _SECTION: Final = "Consumer groups"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Groups:
     offsets_topic_num_partitions: int = setting(
         "offsets.topic.num.partitions",

@@ -12,7 +12,7 @@ from tidemark.partitions.state_machines.config_table import OneOf, whole_int
 _SECTION: Final = "Metrics, health and logs"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Observing:
     http_listen: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen
         "http.listen",

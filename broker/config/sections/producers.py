@@ -10,7 +10,7 @@ from tidemark.partitions.state_machines.config_table import Whole, whole_int
 _SECTION: Final = "Producers"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Producers:
     producer_id_expiration_ms: int = setting(
         "producer.id.expiration.ms",

@@ -11,7 +11,7 @@ from tidemark.partitions.state_machines.config_table import ListOf
 _SECTION: Final = "Security"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Security:
     sasl_enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms",

@@ -12,7 +12,7 @@ from tidemark.partitions.state_machines.config_table import Whole, YesNo, whole_
 _SECTION: Final = "Topics"
 
 
-@attrs.frozen(kw_only=True, slots=False)
+@attrs.frozen(kw_only=True, slots=False, repr=False, eq=False)
 class Topics:
     num_partitions: int = setting(
         "num.partitions",

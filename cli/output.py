@@ -8,11 +8,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import click
+
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

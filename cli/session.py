@@ -3,7 +3,7 @@ client that is open for exactly as long as the command needs it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -16,6 +16,7 @@ from tidemark.cli.client_options import (
     read_pairs,
     settings_of,
 )
+from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.client import Client, ClientSettings

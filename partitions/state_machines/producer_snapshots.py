@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
 from tidemark.partitions.state_machines.producer_entry import Producer
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.errors import StorageError
 
 _VERSION: Final = 2

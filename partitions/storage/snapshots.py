@@ -15,10 +15,9 @@ the log's start moves, for what follows from the batches that go is nowhere else
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from tidemark.partitions.storage.files import Files, read_file, remove_if_there, replace_file
 from tidemark.partitions.storage.names import SNAPSHOT_SUFFIX, file_name, offset_in
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.types import Offset
 
 KEPT: Final = 2

@@ -26,8 +26,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.errors import CorruptBatch, UnsupportedMagic
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.types import BytesLike, Epoch, Offset

@@ -107,19 +107,30 @@ def wire(
     ignorable: bool = False,
 ) -> Any:
     """Declare a field; see `WireField` for what the arguments mean."""
-    declared = WireField(
-        name="",  # known once the class is made
-        type=type,
-        doc=doc,
-        since=since,
-        until=until,
-        null_since=null_since,
-        null_as=null_as,
-        tag=tag,
-        default=default,
-        ignorable=ignorable,
-    )
+    declared = {
+        "type": type,
+        "doc": doc,
+        "since": since,
+        "until": until,
+        "null_since": null_since,
+        "null_as": null_as,
+        "tag": tag,
+        "default": default,
+        "ignorable": ignorable,
+    }
     return dataclasses.field(default=default, metadata={_METADATA_KEY: declared})
+
+
+class _WireFields:
+    """The fields of a struct, made when they are first asked for: by a codec, mostly."""
+
+    def __get__(self, instance: object, owner: Any) -> tuple[WireField, ...]:
+        fields = tuple(
+            WireField(name=field.name, **field.metadata[_METADATA_KEY])
+            for field in dataclasses.fields(owner)
+        )
+        owner.wire_fields = fields
+        return fields
 
 
 class Struct:
@@ -156,10 +167,7 @@ class Message(Struct):
 def struct(cls: type[S]) -> type[S]:
     """Make a frozen, slotted, keyword-only dataclass of a declaration."""
     made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
-    made.wire_fields = tuple(
-        dataclasses.replace(field.metadata[_METADATA_KEY], name=field.name)
-        for field in dataclasses.fields(made)  # type: ignore[arg-type]  # mypy loses it: type[S]
-    )
+    made.wire_fields = _WireFields()  # type: ignore[assignment]  # what it gives, once asked
     return made
 
 

@@ -12,9 +12,8 @@ dirty, which costs one long run and nothing else.
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from tidemark.partitions.storage.files import Files, read_file, remove_if_there, replace_file
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.types import Offset
 
 NAME: Final = "compacted"

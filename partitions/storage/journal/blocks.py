@@ -36,10 +36,9 @@ from struct import Struct
 from typing import Final, NamedTuple, NewType
 from uuid import UUID
 
-from crc32c import crc32c
-
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 

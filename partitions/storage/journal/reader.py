@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from crc32c import crc32c
-
 from tidemark.partitions.storage.files import File, Files
 from tidemark.partitions.storage.journal.blocks import (
     MAGIC,
@@ -26,6 +24,7 @@ from tidemark.partitions.storage.journal.blocks import (
 from tidemark.partitions.storage.journal.names import journal_files, was_damaged
 from tidemark.partitions.storage.journal.records import RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.values import dataclass
 
 _CHUNK_BYTES: Final = 1024 * 1024

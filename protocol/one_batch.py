@@ -49,12 +49,10 @@ _STARTS_MAX: Final = 4
 # A larger one is not worth the copy that remembering takes: decoding it is nothing beside it.
 _FRAME_BYTES_MAX: Final = 256 * 1024
 
-# Since this version an answer has three numbers in a row: where the batch begins, its time, and
-# where the log begins.
+# Since this version an answer has in a row: the partition, the error, where the batch begins, its
+# time, and where the log begins.
 _VERSION_MIN: Final = 5
-_NUMBERS: Final = Struct(">qqq")
-# Before them, the partition and the error.
-_PARTITION_BEFORE: Final = _PARTITION.size + 2
+_NUMBERS: Final = Struct(">ihqqq")
 # No topic has a name with these bytes in it: they are not UTF-8.
 _MARK: Final = 0x0123_4567_89AB_CDEF
 
@@ -62,7 +60,7 @@ _MARK: Final = 0x0123_4567_89AB_CDEF
 class OneBatch:
     """What such requests have in common, and the answer to them."""
 
-    __slots__ = ("_answer", "_numbers_at", "acks", "timeout_ms", "topic", "topic_id")
+    __slots__ = ("_between", "_ending", "_pack", "_size", "acks", "timeout_ms", "topic", "topic_id")
 
     def __init__(self, request: ProduceRequest, codec: ApiCodec) -> None:
         topic = request.topic_data[0]
@@ -71,8 +69,13 @@ class OneBatch:
         self.topic = topic.name
         self.topic_id = topic.topic_id
         """In versions in which topics go by their ids; then they have no names."""
-        self._answer = _marked_answer(topic, codec)
-        self._numbers_at = self._answer.index(_NUMBERS.pack(_MARK, _MARK, _MARK))
+        marked = _marked_answer(topic, codec)
+        numbers_at = marked.index(_NUMBERS.pack(0, 0, _MARK, _MARK, _MARK))
+        # What is alike in all answers: their length, and what lies around the numbers.
+        (self._size,) = _LENGTH.unpack_from(marked)
+        self._between = marked[_ID.stop : numbers_at]
+        self._ending = marked[numbers_at + _NUMBERS.size :]
+        self._pack = Struct(f">ii{len(self._between)}sihqqq{len(self._ending)}s").pack
 
     def answers(
         self,
@@ -84,14 +87,23 @@ class OneBatch:
     ) -> bytes:
         """What answers the requests in `frames`, one behind the other, each a frame with its
         length."""
-        answer, numbers_at = self._answer, self._numbers_at
-        _PARTITION.pack_into(answer, numbers_at - _PARTITION_BEFORE, partition)
-        answers: list[bytes] = []
-        for frame, base_offset in zip(frames, base_offsets, strict=True):
-            answer[_ID] = frame[_ID]
-            _NUMBERS.pack_into(answer, numbers_at, base_offset, append_time_ms, log_start)
-            answers.append(bytes(answer))
-        return b"".join(answers)
+        pack, size, between, ending = self._pack, self._size, self._between, self._ending
+        read_id, at = _CORRELATION.unpack_from, _ID.start
+        answers = [
+            pack(
+                size,
+                read_id(frame, at)[0],
+                between,
+                partition,
+                0,
+                base_offset,
+                append_time_ms,
+                log_start,
+                ending,
+            )
+            for frame, base_offset in zip(frames, base_offsets, strict=True)
+        ]
+        return answers[0] if len(answers) == 1 else b"".join(answers)
 
 
 def correlation_ids(answers: bytes, count: int) -> Iterator[int]:
@@ -207,6 +219,9 @@ def _only_batch(request: ProduceRequest) -> bytes | memoryview | None:
 
 def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
     """A compact length and where it ends; 0 for one that is cut off, or longer than any is."""
+    if at + 1 < len(frame) and frame[at] >= 0x80 > frame[at + 1]:
+        # Of two bytes, as those of most batches are.
+        return (frame[at] & 0x7F | frame[at + 1] << 7) - 1, at + 2
     value = shift = 0
     for byte in frame[at : at + 5]:
         at += 1
@@ -217,7 +232,7 @@ def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
     return 0, at
 
 
-def _marked_answer(topic: TopicProduceData, codec: ApiCodec) -> bytearray:
+def _marked_answer(topic: TopicProduceData, codec: ApiCodec) -> bytes:
     answer = PartitionProduceResponse(
         index=0, base_offset=_MARK, log_append_time_ms=_MARK, log_start_offset=_MARK
     )
@@ -227,4 +242,4 @@ def _marked_answer(topic: TopicProduceData, codec: ApiCodec) -> bytearray:
     response = ProduceResponse(responses=[topic_answer])
     (encoded,) = codec.encode_response(response, 0)
     assert isinstance(encoded, bytes)
-    return bytearray(encoded)
+    return encoded

@@ -45,7 +45,7 @@ class CommittingReplica(ReplicaState, ABC):
     @property
     def is_in_sync(self) -> bool:
         """Whether `check_in_sync` raises nothing."""
-        return self._why_not_in_sync() is None
+        return self.config.min_insync_replicas == 1 or self._why_not_in_sync() is None
 
     def _why_not_in_sync(self) -> str | None:
         wanted = self.config.min_insync_replicas

@@ -110,6 +110,8 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         if member is None or self.line or not member.is_accepting:
             return None
         now_ms = self._services.clock.now_ms()
+        if len(batches) == 1 and not self.config.stamps_append_time:
+            return self._produce_alone(member, batches[0], api_version, now_ms)
         headers = self._admit_run(batches, api_version, now_ms)
         count = member.count_plain(headers) if headers else 0
         if count == 0:
@@ -133,6 +135,26 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
             return _run((base_offsets, end_offset, stamp, refusal))
         self._note_produced(member, sum(map(len, batches)), end_offset - base_offsets[0])
         return _run((base_offsets, end_offset, stamp, None))
+
+    def _produce_alone(
+        self, member: GroupReplica, records: memoryview, api_version: int, now_ms: int
+    ) -> Run | None:
+        """As `produce_run`, of one batch that keeps its timestamps, as most do that come alone."""
+        base_offset = member.log.end_offset
+        try:
+            header = admit(records, self.config, api_version=api_version, now_ms=now_ms)
+        except RequestError:
+            return None  # What is wrong with it is said once it is decoded.
+        end_offset, refusal = Offset(base_offset + header.record_count), None
+        try:
+            if not member.append_next(header, records, now_ms):
+                return None
+        except (OSError, StorageError, CorruptBatch) as error:
+            refusal = self._storage_error("append", error)
+            self.refused(records, refusal)
+        else:
+            self._note_produced(member, len(records), header.record_count)
+        return _run(((base_offset,), end_offset, NO_TIMESTAMP_MS, refusal))
 
     def _admit_run(
         self, batches: Sequence[memoryview], api_version: int, now_ms: int

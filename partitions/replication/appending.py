@@ -43,6 +43,31 @@ class AppendingReplica(ReplicaState):
                 return verdict
         return self._append((header,), (records,), now_ms)
 
+    def append_next(
+        self, header: BatchHeader, records: bytearray | memoryview, now_ms: int
+    ) -> bool:
+        """Append a client's batch that was admitted, if `count_plain` counts it; whether it does.
+
+        In one visit what `append_run` of many does in several. Raises as `append` does.
+        """
+        table, producer = self._store.producers.table, None
+        if header.producer_id >= 0:
+            producer = table.awaiting(header)
+            if producer is None:
+                return False
+        log = self.log
+        base_offset, epoch = log.end_offset, self._solo_epoch
+        if epoch is None:
+            if not self.is_accepting:
+                raise self._not_serving()
+            self._append_to_group((header,), (records,))
+        else:
+            self._appended_end = self.high_watermark = log.append_one(records, header, epoch)
+            self._touch()
+        if producer is not None:
+            table.append_awaited(producer, header, base_offset, now_ms)
+        return True
+
     def count_plain(self, headers: Sequence[BatchHeader]) -> int:
         """How many of these batches, from the first on, `append_run` takes."""
         if len(headers) > 1:
@@ -73,10 +98,7 @@ class AppendingReplica(ReplicaState):
         base_offset, epoch = self.log.end_offset, self._solo_epoch
         if epoch is None:
             epoch = self._group.epoch
-            end_offset = self._store.append_run(
-                headers, batches, epoch, has_followers=not self._is_alone
-            )
-            self._note_appended(end_offset, epoch)
+            end_offset = self._append_to_group(headers, batches)
         else:
             end_offset = self.log.append_run(batches, headers, epoch)
             self._appended_end = self.high_watermark = end_offset
@@ -84,6 +106,16 @@ class AppendingReplica(ReplicaState):
         if headers[0].producer_id >= 0:
             self._store.producers.table.append_run(headers, base_offset, heard_ms=now_ms)
         return _appended((base_offset, end_offset, epoch))
+
+    def _append_to_group(
+        self, headers: Sequence[BatchHeader], batches: Sequence[bytearray | memoryview]
+    ) -> Offset:
+        epoch = self._group.epoch
+        end_offset = self._store.append_run(
+            headers, batches, epoch, has_followers=not self._is_alone
+        )
+        self._note_appended(end_offset, epoch)
+        return end_offset
 
     def append_own(self, batches: bytes) -> Appended:
         """Append batches of the broker's own, as they are. Raises as `append` does.

@@ -60,6 +60,13 @@ class Producer:
         """Of its last record in the log; -1 if there is none of this epoch."""
         return self.batches[-1][1] if self.batches else -1
 
+    def take(self, first: int, delta: int, base_offset: int, timestamp_ms: int) -> None:
+        """The batch that comes next has the sequences from `first` to `delta` behind it."""
+        last = (first + delta) & SEQUENCE_MASK
+        self.appended += delta + 1
+        self.next_sequence = (last + 1) & SEQUENCE_MASK
+        self.batches.append((first, last, base_offset, base_offset + delta, timestamp_ms))
+
 
 def check_slowly(producer: Producer | None, header: BatchHeader) -> Fresh | Duplicate:
     """Whether a producer's batch, which is not what was expected next, may be appended.

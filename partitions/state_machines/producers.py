@@ -36,6 +36,7 @@ __all__ = ["BATCHES_KEPT", "FRESH", "Duplicate", "Fresh", "ProducerTable"]
 # Of thousands of idle partitions, which share them: nothing is ever put in.
 _NO_PRODUCERS: Final[OrderedDict[int, Producer]] = OrderedDict()
 _NO_TRANSACTIONS: Final = OpenTransactions()
+_NOBODY: Final = -1
 
 
 class ProducerTable:
@@ -46,12 +47,15 @@ class ProducerTable:
     give way to nothing: what readers may see hangs on them.
     """
 
-    __slots__ = ("_producers", "_producers_max", "transactions")
+    __slots__ = ("_newest", "_newest_id", "_producers", "_producers_max", "transactions")
 
     def __init__(self, *, producers_max: int = 100_000) -> None:
         self.transactions = _NO_TRANSACTIONS
         self._producers = _NO_PRODUCERS
         self._producers_max = producers_max
+        # Who was heard last, and so stands last among them: nearly always who is heard next.
+        self._newest: Producer | None = None
+        self._newest_id = _NOBODY
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -89,6 +93,24 @@ class ProducerTable:
             return FRESH
         return check_slowly(producer, header)
 
+    def awaiting(self, header: BatchHeader) -> Producer | None:
+        """The producer of which this batch is what comes next, if nothing else is to be said of it:
+        it is in no transaction, and its producer has none open."""
+        producer_id = header.producer_id
+        if producer_id == self._newest_id:
+            producer = self._newest
+        else:
+            producer = self._producers.get(producer_id)
+        if (
+            producer is None
+            or producer.next_sequence != header.base_sequence
+            or producer.epoch != header.producer_epoch
+            or header.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT)
+            or producer_id in self.transactions.opened
+        ):
+            return None
+        return producer
+
     def count_fresh(self, headers: Sequence[BatchHeader]) -> int:
         """How many of these batches, from the first on, may be appended one behind the other.
 
@@ -96,15 +118,8 @@ class ProducerTable:
         appended, and what is wrong with the rest, `check` says of each by itself.
         """
         producer_id, epoch, sequence = headers[0][9:12]
-        if producer_id >= 0:
-            producer = self._producers.get(producer_id)
-            if (
-                producer is None
-                or producer.epoch != epoch
-                or producer.next_sequence != sequence
-                or producer_id in self.transactions.opened
-            ):
-                return 0
+        if producer_id >= 0 and self.awaiting(headers[0]) is None:
+            return 0
         count = 0
         for _, _, _, _, _, attributes, delta, _, _, of, in_epoch, first, _ in headers:
             if of != producer_id or attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
@@ -137,10 +152,9 @@ class ProducerTable:
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._add(producer_id, epoch)
-        else:
-            self._producers.move_to_end(producer_id)
-            if epoch != producer.epoch:
-                producer = self._replace(producer_id, producer, epoch)
+        elif epoch != producer.epoch:
+            producer = self._replace(producer_id, producer, epoch)
+        self._heard(producer_id, producer)
         producer.heard_ms = timestamp_ms if heard_ms is None else heard_ms
         if attributes & TRANSACTIONAL_BIT:
             assert not attributes & CONTROL_BIT, "what a marker says is not in its header"
@@ -149,12 +163,20 @@ class ProducerTable:
             self.transactions.append(ProducerId(producer_id), base_offset, producer.heard_ms)
         if first < 0:  # A coordinator wrote it for the producer.
             return
-        last = (first + delta) & SEQUENCE_MASK
         if first != producer.next_sequence:
             producer.appended = 0
-        producer.appended += delta + 1
-        producer.next_sequence = (last + 1) & SEQUENCE_MASK
-        producer.batches.append((first, last, base_offset, base_offset + delta, timestamp_ms))
+        producer.take(first, delta, base_offset, timestamp_ms)
+
+    def append_awaited(
+        self, producer: Producer, header: BatchHeader, base_offset: Offset, heard_ms: int
+    ) -> None:
+        """Take in a batch as `append` does, of the producer that was `awaiting` it."""
+        producer.heard_ms = heard_ms
+        producer.take(
+            header.base_sequence, header.last_offset_delta, base_offset, header.max_timestamp
+        )
+        if producer is not self._newest:
+            self._heard(header.producer_id, producer)
 
     def append_run(
         self, headers: Sequence[BatchHeader], base_offset: Offset, *, heard_ms: int
@@ -170,8 +192,9 @@ class ProducerTable:
         if producer_id < 0:
             return
         producer = self._producers[producer_id]
-        self._producers.move_to_end(producer_id)
+        self._heard(producer_id, producer)
         producer.heard_ms = heard_ms
+        # As `Producer.take` does, of all of them at once.
         sequence, offset, kept = producer.next_sequence, base_offset, producer.batches
         for _, _, _, _, _, _, delta, _, timestamp_ms, _, _, _, _ in headers:
             last, last_offset = (sequence + delta) & SEQUENCE_MASK, offset + delta
@@ -224,7 +247,7 @@ class ProducerTable:
             producer = self._add(producer_id, epoch)
         elif epoch != producer.epoch:
             producer = self._replace(producer_id, producer, epoch)
-        self._producers.move_to_end(producer_id)
+        self._heard(producer_id, producer)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.heard_ms = header.max_timestamp if heard_ms is None else heard_ms
         self.transactions.end(producer_id, base_offset, is_commit=marker.is_commit)
@@ -241,7 +264,7 @@ class ProducerTable:
             if now_ms - producer.heard_ms >= idle_ms and producer_id not in opened
         ]
         for producer_id in idle:
-            del self._producers[producer_id]
+            self._forget(producer_id)
         return len(idle)
 
     def forget_from(self, offset: Offset) -> None:
@@ -256,7 +279,7 @@ class ProducerTable:
                 producer.next_sequence = first
                 producer.appended -= ((last - first) & SEQUENCE_MASK) + 1
                 if not producer.batches:
-                    del self._producers[producer_id]
+                    self._forget(producer_id)
 
     def newest_epoch(self, producer_id: ProducerId) -> int | None:
         """The producer's epoch as this partition last saw it, or None if it is unknown."""
@@ -288,3 +311,11 @@ class ProducerTable:
         """The producer in another epoch, whose sequences begin anew."""
         producer = self._producers[producer_id] = Producer(epoch, old.coordinator_epoch)
         return producer
+
+    def _heard(self, producer_id: int, producer: Producer) -> None:
+        self._producers.move_to_end(producer_id)
+        self._newest, self._newest_id = producer, producer_id
+
+    def _forget(self, producer_id: int) -> None:
+        del self._producers[producer_id]
+        self._newest, self._newest_id = None, _NOBODY

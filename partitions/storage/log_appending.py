@@ -63,6 +63,11 @@ class AppendingLog(LogState):
         self.end_offset = self._active.end_offset = offset
         return offset
 
+    def append_one(self, data: bytearray | memoryview, header: BatchHeader, epoch: Epoch) -> Offset:
+        """As `append_run`, of one batch."""
+        PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
+        return self._append_one(data, header)
+
     def has_room_for(self, size_bytes: int, record_count: int) -> bool:
         """Whether batches with so much in them would all lie in the segment that is appended to."""
         active = self._active

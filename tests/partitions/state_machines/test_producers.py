@@ -248,8 +248,39 @@ def test_a_run_is_of_one_producer_and_in_no_transaction() -> None:
     assert table.count_fresh([mine, batch(2, producer_id=-1)]) == 1
     assert table.count_fresh([batch(-1, producer_id=-1), batch(-1, producer_id=-1), mine]) == 2
     assert table.count_fresh([batch(1, attributes=TRANSACTIONAL_BIT)]) == 0
+    assert table.count_fresh([mine, batch(2, attributes=TRANSACTIONAL_BIT)]) == 1
     table.append(batch(1, attributes=TRANSACTIONAL_BIT), Offset(2))
     assert table.count_fresh([batch(2)]) == 0, "its producer has a transaction open"
+
+
+def test_who_was_forgotten_is_awaited_no_more() -> None:
+    table = ProducerTable()
+    table.append(batch(0), Offset(0), heard_ms=0)
+    assert table.awaiting(batch(1)) is not None
+    table.forget_from(Offset(0))
+    assert table.awaiting(batch(1)) is None
+    table.append(batch(0), Offset(0), heard_ms=0)
+    table.expire(1_000, idle_ms=1_000)
+    assert table.awaiting(batch(1)) is None
+
+
+@given(history=HISTORIES)
+def test_taking_in_what_was_awaited_is_appending_it(
+    history: list[tuple[int, int, int, int]],
+) -> None:
+    partition, other = Partition(), ProducerTable()
+    produce_all(partition, history)
+    for header, base_offset in partition.log:
+        producer = other.awaiting(header)
+        if producer is None:
+            other.append(header, base_offset, heard_ms=base_offset)
+        else:
+            assert other.check(header) is FRESH
+            other.append_awaited(producer, header, base_offset, heard_ms=base_offset)
+    replayed = ProducerTable()
+    for header, base_offset in partition.log:
+        replayed.append(header, base_offset, heard_ms=base_offset)
+    assert other.encode() == replayed.encode()
 
 
 @given(history=HISTORIES)

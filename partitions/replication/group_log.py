@@ -260,10 +260,7 @@ class GroupLog:
     def take_run(self, records: BytesLike, headers: Sequence[BatchHeader]) -> None:
         """Append another replica's batches, whose headers these are, all checked; and have the
         journal say so, if it has to. `records` is not needed any more when this returns."""
-        if len(headers) == 1:
-            self.log.append_placed(records, headers[0])
-        else:
-            self.log.append(records)
+        self.log.append_placed(records, headers)
         for header in headers:
             if header.attributes & CONTROL_BIT:
                 self.producers.on_control_within(header, records, self._host.now_ms())

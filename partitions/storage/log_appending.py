@@ -76,10 +76,17 @@ class AppendingLog(LogState):
             and self.end_offset + record_count - active.base_offset <= _RELATIVE_OFFSET_MAX
         )
 
-    def append_placed(self, data: BytesLike, header: BatchHeader) -> Offset:
-        """Append one batch that is placed at the end, and of which this is the header."""
-        assert header.base_offset == self.end_offset, "a batch placed elsewhere"
-        return self._append_one(data, header)
+    def append_placed(self, data: BytesLike, headers: Sequence[BatchHeader]) -> Offset:
+        """Append batches that are placed at the end, back to back: these are their headers, all of
+        them checked."""
+        assert headers[0].base_offset == self.end_offset, "a batch placed elsewhere"
+        if len(headers) == 1:
+            return self._append_one(data, headers[0])
+        end_offset = headers[-1].next_offset
+        position = self._write((data,), len(data), Offset(end_offset - 1))
+        self._index.add_run(position, self.end_offset, headers)
+        self.end_offset = self._active.end_offset = end_offset
+        return end_offset
 
     def _append_one(self, data: BytesLike, header: BatchHeader) -> Offset:
         """The batch stands at `end_offset`, whatever the header says of that."""

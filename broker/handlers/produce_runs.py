@@ -10,7 +10,7 @@ itself, in its turn. A write that fails refuses all that was in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidemark.broker.handlers.produce_answers import (
     made_response,
@@ -18,6 +18,7 @@ from tidemark.broker.handlers.produce_answers import (
     refusal,
     with_leaders,
 )
+from tidemark.broker.handlers.produce_work import ACKS_ALL, RUN_BYTES_MAX
 from tidemark.broker.network.requests import Pending, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from tidemark.broker.network.send_queue import Part
     from tidemark.broker.node import Node
     from tidemark.protocol.frames import ApiCodec
-
-ACKS_ALL: Final = -1
-RUN_BYTES_MAX: Final = 100 * 1024
-"""So many bytes of batches for one partition are written together: less than what the journal
-takes in (`JOURNALED_BYTES_MAX`), and no more than fits in a processor's own cache."""
 
 
 def answer_run(

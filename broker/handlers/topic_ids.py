@@ -11,7 +11,7 @@ from tidemark.broker.metadata.topics import Topics
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.offset_commit import OffsetCommitRequestTopic
 from tidemark.protocol.messages.offset_fetch import OffsetFetchRequestTopics
-from tidemark.protocol.messages.produce import TopicProduceData
+from tidemark.protocol.messages.produce import NAMES_UNTIL, ProduceRequest, TopicProduceData
 
 T = TypeVar("T", OffsetCommitRequestTopic, OffsetFetchRequestTopics, TopicProduceData)
 
@@ -23,6 +23,13 @@ def with_names(topics: Topics, asked: Sequence[T]) -> list[T]:
     """
     found = ((each, topics.by_id(each.topic_id)) for each in asked)
     return [replace(each, name="" if topic is None else topic.name) for each, topic in found]
+
+
+def named(topics: Topics, request: ProduceRequest, api_version: int) -> ProduceRequest:
+    """The request, with the names of its topics."""
+    if api_version <= NAMES_UNTIL:
+        return request
+    return replace(request, topic_data=with_names(topics, request.topic_data))
 
 
 def unknown(name: str, *, by_id: bool) -> ErrorCode:

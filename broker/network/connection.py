@@ -177,6 +177,8 @@ class Connection:
         elif received == 0:
             self.close(ConnectionEnd.BY_CLIENT)
         else:
+            if self.session.gathers:
+                received += self._received.gather(self._socket)
             self.active_at = self._shared.now
             self.received_bytes += received
             self._shared.metrics.received_bytes.inc(received)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from tidemark.protocol.errors import FrameTooLarge
@@ -19,6 +20,8 @@ FIRST_BYTES: Final = 16 * 1024
 # A client that fills the buffer at once is sending as fast as it can: reading more at a time
 # saves system calls, until the buffer leaves the processor's own cache.
 STREAMING_BYTES: Final = 256 * 1024
+GATHERED_BYTES: Final = 2 * 1024 * 1024
+"""So much is received together of a client whose requests are taken together."""
 _ROUND_TO_BYTES: Final = 64 * 1024
 # So few bytes are moved to the front at once, for the sake of the room behind them.
 _MOVE_BYTES: Final = 64
@@ -40,6 +43,11 @@ class MemoryBudget:
             return False
         self.taken_bytes += size_bytes
         return True
+
+    @property
+    def is_plenty(self) -> bool:
+        """Whether more than half of it is left."""
+        return 2 * self.taken_bytes < self.bytes_max
 
     def give_back(self, size_bytes: int) -> None:
         self.taken_bytes -= size_bytes
@@ -83,8 +91,20 @@ class ReceiveBuffer:
         received = client.recv_into(view[self._end :])
         self._end += received
         if self._end == len(view) < STREAMING_BYTES:
-            self._wanted_bytes = min(2 * len(view), STREAMING_BYTES)
+            wanted = min(2 * len(view), STREAMING_BYTES)
+            self._wanted_bytes = max(self._wanted_bytes, wanted)
         return received
+
+    def gather(self, client: socket.socket) -> int:
+        """Receive what else is there, as far as there is room for it; how much that was. More room
+        is made of memory that nobody is likely to need. Raises `OSError` as `receive` does."""
+        gathered = 0
+        if self._budget.is_plenty:
+            self._wanted_bytes = max(self._wanted_bytes, GATHERED_BYTES)
+        with suppress(BlockingIOError):
+            while received := self.receive(client):
+                gathered += received
+        return gathered
 
     def next_frame(self) -> memoryview | None:
         """The next complete frame without its length; `None` if more has to be received.

@@ -48,6 +48,9 @@ class Session:
     """Who the client has proven to be; set by SaslAuthenticate."""
     one_batches: OneBatches | None = None
     """What its Produce requests are like; only their handler looks into it."""
+    gathers: int = 0
+    """Not 0: its requests cost less if several are taken together, so as many are received as are
+    there. What else it says is for their handler."""
     hold_back: Callable[[float], None] = _not_held_back
     """Has the connection not read for so many seconds: its client is over a quota."""
     exchange: Exchange | None = None

@@ -1,12 +1,19 @@
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.broker.network.receive_buffer import FIRST_BYTES, MemoryBudget, ReceiveBuffer
+from tidemark.broker.network.receive_buffer import (
+    FIRST_BYTES,
+    GATHERED_BYTES,
+    STREAMING_BYTES,
+    MemoryBudget,
+    ReceiveBuffer,
+)
 from tidemark.protocol.errors import FrameTooLarge
 
 MIB = 1024 * 1024
@@ -159,3 +166,33 @@ def test_a_length_that_cannot_be_is_met_once_all_before_it_were_taken(
     assert [bytes(frame) for frame in buffer.next_frames(5)] == [b"a", b"b"]
     with pytest.raises(FrameTooLarge):
         buffer.next_frames(5)
+
+
+def test_what_is_gathered_is_all_that_is_there_up_to_a_limit(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    client.setblocking(False)
+    buffer, frame, gathered = make(), framed(bytes(100_000)), 1
+    stream = memoryview(frame * 60)
+    while gathered:
+        with suppress(BlockingIOError):
+            stream = stream[client.send(stream) :]
+        gathered = buffer.gather(server)
+    assert buffer.capacity_bytes == GATHERED_BYTES
+    frames = buffer.next_frames(100)
+    assert len(frames) == GATHERED_BYTES // len(frame)
+    assert all(frame == bytes(100_000) for frame in frames)
+
+
+def test_nothing_more_is_gathered_where_memory_is_scarce(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    budget = MemoryBudget(1024 * 1024)
+    assert budget.take(600 * 1024)
+    buffer = ReceiveBuffer(frame_bytes_max=MIB, budget=budget)
+    client.sendall(framed(b"a") * 10_000)
+    while buffer.gather(server):
+        pass
+    assert buffer.capacity_bytes <= STREAMING_BYTES

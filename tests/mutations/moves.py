@@ -117,12 +117,8 @@ MUTATIONS = (
         old="        _check_not_held(node, request, context.session)\n"
         "        if request.transactional_id is not None:\n"
         "            node.verifier.check_known(request, context.api_version)\n"
-        "        work = _Work(node, request, context.api_version)\n"
-        "        response = made_response(responses=[work.append_to(topic) "
-        "for topic in request.topic_data])\n",
-        new="        work = _Work(node, request, context.api_version)\n"
-        "        response = made_response(responses=[work.append_to(topic) "
-        "for topic in request.topic_data])\n"
+        "        responses = work.append([request])\n",
+        new="        responses = work.append([request])\n"
         "        _check_not_held(node, request, context.session)\n",
         killed_by=f"{_PRODUCE}test_a_request_with_one_held_partition_is_held_as_a_whole",
     ),

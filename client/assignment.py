@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tidemark.client.consumer_protocol import Subscription
+from tidemark.protocol.consumer_protocol import Subscription
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass
 

@@ -18,13 +18,6 @@ import trio
 from tidemark.client.assignment import ASSIGNORS, Assignor
 from tidemark.client.codes import check, error_code
 from tidemark.client.connection import Connection
-from tidemark.client.consumer_protocol import (
-    Subscription,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
 from tidemark.client.coordinator import (
     OUTSIDE,
     Membership,
@@ -35,6 +28,13 @@ from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
 from tidemark.client.retries import STALE_COORDINATOR, may_pass
+from tidemark.protocol.consumer_protocol import (
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tidemark.protocol.messages.join_group import (

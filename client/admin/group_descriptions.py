@@ -4,13 +4,13 @@ from contextlib import suppress
 
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
-from tidemark.client.consumer_protocol import decode_assignment
 from tidemark.client.descriptions import (
     BrokerDescription,
     GroupDescription,
     MemberDescription,
     RebalanceDescription,
 )
+from tidemark.protocol.consumer_protocol import decode_assignment
 from tidemark.protocol.errors import ErrorCode, MalformedMessage
 from tidemark.protocol.messages import consumer_group_describe as described
 from tidemark.protocol.messages.describe_groups import (

@@ -12,7 +12,7 @@ from tidemark.client.assignment import (
     assign_round_robin,
     assign_sticky,
 )
-from tidemark.client.consumer_protocol import Subscription
+from tidemark.protocol.consumer_protocol import Subscription
 from tidemark.protocol.types import TopicPartition
 
 

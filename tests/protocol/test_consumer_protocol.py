@@ -6,7 +6,7 @@ from aiokafka.coordinator.protocol import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.client.consumer_protocol import (
+from tidemark.protocol.consumer_protocol import (
     Subscription,
     decode_assignment,
     decode_subscription,

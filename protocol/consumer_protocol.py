@@ -1,13 +1,12 @@
-"""What consumers of a group say to each other through the broker, which does not look inside.
+"""What consumers of a group say to each other through their coordinator.
 
 Each value is an int16 version and then its fields, in Kafka's classic encoding. A version from the
 future is read as the newest that is known here: such versions only ever add fields at the end.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from tidemark.client.lookups import by_topic
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.schema import (
@@ -73,6 +72,7 @@ class Subscription:
     owned: frozenset[TopicPartition] = frozenset()
     generation: int = -1
     instance_id: str | None = None
+    rack_id: str | None = None
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
@@ -93,6 +93,7 @@ def decode_subscription(data: bytes, instance_id: str | None = None) -> Subscrip
         owned=frozenset(_flat(value.owned_partitions)),
         generation=value.generation_id,
         instance_id=instance_id,
+        rack_id=value.rack_id,
     )
 
 
@@ -119,7 +120,9 @@ def _decode(cls: type[M], data: bytes) -> M:
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
-    topics: Mapping[str, list[int]] = by_topic(sorted(partitions))
+    topics: dict[str, list[int]] = {}
+    for each in sorted(partitions):
+        topics.setdefault(each.topic, []).append(each.partition)
     return [TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
 
 

@@ -13,11 +13,9 @@ from tidemark.testing.simulator.kinds import (
     CORE_KINDS,
     DAMAGE_KINDS,
     DISK_KINDS,
-    FORGET_KINDS,
     REPLICA_KINDS,
     REPLICA_TRIGGERS,
     ROT_KINDS,
-    WHISPER_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.profiles import PROFILES, draw, hours, late, some
@@ -60,6 +58,7 @@ def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
         return knobs
     return replace(
         knobs,
+        aim="page caches",
         nodes=3,
         voters=3,
         groups=rng.choice((1, 2)),
@@ -83,6 +82,7 @@ def _with_rot(rng: Random, knobs: Knobs) -> Knobs:
     kinds = tuple(kind for kind in knobs.fault_kinds if kind not in DISK_KINDS)
     return replace(
         knobs,
+        aim="rot",
         nodes=max(3, knobs.nodes),
         voters=max(3, knobs.voters),
         start_errors=0.0,
@@ -99,6 +99,7 @@ def _with_long_checkpoints(rng: Random, knobs: Knobs) -> Knobs:
         return knobs
     return replace(
         knobs,
+        aim="long checkpoints",
         checkpoint_syncs=rng.choice((10, 30)),
         checkpoint_interval=0.7,
         journal_file_bytes=4 * 4096,
@@ -161,6 +162,7 @@ def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
     timeout = rng.choice((0.3, 0.8))
     return replace(
         knobs,
+        aim="whispers",
         seconds=min(knobs.seconds, _COUP_SECONDS_MAX),
         nodes=5,
         voters=5,
@@ -176,7 +178,7 @@ def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
         triggers=("leader",),
         trigger_chance=rng.choice((0.8, 0.95)),
         trigger_delay=rng.choice((0.003, 0.02)),
-        answers=WHISPER_KINDS,
+        answers=("whisper",),
         fault_seconds=rng.choice((0.3, 0.7, 1.5)),
     )
 
@@ -188,6 +190,7 @@ def _with_forgotten_votes(rng: Random, knobs: Knobs) -> Knobs:
     nodes, timeout = rng.choice((3, 3, 5)), rng.choice((0.3, 0.8))
     return replace(
         knobs,
+        aim="forgotten votes",
         seconds=min(knobs.seconds, _COUP_SECONDS_MAX),
         nodes=nodes,
         voters=nodes,
@@ -204,7 +207,7 @@ def _with_forgotten_votes(rng: Random, knobs: Knobs) -> Knobs:
         triggers=("leader", "hand over"),
         trigger_chance=rng.choice((0.3, 0.8)),
         trigger_delay=rng.choice((0.003, 0.02)),
-        answers=(*FORGET_KINDS * 3, "strand", "hold"),
+        answers=("forget", "forget", "forget", "strand", "hold"),
         fault_seconds=rng.choice((0.3, 0.7, 1.5)),
     )
 

@@ -31,11 +31,8 @@ TIMED_KINDS: Final = (
 REPLICA_KINDS: Final = ("move replicas",)
 """The same, and only where `moves_replicas` is: not among those that any seed may draw."""
 
-WHISPER_KINDS: Final = ("whisper",)
-"""The same, and only shortly after elections, where that is all that happens."""
-
-FORGET_KINDS: Final = ("forget",)
-"""The same, of votes that were given just then."""
+AIMED_KINDS: Final = ("whisper", "forget", "muffle")
+"""The same, and only shortly after moments, in runs with that aim."""
 
 COMPACTION_KINDS: Final = ("compact",)
 """The same, and only in the layer of transactions."""

@@ -26,6 +26,8 @@ class Knobs:
     """One run's settings. Times in seconds unless they say otherwise."""
 
     layer: str = Layer.FULL.value
+    aim: str = ""
+    """What the others were drawn for, where that is one thing."""
     nodes: int = 3
     voters: int = 3
     groups: int = 2

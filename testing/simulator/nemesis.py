@@ -109,6 +109,7 @@ class Nemesis:
             "whisper": self._whisper,
             "clog": self._clog,
             "hold": self._clog,
+            "muffle": self._clog,
             "slow disk": self._slow_disk,
             "sync error": self._sync_error,
             "disk full": self._disk_full,

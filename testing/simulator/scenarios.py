@@ -28,12 +28,11 @@ from typing import Any, Final, get_type_hints
 from tidemark.protocol.errors import TidemarkError
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.kinds import (
+    AIMED_KINDS,
     COMPACTION_KINDS,
-    FORGET_KINDS,
     REPLICA_KINDS,
     ROT_KINDS,
     TIMED_KINDS,
-    WHISPER_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
@@ -61,7 +60,7 @@ _MAY_BE_ZERO: Final = {
 }
 _KINDS: Final = (
     *(*TIMED_KINDS, *REPLICA_KINDS, *ROT_KINDS),
-    *(*COMPACTION_KINDS, *WHISPER_KINDS, *FORGET_KINDS),
+    *(*COMPACTION_KINDS, *AIMED_KINDS),
 )
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),

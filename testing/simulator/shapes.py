@@ -89,6 +89,11 @@ def held(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
     return links if rng.random() < 0.3 else [rng.choice(links)]
 
 
+def muffled(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
+    """All links from that node."""
+    return [pair for pair in permutations(nodes, 2) if pair[0] == node]
+
+
 def whispered(rng: Random, nodes: Sequence[NodeId], node: NodeId) -> Cut:
     """That node is left with one other, which is the same one for all: what several leaders in a
     row have told it, and what of that it has cut again, no third one knows."""
@@ -113,5 +118,6 @@ AIMED: Final[dict[str, Callable[[Random, Sequence[NodeId], NodeId], Cut]]] = {
     "hold": held,
     "whisper": whispered,
     "forget": around,
+    "muffle": muffled,
 }
 """Kinds of fault that cut, or hold up, links of the very broker that they are for."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
-_OUR_OWN = {"__main__", "runner", "simulator", "test_mutations"}
+_OUR_OWN = {"__main__", "planted", "runner", "simulator", "test_mutations"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

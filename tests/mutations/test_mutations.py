@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.mutations import Mutation, all_mutations
+from tests.mutations.planted import AIMS, PLANTED
 from tests.mutations.runner import ROOT, mutated
-from tests.mutations.simulator import PLANTED
 
 
 def _name(mutation: Mutation) -> str:
@@ -52,3 +52,4 @@ def test_what_is_planted_in_the_simulator_is_a_mutation() -> None:
     names = {mutation.name for mutation in all_mutations()}
     planted = {name for area in PLANTED.values() for name in area}
     assert planted <= names
+    assert AIMS.keys() <= planted

@@ -94,6 +94,7 @@ def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:
     others = some(rng, ("kill", "power", "hand over", "pause", "power all"))
     return replace(
         knobs,
+        aim="bad disks",
         start_errors=rng.choice((0.0, 0.05, 0.3)),
         sync_seconds=rng.choice((0.0005, 0.002, 0.02, 0.1)),
         fault_kinds=(*knobs.fault_kinds, *disks * rng.choice((1, 3))),
@@ -108,6 +109,7 @@ def _with_late_markers(rng: Random, knobs: Knobs) -> Knobs:
     transaction without them, and the next one begins."""
     return replace(
         knobs,
+        aim="late markers",
         writers=2,
         rivals=1,
         bumping=rng.choice((0.0, 1.0)),
@@ -122,7 +124,7 @@ def _with_late_markers(rng: Random, knobs: Knobs) -> Knobs:
         triggers=("markers asked for", "marker"),
         trigger_chance=rng.choice((0.05, 0.2)),
         trigger_delay=0.003,
-        answers=("hold", "hold", "strand", "hand over"),
+        answers=("muffle", "muffle", "hold", "hand over"),
         fault_seconds=rng.choice((1.0, 2.0, 4.0)),
     )
 
@@ -131,7 +133,9 @@ def _with_lost_decisions(rng: Random, knobs: Knobs) -> Knobs:
     """Disks take their time, and the power goes when markers are asked for, or written."""
     return replace(
         knobs,
+        aim="lost decisions",
         voters=rng.choice((1, 3)),
+        transaction_seconds=0.5,
         sync_seconds=rng.choice((0.02, 0.1)),
         fault_interval=rng.choice((2.0, 5.0)),
         fault_kinds=("slow disk", "slow disk", "power", "power all"),
@@ -147,6 +151,7 @@ def _with_late_answers(rng: Random, knobs: Knobs) -> Knobs:
     """What a coordinator says of a transaction comes when that is over."""
     return replace(
         knobs,
+        aim="late answers",
         writers=3,
         rivals=1,
         request_timeout=0.3,

@@ -1,10 +1,11 @@
 """Metadata: who the brokers are, what the topics are; and topics made by first use."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.brokers import ShownBroker
-from tidemark.broker.metadata.partition_view import PartitionView, partition_view
+from tidemark.broker.metadata.partition_view import PartitionView, partition_views
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -18,11 +19,13 @@ from tidemark.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tidemark.protocol.schema import ZERO_UUID
+from tidemark.protocol.schema import ZERO_UUID, maker_of
 
 NOBODY = -1
 """In place of a broker's number."""
 _IDS_SINCE = 12
+
+_made_partition: Final = maker_of(MetadataResponsePartition)
 
 
 async def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
@@ -113,10 +116,7 @@ def _describe(node: Node, topic: Topic, request: MetadataRequest) -> MetadataRes
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[
-            _partition(partition_view(node.brokers, topic, partition))
-            for partition in range(topic.partition_count)
-        ],
+        partitions=[_partition(view) for view in partition_views(node.brokers, topic)],
         topic_authorized_operations=(
             ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
         ),
@@ -125,7 +125,7 @@ def _describe(node: Node, topic: Topic, request: MetadataRequest) -> MetadataRes
 
 def _partition(view: PartitionView) -> MetadataResponsePartition:
     has_leader = view.leader is not None
-    return MetadataResponsePartition(
+    return _made_partition(
         error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=view.partition,
         leader_id=NOBODY if view.leader is None else view.leader,

@@ -13,7 +13,6 @@ from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.opening import open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.raft.replica import NOWHERE
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_ID, CLUSTER_TOPIC
@@ -117,9 +116,8 @@ class GroupLiveness:
         replica = self._node.get(key)
         if replica is None or not replica.is_leader:
             return ()
-        held = {each.node: each.match for each in replica.group.progress()}
-        held[self._node.node_id] = replica.committed
-        return [node for node in nodes if held.get(node, NOWHERE) < replica.committed]
+        holding = (self._node.node_id, *replica.group.holding(replica.committed))
+        return [node for node in nodes if node not in holding]
 
     def quorum(self, key: PartitionKey) -> Quorum | None:
         replica = self._node.get(key)

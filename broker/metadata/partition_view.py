@@ -15,14 +15,16 @@ acknowledged has waited for them, and none of them can lead.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Final, Protocol
 
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.topic import Topic
 from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId
-from tidemark.protocol.values import dataclass
+from tidemark.protocol.values import dataclass, maker_of
 
 
 class LocalReplica(Protocol):
@@ -33,6 +35,9 @@ class LocalReplica(Protocol):
 
     @property
     def epoch(self) -> Epoch: ...
+
+    @property
+    def key(self) -> PartitionKey: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,32 +53,50 @@ class PartitionView:
     offline: tuple[NodeId, ...]
 
 
+_made_view: Final = maker_of(PartitionView)
+
+
 def partition_view(brokers: Brokers, topic: Topic, partition: int) -> PartitionView:
     """Look at one partition of a topic."""
-    holders = topic.metadata.replicas(partition)
-    replicas = (*holders, *topic.metadata.observers.get(partition, ()))
-    replica = topic.replica(partition)
-    leader, epoch = brokers.leader_of(PartitionKey(topic.id, partition))
+    return _view(brokers, brokers.is_alive, topic, partition)
+
+
+def partition_views(brokers: Brokers, topic: Topic) -> list[PartitionView]:
+    """Look at all partitions of a topic: when leaders have died, every client asks for them."""
+    is_alive = cache(brokers.is_alive)
+    return [_view(brokers, is_alive, topic, each) for each in range(topic.partition_count)]
+
+
+def _view(
+    brokers: Brokers, is_alive: Callable[[NodeId], bool], topic: Topic, partition: int
+) -> PartitionView:
+    metadata, replica = topic.metadata, topic.replica(partition)
+    holders, assigned = metadata.replicas(partition), metadata.assignments[partition]
+    replicas = holders
+    if partition in metadata.observers:
+        replicas = (*holders, *metadata.observers[partition])
+    key = PartitionKey(metadata.id, partition) if replica is None else replica.key
+    leader, epoch = brokers.leader_of(key)
     if replica is not None:
         epoch = max(epoch, replica.epoch)
-    if leader == brokers.node_id and (replica is None or not replica.is_available):
+    is_here = replica is not None and replica.is_available
+    me = brokers.node_id
+    offline = tuple([node for node in replicas if not (is_here if node == me else is_alive(node))])
+    if leader == me and not is_here:
         leader = None
-    offline = tuple(node for node in replicas if not _is_online(brokers, replica, node))
-    if leader == brokers.node_id:
-        lagging = brokers.lagging(PartitionKey(topic.id, partition), holders)
-    else:
-        lagging = {*holders} - {*topic.metadata.assignments[partition]}
-    return PartitionView(
+    behind: Collection[NodeId] = ()
+    if leader == me:
+        behind = brokers.lagging(key, holders)
+    elif holders is not assigned:
+        behind = {*holders} - {*assigned}
+    in_sync = holders
+    if offline or behind:
+        in_sync = tuple(each for each in holders if each not in offline and each not in behind)
+    return _made_view(
         partition=partition,
         leader=leader,
         epoch=epoch,
         replicas=replicas,
-        in_sync=tuple(node for node in holders if node not in offline and node not in lagging),
+        in_sync=in_sync,
         offline=offline,
     )
-
-
-def _is_online(brokers: Brokers, replica: LocalReplica | None, node: NodeId) -> bool:
-    if node == brokers.node_id:
-        return replica is not None and replica.is_available
-    return brokers.is_alive(node)

@@ -278,6 +278,10 @@ class Group(Replica):
         """The nodes that a leader has sent something, or has to, and that have not answered."""
         return self.role.waits_for(self) if isinstance(self.role, Leader) else frozenset()
 
+    def holding(self, position: Position) -> list[NodeId]:
+        """The others that hold all up to a position, as the leader knows it."""
+        return self.role.holding(position) if isinstance(self.role, Leader) else []
+
     def progress(self) -> tuple[NodeProgress, ...]:
         """How far the others are, as the leader knows it; empty in any other role."""
         return self.role.progress(self) if isinstance(self.role, Leader) else ()

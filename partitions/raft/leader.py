@@ -162,6 +162,9 @@ class Leader:
             if progress.has_in_flight or progress.wants(last)
         )
 
+    def holding(self, position: Position) -> list[NodeId]:
+        return [node for node, each in self._progress.items() if each.match >= position]
+
     def progress(self, group: Group) -> tuple[NodeProgress, ...]:
         voters = group.config.members
         return tuple(

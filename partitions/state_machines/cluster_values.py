@@ -92,6 +92,8 @@ class TopicMetadata:
 
     def replicas(self, partition: int) -> Assignment:
         """Who is to vote on that partition, its preferred leader first, then who does so still."""
+        if not (self.wanted or self.leaving):
+            return self.assignments[partition]
         wanted = self.wanted.get(partition, ())
         leaving = (*self.assignments[partition], *self.leaving.get(partition, ()))
         return tuple(dict.fromkeys((*wanted, *leaving)))

@@ -60,6 +60,7 @@ class Local:
     partition: int = 0
     is_available: bool = True
     epoch: Epoch = field(default=Epoch(5))
+    key: PartitionKey = KEY
 
 
 def three() -> ClusterState:

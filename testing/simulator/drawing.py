@@ -185,7 +185,7 @@ def _with_whispers(rng: Random, knobs: Knobs) -> Knobs:
 
 def _with_forgotten_votes(rng: Random, knobs: Knobs) -> Knobs:
     """In some runs who is elected is alone at once, and who has voted for it forgets that."""
-    if rng.random() >= _FORGOTTEN_SHARE:
+    if rng.random() >= _FORGOTTEN_SHARE or knobs.aim:
         return knobs
     nodes, timeout = rng.choice((3, 3, 5)), rng.choice((0.3, 0.8))
     return replace(

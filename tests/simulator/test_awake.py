@@ -14,11 +14,10 @@ def test_no_time_passes_in_a_pause() -> None:
     passed(queue, 1.0)
     awake.pause(2.0)
     passed(queue, 1.0)
-    assert not awake.is_awake
-    assert awake.seconds == 1.0
+    was_awake, lived = awake.is_awake, awake.seconds
     passed(queue, 1.5)
-    assert awake.is_awake
-    assert awake.seconds == 1.5
+    assert (was_awake, lived) == (False, 1.0)
+    assert (awake.is_awake, awake.seconds) == (True, 1.5)
 
 
 def test_pauses_that_overlap_count_once() -> None:

@@ -21,7 +21,7 @@ from tidemark.broker.peers.hello import endpoints_of, metadata_of
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster, RegisterBroker
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
-from tidemark.partitions.storage.state_db import Run
+from tidemark.partitions.storage.state_db import BrokerRun
 from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError, StorageError
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse, PeerBroker
 from tidemark.protocol.types import NodeId
@@ -55,7 +55,7 @@ class Voters(Protocol):
 
 
 def describe_own(
-    settings: BrokerSettings, run: Run, listeners: Mapping[str, Address], peer: Address
+    settings: BrokerSettings, run: BrokerRun, listeners: Mapping[str, Address], peer: Address
 ) -> BrokerMetadata:
     """This start of this broker, as it introduces itself to the others.
 

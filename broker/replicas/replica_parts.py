@@ -19,7 +19,7 @@ from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.settings import UNLIMITED, LogSettings
-from tidemark.partitions.storage.state_db import Run, StateDb
+from tidemark.partitions.storage.state_db import BrokerRun, StateDb
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
@@ -53,7 +53,7 @@ class ReplicaServices:
     """What all replicas of a broker use."""
 
     node_id: NodeId
-    run: Run
+    run: BrokerRun
     files: Files
     readers: FileCache
     directory: DataDirectory

@@ -26,7 +26,7 @@ from tidemark.protocol.records.header import (
 from tidemark.protocol.types import NO_TIMESTAMP_MS, BytesLike, Offset, ProducerId
 
 
-class Run(NamedTuple):
+class AppendedRun(NamedTuple):
     """What has become of produced batches that were appended together, if they were."""
 
     base_offsets: list[Offset]
@@ -50,7 +50,7 @@ class Appended(NamedTuple):
 
 # Made for every batch: calling the class takes twice the time.
 _appended: Final = partial(tuple.__new__, Appended)
-_run: Final = partial(tuple.__new__, Run)
+_run: Final = partial(tuple.__new__, AppendedRun)
 
 
 def _base_offsets(offset: Offset, headers: Sequence[BatchHeader]) -> list[Offset]:
@@ -98,7 +98,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self._note_produced(member, len(records), header.record_count)
         return _appended((placed.base_offset, placed.end_offset, stamp))
 
-    def produce_run(self, batches: Sequence[memoryview], *, api_version: int) -> Run | None:
+    def produce_run(self, batches: Sequence[memoryview], *, api_version: int) -> AppendedRun | None:
         """Append clients' batches in one write, from the first on, as many as `produce` would
         append without ado: not what is refused, repeated or in a transaction. `None`: not even the
         first. They are changed in place.
@@ -138,7 +138,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
 
     def _produce_alone(
         self, member: GroupReplica, records: memoryview, api_version: int, now_ms: int
-    ) -> Run | None:
+    ) -> AppendedRun | None:
         """As `produce_run`, of one batch that keeps its timestamps, as most do that come alone."""
         base_offset = member.log.end_offset
         try:

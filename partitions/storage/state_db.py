@@ -102,7 +102,7 @@ class GroupSnapshot(NamedTuple):
     data: bytes
 
 
-class Run(NamedTuple):
+class BrokerRun(NamedTuple):
     """What is known at the beginning of one run of a broker."""
 
     directory_id: UUID
@@ -198,7 +198,7 @@ class StateDb:
         assert stored is not None
         return UUID(stored)
 
-    def begin_run(self, boot_id: str) -> Run:
+    def begin_run(self, boot_id: str) -> BrokerRun:
         """To be called once, before anything else. `boot_id` is the machine's since it booted.
 
         If the page cache may have been lost since the last run, partitions that rely on it are
@@ -216,7 +216,7 @@ class StateDb:
                     "UPDATE partition SET condition = ? WHERE condition = ? AND NOT is_journaled",
                     (Condition.UNCLEAN, Condition.CLEAN),
                 )
-            return Run(self.directory_id, incarnation, is_cache_lost)
+            return BrokerRun(self.directory_id, incarnation, is_cache_lost)
 
     def end_run(self) -> None:
         """Everything is synced and recorded, and nothing follows."""

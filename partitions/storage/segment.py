@@ -47,7 +47,7 @@ class Segment:
         "_directory",
         "_index",
         "_interval_bytes",
-        "_read_to",
+        "_read",
         "_readers",
         "base_offset",
         "detached",
@@ -86,8 +86,9 @@ class Segment:
         self._readers = readers
         self._interval_bytes = interval_bytes
         self._index: GrowingIndex | StoredIndex | None = None
-        # Where the last slice ended: a reader of the tail goes on there.
-        self._read_to: Boundary | None = None
+        # What the last slice was asked for by, where it starts and where it ends: a reader of the
+        # tail goes on there, and the other readers of the tail ask for the same.
+        self._read: tuple[tuple[Offset, int, Offset, bool], int, Boundary] | None = None
 
     def __repr__(self) -> str:
         return f"<Segment {self.base_offset} to {self.end_offset}, {self.size_bytes} bytes>"
@@ -219,7 +220,7 @@ class Segment:
     def end_at(self, position: int, offset: Offset) -> None:
         """Its file has been cut so that it ends there."""
         self.size_bytes, self.end_offset = position, offset
-        self._read_to = None
+        self._read = None
 
     def batches_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
         """The batches from one's position on. Raises `StorageError` where there is none."""
@@ -242,7 +243,7 @@ class Segment:
             return Boundary(self.size_bytes, self.end_offset)
         if offset <= self.base_offset:
             return Boundary(0, self.base_offset)
-        read_to = self._read_to
+        read_to = None if self._read is None else self._read[2]
         if read_to is not None and read_to.offset == offset:
             return read_to
         start = self._start(lambda i: i.floor(offset))
@@ -272,14 +273,17 @@ class Segment:
         self, offset: Offset, *, bytes_max: int, end_offset: Offset, at_least_one: bool
     ) -> LogSlice:
         """Whole batches from the one that holds `offset` on; see `Log.read`."""
-        start, end = self.position_of(offset), Boundary(self.size_bytes, self.end_offset)
-        if end_offset < self.end_offset:
-            end = self._start_of(end_offset)
-        if end.position - start > bytes_max:
-            end = self._last_fitting(start, end, bytes_max, at_least_one)
-        if end.position <= start:
-            return EMPTY_SLICE
-        self._read_to = end
+        asked = offset, bytes_max, min(end_offset, self.end_offset), at_least_one
+        read = self._read
+        if read is not None and read[0] == asked:
+            _, start, end = read
+        else:
+            start, end = self.position_of(offset), self._start_of(end_offset)
+            if end.position - start > bytes_max:
+                end = self._last_fitting(start, end, bytes_max, at_least_one)
+            if end.position <= start:
+                return EMPTY_SLICE
+            self._read = asked, start, end
         return LogSlice(self.file, start, end.position - start, end.offset)
 
     def _last_fitting(

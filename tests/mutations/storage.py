@@ -234,7 +234,7 @@ MUTATIONS = (
     storage_rule(
         "where a reader went on is forgotten when its segment is cut",
         "segment.py",
-        old="        self._read_to = None\n\n    def batches_from",
+        old="        self._read = None\n\n    def batches_from",
         new="\n    def batches_from",
         killed_by="test_log.py::test_where_a_reader_was_is_forgotten_when_the_log_is_cut",
     ),

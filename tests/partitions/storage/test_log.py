@@ -85,6 +85,19 @@ def test_a_reader_of_the_tail_goes_on_where_it_was_without_a_search(
         assert len(log.read(Offset(number), bytes_max=10_000, end_offset=end)) == len(batch(0))
 
 
+def test_the_second_reader_of_the_same_is_not_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path)
+    for number in range(3):
+        log.append(batch(number))
+    first = log.read(Offset(1), bytes_max=len(batch(0)), end_offset=Offset(3)).read()
+    with monkeypatch.context() as patched:
+        patched.delattr(OsFile, "pread")
+        again = log.read(Offset(1), bytes_max=len(batch(0)), end_offset=Offset(3))
+    assert again.read() == first == batch(1)
+
+
 def test_where_a_reader_was_is_forgotten_when_the_log_is_cut(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for number in range(3):
@@ -95,6 +108,8 @@ def test_where_a_reader_was_is_forgotten_when_the_log_is_cut(tmp_path: Path) -> 
     for each in long:
         log.append(each)
     assert log.read(Offset(2), bytes_max=10_000, end_offset=Offset(3)).read() == long[2]
+    log.truncate(Offset(2))
+    assert not log.read(Offset(2), bytes_max=10_000, end_offset=Offset(3))
 
 
 def test_several_batches_may_be_appended_at_once(tmp_path: Path) -> None:

@@ -89,21 +89,16 @@ class OneBatch:
         length."""
         pack, size, between, ending = self._pack, self._size, self._between, self._ending
         read_id, at = _CORRELATION.unpack_from, _ID.start
-        answers = [
-            pack(
-                size,
-                read_id(frame, at)[0],
-                between,
-                partition,
-                0,
-                base_offset,
-                append_time_ms,
-                log_start,
-                ending,
-            )
-            for frame, base_offset in zip(frames, base_offsets, strict=True)
-        ]
-        return answers[0] if len(answers) == 1 else b"".join(answers)
+        rest = append_time_ms, log_start, ending
+        if len(frames) == 1:
+            (own_id,) = read_id(frames[0], at)
+            return pack(size, own_id, between, partition, 0, base_offsets[0], *rest)
+        return b"".join(
+            [
+                pack(size, read_id(frame, at)[0], between, partition, 0, base_offset, *rest)
+                for frame, base_offset in zip(frames, base_offsets, strict=True)
+            ]
+        )
 
 
 def correlation_ids(answers: bytes, count: int) -> Iterator[int]:
@@ -116,10 +111,11 @@ def correlation_ids(answers: bytes, count: int) -> Iterator[int]:
 class OneBatches:
     """Of one connection, in one version: what its requests have been."""
 
-    __slots__ = ("_known", "_starts", "_tries_left", "codec")
+    __slots__ = ("_is_flexible", "_known", "_starts", "_tries_left", "codec")
 
     def __init__(self, codec: ApiCodec) -> None:
         self.codec = codec
+        self._is_flexible = codec.is_flexible
         self._known: dict[bytes, OneBatch] = {}
         # Where the batch's length has been: at one place, unless topics' names differ in length.
         self._starts: list[int] = []
@@ -162,8 +158,12 @@ class OneBatches:
 
     def _batch_at(self, start: int, frame: memoryview) -> memoryview | None:
         """The batch whose length is at `start`; nothing else may follow."""
-        if self.codec.is_flexible:
-            length, at = _read_length(frame, start)
+        if self._is_flexible:
+            if len(frame) > start + 1 and frame[start] >= 0x80 > frame[start + 1]:
+                # A length of two bytes, as that of most batches is.
+                length, at = (frame[start] & 0x7F | frame[start + 1] << 7) - 1, start + 2
+            else:
+                length, at = _read_length(frame, start)
             end = at + length
             is_all = length > 0 and len(frame) == end + len(_NO_TAGS)
             return frame[at:end] if is_all and frame[end:].tobytes() == _NO_TAGS else None
@@ -219,9 +219,6 @@ def _only_batch(request: ProduceRequest) -> bytes | memoryview | None:
 
 def _read_length(frame: memoryview, at: int) -> tuple[int, int]:
     """A compact length and where it ends; 0 for one that is cut off, or longer than any is."""
-    if at + 1 < len(frame) and frame[at] >= 0x80 > frame[at + 1]:
-        # Of two bytes, as those of most batches are.
-        return (frame[at] & 0x7F | frame[at + 1] << 7) - 1, at + 2
     value = shift = 0
     for byte in frame[at : at + 5]:
         at += 1

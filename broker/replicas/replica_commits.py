@@ -65,7 +65,11 @@ class CommittingReplica(ReplicaState, ABC):
         return (
             member is not None
             and end_offset <= member.high_watermark
-            and (not self._wants_more or end_offset <= self._held_end())
+            and (
+                self.config.min_insync_replicas == 1
+                or not self._wants_more
+                or end_offset <= self._held_end()
+            )
         )
 
     def when_acknowledged(self, end_offset: Offset, done: Committed) -> None:

@@ -169,9 +169,9 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         return headers
 
     def _note_produced(self, member: GroupReplica, size_bytes: int, record_count: int) -> None:
-        if not member.is_solo or self._commit_waiters or member.log.needs_sync:
+        if not member.is_solo or self._commit_waiters.waiting or member.log.needs_sync:
             self._services.driver.touch()
-        elif self._fetch_waiters:
+        elif self._fetch_waiters.waiting:
             self._wake_later()
         metrics = self._metrics
         metrics.bytes_in.value += size_bytes

@@ -29,36 +29,37 @@ _NOBODY: Final = _Waiting(maxlen=0)
 class CommitWaiters:
     """Callbacks by the end offset they wait for, called in the order of their offsets."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        self._waiting: _Waiting = _NOBODY
+        self.waiting: _Waiting = _NOBODY
+        """To look at: where batches are appended, asking for the length takes longer."""
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def add(self, end_offset: Offset, committed: Committed) -> None:
         entry = (end_offset, next(_SERIALS), committed)
-        if self._waiting is _NOBODY:
-            self._waiting = _Waiting()
+        if self.waiting is _NOBODY:
+            self.waiting = _Waiting()
         # Appends come in order; only a duplicate waits for an offset that lies further back.
-        if not self._waiting or self._waiting[-1] < entry:
-            self._waiting.append(entry)
+        if not self.waiting or self.waiting[-1] < entry:
+            self.waiting.append(entry)
         else:
-            insort(self._waiting, entry)
+            insort(self.waiting, entry)
 
     def advance(self, high_watermark: Offset) -> None:
-        while self._waiting and self._waiting[0][0] <= high_watermark:
-            self._waiting.popleft()[2](None)
+        while self.waiting and self.waiting[0][0] <= high_watermark:
+            self.waiting.popleft()[2](None)
 
     def fail_below(self, high_watermark: Offset, error: RequestError) -> None:
         """Who waits for what is committed by now will not get what else it wants."""
-        while self._waiting and self._waiting[0][0] <= high_watermark:
-            self._waiting.popleft()[2](error)
+        while self.waiting and self.waiting[0][0] <= high_watermark:
+            self.waiting.popleft()[2](error)
 
     def fail_all(self, error: RequestError) -> None:
-        while self._waiting:
-            self._waiting.popleft()[2](error)
+        while self.waiting:
+            self.waiting.popleft()[2](error)
 
 
 class FetchWaiter(Protocol):
@@ -73,30 +74,30 @@ class FetchWaiter(Protocol):
 class FetchWaiters:
     """The fetches parked at one partition, in the order of their coming."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("waiting",)
 
     def __init__(self) -> None:
-        # None: thousands of partitions have nobody who waits.
-        self._waiting: dict[FetchWaiter, None] | None = None
+        self.waiting: dict[FetchWaiter, None] | None = None
+        """To look at, as above; `None`: thousands of partitions have nobody who waits."""
 
     def __len__(self) -> int:
-        return len(self._waiting or ())
+        return len(self.waiting or ())
 
     def add(self, waiter: FetchWaiter) -> None:
-        if self._waiting is None:
-            self._waiting = {}
-        self._waiting[waiter] = None
+        if self.waiting is None:
+            self.waiting = {}
+        self.waiting[waiter] = None
 
     def discard(self, waiter: FetchWaiter) -> None:
-        if self._waiting is not None:
-            self._waiting.pop(waiter, None)
+        if self.waiting is not None:
+            self.waiting.pop(waiter, None)
 
     def wake(self) -> None:
         # A woken fetch that is answered removes itself from every partition it waits at.
-        for waiter in list(self._waiting or ()):
+        for waiter in list(self.waiting or ()):
             waiter.look_again()
 
     def release(self) -> None:
         """Have all of them answered now."""
-        for waiter in list(self._waiting or ()):
+        for waiter in list(self.waiting or ()):
             waiter.answer_now()

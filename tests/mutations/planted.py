@@ -100,7 +100,6 @@ PLANTED = {
     ),
     "Groups": (
         "a commit is answered once it is durable",
-        "a write that failed changes no commit",
         "what is stored after the resignation answers nobody",
         "a commit of another generation is refused",
         "groups hear of markers",
@@ -109,6 +108,12 @@ PLANTED = {
         "an offset of a transaction on its way to the log is unstable",
         "a committed transaction supersedes those whose records lie before its own",
         "offsets that are undecided are read back as that",
+    ),
+    "Coordinators on failing disks": (
+        "what has to come about is tried again when it could not be written",
+        "a change of an id that could not be written has not come about",
+        "a write that failed changes no commit",
+        "what could not be written is written again",
     ),
     "Compaction": (
         "an undecided transaction ends what is compacted",
@@ -144,6 +149,10 @@ AIMS = {
     "a former coordinator ends nothing": "late markers",
     "a late marker ends no later transaction": "late markers",
     "a marker makes answers from before it worth nothing": "late answers",
+    "what has to come about is tried again when it could not be written": "bad disks",
+    "a change of an id that could not be written has not come about": "bad disks",
+    "a write that failed changes no commit": "bad disks",
+    "what could not be written is written again": "bad disks",
     "no journal file is written over before its checkpoint": "long checkpoints",
     "what was in the page cache only is unclean when that was lost": "page caches",
 }

@@ -50,4 +50,21 @@ MUTATIONS = (
         killed_by="tests/partitions/state_machines/groups/test_transactional_offsets.py"
         "::test_read_back_at_any_time_it_is_the_same",
     ),
+    Mutation(
+        name="what has to come about is tried again when it could not be written",
+        file="partitions/state_machines/transactions/shard.py",
+        old="            self._retry_later(transactional_id, held, at)\n",
+        new="            pass\n",
+        killed_by=f"{_COORDINATOR}::TestAWriteThatFails"
+        "::test_what_has_to_come_about_is_tried_again_later",
+    ),
+    Mutation(
+        name="a change of an id that could not be written has not come about",
+        file="partitions/state_machines/transactions/shard.py",
+        old="            self._retry_later(transactional_id, held, at)\n",
+        new="            value = unstored.write.value or held.value\n"
+        "            self._become(transactional_id, held, value, effects, at)\n",
+        killed_by=f"{_COORDINATOR}::TestAWriteThatFails"
+        "::test_nothing_has_changed_and_the_producer_is_told",
+    ),
 )

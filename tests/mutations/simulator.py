@@ -23,7 +23,13 @@ from tests.mutations.runner import ROOT, copy_of_the_tree, mutated
 
 CPU_SECONDS = 20.0
 WALL_SECONDS_MAX = 600
-_OF_TRANSACTIONS = ("Transactions", "Transactions at partitions", "Groups", "Compaction")
+_OF_TRANSACTIONS = (
+    "Transactions",
+    "Transactions at partitions",
+    "Groups",
+    "Coordinators on failing disks",
+    "Compaction",
+)
 _OF_THE_CORE = (
     "partitions/raft/",
     "partitions/replication/moves.py",

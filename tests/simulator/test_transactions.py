@@ -61,6 +61,12 @@ def test_some_clients_bump_and_some_do_not() -> None:
     assert {knobs.bumping for knobs in drawn} == {0.0, 0.5, 1.0}
 
 
+def test_some_runs_are_for_what_is_rare() -> None:
+    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(60)]
+    aims = {"", "bad disks", "late markers", "lost decisions", "late answers"}
+    assert {knobs.aim for knobs in drawn} == aims
+
+
 FULL_DISKS = [
     Fault(at=0.3 + 0.4 * number, kind="disk full", node=1 + number % 3, seconds=0.3, amount=0.01)
     for number in range(7)

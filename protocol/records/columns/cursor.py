@@ -48,9 +48,9 @@ class Cursor:
         values, self.positions = self._reader.read(self.positions)
         return values
 
-    def keep(self, which: NDArray[np.bool_]) -> None:
-        """Leave the other records behind."""
-        self.positions, self.ends = self.positions[which], self.ends[which]
+    def kept(self, which: NDArray[np.bool_]) -> "Cursor":
+        """Where this is, in some of the records."""
+        return Cursor(self._reader, self.positions[which], self.ends[which])
 
     def slices(self) -> Slices:
         """A length and as many bytes; the bytes themselves are only walked past."""

@@ -12,6 +12,7 @@ from tidemark.protocol.records.columns.arrays import (
     timestamps_array,
 )
 from tidemark.protocol.records.columns.cursor import Cursor
+from tidemark.protocol.records.columns.grids import Grids, Uneven
 from tidemark.protocol.records.columns.scan import find_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
@@ -34,14 +35,25 @@ def read_columns(
     Raises `Unusual`, `IndexError` or `ValueError` if anything about the bytes is wrong or rare.
     """
     reader = VarintReader(np.frombuffer(data, np.uint8))
-    bodies, ends = _find_records(reader, sections)
-    # The fields begin after the attributes, a byte of which no bit is in use.
-    cursor = Cursor(reader, bodies + 1, ends)
+    try:
+        return _read(Grids(reader, sections), data, sections, schema, start, end)
+    except Uneven:
+        return _read(_find_records(reader, sections), data, sections, schema, start, end)
+
+
+def _read(
+    cursor: Cursor | Grids,
+    data: BytesLike,
+    sections: Sequence[Section],
+    schema: pa.Schema,
+    start: Offset | None,
+    end: Offset | None,
+) -> pa.RecordBatch:
     numbers = _read_numbers(cursor, sections)
     keep = _in_range(numbers["offset"], start, end)
     if keep is not None:
         numbers = {name: column[keep] for name, column in numbers.items()}
-        cursor.keep(keep)
+        cursor = cursor.kept(keep)
     columns = {
         "offset": pa.array(numbers["offset"]),
         "timestamp": timestamps_array(numbers["timestamp"]),
@@ -51,8 +63,8 @@ def read_columns(
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
-def _find_records(reader: VarintReader, sections: Sequence[Section]) -> tuple[Integers, Integers]:
-    """Where each record goes on after its length, and where it ends."""
+def _find_records(reader: VarintReader, sections: Sequence[Section]) -> Cursor:
+    """Where their fields begin: after the attributes, a byte of which no bit is in use."""
     starts = find_starts(reader.data, sections)
     ends = np.empty_like(starts.positions)
     ends[:-1] = starts.positions[1:]
@@ -60,14 +72,14 @@ def _find_records(reader: VarintReader, sections: Sequence[Section]) -> tuple[In
         section.end for section in sections
     ]
     if starts.is_measured:
-        return starts.bodies, ends
+        return Cursor(reader, starts.bodies + 1, ends)
     lengths, bodies = reader.read(starts.positions)
     if (bodies + lengths != ends).any():
         raise ValueError("a record's length is not the distance to the next")
-    return bodies, ends
+    return Cursor(reader, bodies + 1, ends)
 
 
-def _read_numbers(cursor: Cursor, sections: Sequence[Section]) -> dict[str, np.ndarray]:
+def _read_numbers(cursor: Cursor | Grids, sections: Sequence[Section]) -> dict[str, np.ndarray]:
     headers = [section.header for section in sections]
     if any(h.base_offset > _FAR or abs(h.base_timestamp) > _FAR for h in headers):
         raise Unusual
@@ -105,7 +117,9 @@ def _in_range(offsets: Integers, start: Offset | None, end: Offset | None) -> np
     return keep
 
 
-def _read_bytes(cursor: Cursor, buffer: pa.Buffer, names: frozenset[str]) -> dict[str, pa.Array]:
+def _read_bytes(
+    cursor: Cursor | Grids, buffer: pa.Buffer, names: frozenset[str]
+) -> dict[str, pa.Array]:
     """Keys, values and headers, as far into the records as `names` needs."""
     columns: dict[str, pa.Array] = {}
     if not names.isdisjoint(("key", "value", "headers")):

@@ -75,7 +75,7 @@ def find_starts(data: Bytes, sections: Sequence[Section]) -> Starts:
 def _begins_with_run(data: Bytes, section: Section) -> bool:
     body = data[section.begin : section.end]
     wanted = min(_RUN_MIN, section.header.record_count)
-    return _may_run(body) and _run(body, wanted)[0] == wanted
+    return _may_run(body) and find_run(body, wanted)[0] == wanted
 
 
 def _lay(
@@ -111,7 +111,7 @@ def _fill(starts: Starts, filled: int, upto: int, data: Bytes, section: Section)
     while filled < upto:
         run = 0
         if _may_run(data[at : section.end]):
-            run, size, stride = _run(data[at : section.end], upto - filled)
+            run, size, stride = find_run(data[at : section.end], upto - filled)
         if run >= _RUN_MIN:
             positions = np.arange(at, at + run * stride, stride)
             starts.positions[filled : filled + run] = positions
@@ -145,7 +145,7 @@ def _may_run(data: Bytes) -> bool:
     return length < 0 or following in (head[:size], b"")
 
 
-def _run(data: Bytes, count: int) -> tuple[int, int, int]:
+def find_run(data: Bytes, count: int) -> tuple[int, int, int]:
     """How many records, of `count`, begin with the same length; its size; what is between them.
 
     Exact, not a guess: a record of this length is followed by the next at this distance, and if

@@ -47,12 +47,12 @@ class VarintReader:
         second = self.data.take(positions + 1, mode="clip") * more
         value = (first & _LOW) | (second & _LOW).astype(np.uint16) << _SEVEN
         if second.max() < 0x80:
-            return _unzigzag_short(value).astype(np.int64), positions + (more + 1)
+            return unzigzag_short(value).astype(np.int64), positions + (more + 1)
         third = self.data.take(positions + 2, mode="clip") * (second >> 7)
         if third.max() < 0x80:
             sizes = more + 1 + (second >> 7)
             long_value = value | third.astype(np.uint32) << _FOURTEEN
-            return _unzigzag_short(long_value).astype(np.int64), positions + sizes
+            return unzigzag_short(long_value).astype(np.int64), positions + sizes
         return self._read_lanes(positions)
 
     def _read_lanes(self, positions: Integers) -> tuple[Integers, Integers]:
@@ -71,9 +71,9 @@ class VarintReader:
         return _unzigzag(value), positions + ((np.bitwise_count(below) >> 3) + 1)
 
 
-def _unzigzag_short(value: NDArray[np.uint16 | np.uint32]) -> NDArray[np.signedinteger]:
-    signed = np.int16 if value.itemsize == 2 else np.int32
-    return ((value >> 1) ^ -(value & 1)).view(signed)
+def unzigzag_short(value: NDArray[np.integer]) -> NDArray[np.signedinteger]:
+    """Of varints that fit into the type they come in."""
+    return ((value >> 1) ^ -(value & 1)).view(f"i{value.itemsize}")
 
 
 def _unzigzag(value: _Lanes) -> Integers:

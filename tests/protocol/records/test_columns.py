@@ -4,6 +4,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tests.protocol.records.strategies import CODECS, RECORDS, records_of
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.columns import SCHEMA, decode_columns, encode_columns
+from tidemark.protocol.records.columns.grids import Grids
 from tidemark.protocol.records.columns.guess import guess_starts
 from tidemark.protocol.records.columns.sections import join_sections
 from tidemark.protocol.records.columns.varints import Unusual, VarintReader
@@ -99,6 +101,58 @@ def test_runs_of_records_of_one_length_are_the_records(
         ]
     )
     assert decode_columns(log).equals(columns_of(decode_records(log)))
+
+
+@pytest.mark.parametrize("key", [None, b"", b"a key"])
+@pytest.mark.parametrize("step_ms", [0, 1, 100])
+def test_records_of_one_length_are_read_where_they_lie(key: bytes | None, step_ms: int) -> None:
+    """Nothing about them is `Uneven`, though offsets take up to three bytes."""
+    batches = [
+        (
+            [Record(value=bytes([i % 251] * 40), key=key, timestamp_ms=i * step_ms) for i in of],
+            Compression.NONE,
+        )
+        for of in [range(8200), range(70), range(70), range(70)]
+    ]
+    log = log_of(batches)
+    joined, sections = join_sections(log, list(iter_headers(log)), bytes_max=1 << 20)
+    grids = Grids(VarintReader(np.frombuffer(joined, np.uint8)), sections)
+    deltas = [i for records, _ in batches for i in range(len(records))]
+    assert grids.varints().tolist() == [delta * step_ms for delta in deltas]
+    assert grids.varints().tolist() == deltas
+    assert set(grids.slices().lengths.tolist()) == {-1 if key is None else len(key)}
+    values = grids.slices()
+    assert [joined[at] for at in values.starts.tolist()] == [delta % 251 for delta in deltas]
+    assert not grids.headers().counts.any()
+    assert decode_columns(log).equals(columns_of(decode_records(log)))
+
+
+@given(
+    parts=st.lists(st.integers(0, 70), min_size=16, max_size=40),
+    times=st.lists(st.sampled_from([0, 1, 64, 8192, 1 << 21]), min_size=1, max_size=4),
+    headers=st.sampled_from([(), (("h", b"v"),)]),
+    start=st.integers(0, 50),
+)
+def test_records_of_one_length_whose_fields_differ_are_the_records(
+    parts: list[int],
+    times: list[int],
+    headers: tuple[tuple[str, bytes | None], ...],
+    start: int,
+) -> None:
+    """What one field has less, another has more: keys and values, and varints and values."""
+    records = [
+        Record(
+            key=b"k" * part,
+            value=b"v" * (80 - part - len(varint(time))),
+            timestamp_ms=time,
+            headers=headers,
+        )
+        for part, time in zip(parts, cycle(times), strict=False)
+    ]
+    log = log_of([(records, Compression.NONE), (records[::-1], Compression.NONE)])
+    columns = decode_columns(log, start=Offset(start))
+    columns.validate(full=True)
+    assert columns.equals(columns_of([r for r in decode_records(log) if r.offset >= start]))
 
 
 @given(

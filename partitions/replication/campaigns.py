@@ -50,6 +50,10 @@ class Campaigns:
         self.last_resorts: Collection[NodeId] = ()
         """Brokers that are to lead nothing that another can lead."""
 
+    def __bool__(self) -> bool:
+        """Whether there are groups that this broker campaigns for, or is to."""
+        return bool(self._queue)
+
     def seek(self, replica: GroupReplica, now: float) -> None:
         """The group has no leader, unless its replica knows better."""
         if replica.leader is not None or replica.failure is not None or not replica.group.is_voter:

@@ -66,6 +66,10 @@ class Heartbeats:
                 news.pop(key, None)
                 news[key] = carried_by
 
+    def has_news(self, node: NodeId) -> bool:
+        """Whether there are news that `node` has not confirmed."""
+        return bool(self._link(node).news)
+
     def make(self, node: NodeId, now: float) -> Heartbeat:
         """The next heartbeat for `node`."""
         link = self._link(node)

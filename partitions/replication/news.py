@@ -1,4 +1,8 @@
-"""When heartbeats go out, and to whom: at their interval, and sooner where something presses."""
+"""When heartbeats go out, and to whom: at their interval, and sooner where something presses.
+
+Where nobody has anything new to say they go out less often: all that they tell is that this broker
+lives, and hears.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
 
 _NEVER: Final = float("inf")
+_NEVER_YET: Final = float("-inf")
 
 
 class News:
@@ -35,7 +40,9 @@ class News:
         self._timing = timing
         self._peers = peers
         self._outbox = outbox
-        self._next = 0.0
+        self._last = _NEVER_YET
+        self._is_calm = False
+        """Whether no other broker has something to hear, or waits to hear that it was heard."""
         self._next_to_dead = 0.0
         self._sent = 0.0
         self._is_pressing = False
@@ -43,10 +50,13 @@ class News:
     def add(self, key: PartitionKey, nodes: Iterable[NodeId], *, is_pressing: bool = False) -> None:
         """There is something new about a group that these have to know."""
         self._heartbeats.add_news(key, nodes)
+        self._is_calm = False
         self._is_pressing |= is_pressing
 
     def take_in(self, source: NodeId, heartbeat: Heartbeat) -> float | None:
         """See `Heartbeats.take_in`."""
+        if heartbeat.groups:
+            self._is_calm = False
         return self._heartbeats.take_in(source, heartbeat)
 
     def confirm_soon(self, node: NodeId) -> None:
@@ -63,17 +73,22 @@ class News:
 
     def begin(self) -> None:
         """There are other brokers from now on."""
-        self._next = 0.0
+        self._last = _NEVER_YET
+
+    def hasten(self) -> None:
+        """Somebody waits to hear what the others have read."""
+        self._is_calm = False
 
     def late_s(self, now: float) -> float:
         """By how much the next heartbeat is overdue, if there has been any."""
-        return now - self._next if self._next else 0.0
+        return now - self._next if self._last > _NEVER_YET else 0.0
 
     def tick(self, now: float) -> None:
         """Send what is due at its interval."""
         if now < self._next:
             return
-        self._next = now + self._timing.heartbeat_s
+        self._last = now
+        self._is_calm = not any(map(self._heartbeats.has_news, self._peers.alive))
         # A peer that is taken for dead must hear something, or two that both think so of each
         # other will never speak again; but all the news again and again would be too much.
         to_all = now >= self._next_to_dead
@@ -102,6 +117,11 @@ class News:
         if self._is_pressing:
             first = min(first, self._sent + self._timing.news_gap_s)
         return first
+
+    @property
+    def _next(self) -> float:
+        timing = self._timing
+        return self._last + (timing.calm_heartbeat_s if self._is_calm else timing.heartbeat_s)
 
     def _is_to_wait(self, node: NodeId, now: float) -> bool:
         return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_s / 4)

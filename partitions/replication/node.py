@@ -314,11 +314,13 @@ class ReplicationNode:
         self._now = now
         if self._news.late_s(now) > self.timing.failure_timeout_s / 2:
             # This process stood still. The others may have spoken all the while.
-            self.peers.excuse(now, 2 * self.timing.heartbeat_s)
+            self.peers.excuse(now, 2 * self.timing.calm_heartbeat_s)
         for node in self.peers.silent(now):
             self._lost(node)
         for replica in self._campaigns.take_due(now, self._replicas):
             replica.tell(Group.campaign)
+        if self._campaigns:
+            self._news.hasten()
         self.observers.tick(now)
         self.confirmations.tick(now)
         self._retries.tick(now)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tidemark.protocol.values import dataclass
+
+_CALM_HEARTBEATS: Final = 8
+"""In a failure timeout, where there is nothing to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +26,9 @@ class Timing:
     election_jitter_s: float = 0.05
     election_rank_s: float = 0.25
     """A voter waits this long for each living voter that comes before it."""
-    campaigns_at_once: int = 64
-    """Groups with several voters that campaign at the same time."""
+    campaigns_at_once: int = 256
+    """Groups with several voters that campaign at the same time. Each round of them takes several
+    messages and syncs, one after the other."""
     campaign_timeout_s: float = 0.5
     """After this long without a leader, a candidate tries again, after a pause that is up to as
     long, and may be twice as long each time: a busy disk takes its time for the votes."""
@@ -48,6 +54,12 @@ class Timing:
     """How often an observer tells its leader how far it is, if that has changed."""
     confirm_again_s: float = 0.2
     """A leader that asks whether it still leads asks again after so long without an answer."""
+
+    @property
+    def calm_heartbeat_s(self) -> float:
+        """Between heartbeats while nobody has anything new to say. A confirmation takes up to two
+        of them, so there is time for some to be lost, or late."""
+        return max(self.heartbeat_s, self.failure_timeout_s / _CALM_HEARTBEATS)
 
     def __post_init__(self) -> None:
         assert 0 < self.heartbeat_s < self.failure_timeout_s

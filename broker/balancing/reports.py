@@ -28,8 +28,8 @@ from tidemark.protocol.types import Epoch, NodeId
 REPORT_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 4.0
 """Between two looks at most, where the last ones had nothing to tell."""
-LOOK_SECONDS: Final = 0.1
-"""Whether another broker leads the metadata: it wants to know at once."""
+LOOK_SECONDS: Final = 0.5
+"""Whether another broker leads the metadata: it wants to know soon."""
 GROUPS_MAX: Final = 500
 """In one report: about 50 kB."""
 _ANSWER_SECONDS: Final = 5.0

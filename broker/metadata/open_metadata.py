@@ -254,6 +254,7 @@ class _Parts:
                 self.brokers.is_alive,
                 turn=services.turn,
                 touch=driver.touch,
+                wait_more=self._wait_more,
             ),
             partial(
                 keep_following,

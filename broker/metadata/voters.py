@@ -6,7 +6,7 @@ to come, come at once, by the group's own change of configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,8 @@ from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
 
 LOOK_SECONDS: Final = 0.25
+SETTLED_SECONDS: Final = 1.0
+"""The same while all brokers live and all that should vote do."""
 
 
 def adjust_voters(
@@ -82,15 +84,23 @@ async def keep_voters(
     *,
     turn: Turn,
     touch: Callable[[], None],
+    wait_more: Callable[[], Awaitable[None]],
 ) -> None:
-    """Look after the voters, again and again, as long as this runs."""
+    """Look after the voters, again and again, as long as this runs.
+
+    `wait_more` waits until the metadata have changed.
+    """
+    is_changing = False
 
     def look() -> None:
-        adjust_voters(node, state(), is_alive)
+        nonlocal is_changing
+        is_changing = adjust_voters(node, state(), is_alive)
         touch()
 
     while True:
-        await trio.sleep(LOOK_SECONDS)
+        is_settled = not is_changing and all(map(is_alive, state().brokers))
+        with trio.move_on_after(SETTLED_SECONDS if is_settled else LOOK_SECONDS):
+            await wait_more()
         replica = node.get(CLUSTER_KEY)
         if replica is not None and replica.is_serving:
             turn.run(look)

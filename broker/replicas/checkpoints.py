@@ -27,7 +27,8 @@ from typing import Final, NamedTuple, Protocol
 
 import trio
 
-from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.replicas.disk import DiskWriter, Synced
+from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
@@ -60,6 +61,7 @@ class Savable(Protocol):
     @property
     def is_available(self) -> bool: ...
     def capture(self) -> Captured: ...
+    def begin_early_sync(self) -> Synced: ...
     def set_flush(self, *, syncs: bool) -> None: ...
 
 
@@ -82,6 +84,7 @@ class Checkpoints:
         self._state = state
         self._disk = disk
         self._is_settled = is_settled
+        self._early = EarlySyncs(disk)
         self._changed: dict[Savable, None] = {}
         """Of these, something is in the journal that was not saved since."""
         self._rolled: dict[Savable, None] = {}
@@ -94,9 +97,11 @@ class Checkpoints:
         self._saving = trio.Lock()
         self._has_ended = False
 
-    def note(self, replica: Savable) -> None:
-        """Something about it was given to the journal."""
+    def note(self, replica: Savable, size_bytes: int = 0) -> None:
+        """Something about it was given to the journal, so many bytes."""
         self._changed[replica] = None
+        if self._early.note(replica, size_bytes):
+            self._wanted.set()
 
     def save_later(self, replica: Savable) -> None:
         """It has closed a segment, whose index is to be written."""
@@ -119,6 +124,7 @@ class Checkpoints:
         self._changed.pop(replica, None)
         self._rolled.pop(replica, None)
         self._flushes.pop(replica, None)
+        self._early.forget(replica)
 
     def leave(self, key: PartitionKey, epoch: Epoch) -> None:
         """A replica is given up, and was in that epoch, as the journal may be the only one to say.
@@ -145,6 +151,7 @@ class Checkpoints:
                 elif self._rolled:
                     await self.save(list(self._rolled))
                 await self._remove()
+                await self._sync_early()
             except StorageError as error:
                 # The disk is full, say. The journal grows meanwhile, and a start after a crash has
                 # more to redo; nothing is lost.
@@ -158,6 +165,11 @@ class Checkpoints:
             # where the log may end after a loss of power. And before the page cache does, the next
             # start must know that there is something to lose.
             await self._save([replica], has_all=False, flush=syncs)
+
+    async def _sync_early(self) -> None:
+        async with self._saving:
+            if not self._has_ended:
+                await self._early.run()
 
     async def _remove(self) -> None:
         removals, self._removals = self._removals, []

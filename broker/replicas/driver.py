@@ -234,7 +234,7 @@ class ReplicationDriver:
         for record in output.records:
             watcher = self._watchers.get(record.key)
             if watcher is not None:
-                self._checkpoints.note(watcher)
+                self._checkpoints.note(watcher, len(record.payload))
         if output.removals:
             self._checkpoints.remove_later(output.batch, output.removals)
 

@@ -10,6 +10,7 @@ from tidemark.broker.replicas.checkpoints import Captured
 from tidemark.broker.replicas.replica_state import ReplicaState
 from tidemark.broker.replicas.waiters import Committed
 from tidemark.partitions.replication.outbox import GroupChange
+from tidemark.partitions.storage.syncing import TailSync
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_OFFSET, Offset
 
@@ -31,6 +32,10 @@ class CommittingReplica(ReplicaState, ABC):
         """For a checkpoint: what is to be saved now. Its sync must follow."""
         member = self.member
         return Captured(member.log.begin_sync(), member.state_row(NO_OFFSET))
+
+    def begin_early_sync(self) -> TailSync:
+        """For a sync between checkpoints, of which nothing is recorded."""
+        return self.log.begin_early_sync()
 
     # Committing
 

@@ -53,6 +53,15 @@ class SyncingLog(AppendingLog):
             unnamed=tuple(unnamed),
         )
 
+    def begin_early_sync(self) -> TailSync:
+        """The bytes of the segment that is appended to, so that who has to sync it finds less.
+
+        Nothing follows from it: not even the segment's name is on the disk then.
+        """
+        writer = self._active.writer
+        files = () if writer is None else (writer,)
+        return TailSync(home=self._home, state=self._state, files=files, unnamed=())
+
     def sync(self) -> Offset:
         """Capture and sync on this thread; the end offset, which is durable now."""
         return self.begin_sync().sync()

@@ -7,12 +7,14 @@ from uuid import UUID
 
 import pytest
 import trio
+import trio.testing
 
 from tests.broker.clusters import wait_until
 from tests.partitions.storage.batches import batch
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.checkpoints import Captured, Checkpoints
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.broker.replicas.early_syncs import EARLY_BYTES
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN
 from tidemark.partitions.storage.journal.journal import Journal, JournalStart
 from tidemark.partitions.storage.journal.records import batches
@@ -21,6 +23,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
+from tidemark.partitions.storage.syncing import TailSync
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -36,10 +39,15 @@ class FakeReplica:
         self.key = KEY
         self.is_available = True
         self.flushes: list[bool] = []
+        self.early_syncs = 0
         self.log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
 
     def capture(self) -> Captured:
         return Captured(self.log.begin_sync(), PartitionState(key=KEY, name="t-0"))
+
+    def begin_early_sync(self) -> TailSync:
+        self.early_syncs += 1
+        return self.log.begin_early_sync()
 
     def set_flush(self, *, syncs: bool) -> None:
         self.flushes.append(syncs)
@@ -167,6 +175,48 @@ async def test_where_there_is_no_room_nothing_is_recorded_until_there_is(bench: 
     assert bench.recovery_point() == 5
     names = bench.files.sizes(DIRECTORY)
     assert sum(name.endswith(".index") for name in names) == 4
+
+
+async def test_a_log_that_has_got_much_is_synced_before_the_checkpoint_comes(bench: Bench) -> None:
+    segment = f"{DIRECTORY}/{0:020d}.log"
+    bench.append()
+    await bench.disk.wait_idle()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        bench.checkpoints.note(bench.replica, EARLY_BYTES - 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert segment not in bench.files.synced_paths, "of many logs with little, none is"
+        bench.checkpoints.note(bench.replica, 1)
+        await wait_until(lambda: segment in bench.files.synced_paths)
+        nursery.cancel_scope.cancel()
+    assert bench.replica.early_syncs == 1
+    assert bench.recovery_point() is None, "that is the checkpoint's to say"
+
+
+async def test_an_early_sync_that_fails_is_the_end(bench: Bench) -> None:
+    """What the kernel has dropped then, no later sync would find."""
+    bench.append()
+    await bench.disk.wait_idle()
+    bench.files.failing_syncs = 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        bench.checkpoints.note(bench.replica, EARLY_BYTES)
+        await wait_until(lambda: bench.disk.error is not None)
+        nursery.cancel_scope.cancel()
+    with pytest.raises(StorageError, match="nothing is known about the disk"):
+        await bench.checkpoints.checkpoint()
+    assert bench.recovery_point() is None
+
+
+async def test_nothing_is_synced_early_of_a_log_that_goes_away(bench: Bench) -> None:
+    bench.append()
+    bench.checkpoints.note(bench.replica, EARLY_BYTES)
+    bench.checkpoints.forget(bench.replica)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert bench.replica.early_syncs == 0
 
 
 async def test_a_sync_that_fails_is_the_end(bench: Bench) -> None:

@@ -424,6 +424,13 @@ MUTATIONS = (
         "was_given_up_is_that_of_its_newest_record",
     ),
     Mutation(
+        name="an early sync that fails is the end",
+        file="broker/replicas/early_syncs.py",
+        old="                    self._disk.fail(error)\n",
+        new="                    del error\n",
+        killed_by="tests/broker/test_checkpoints.py::test_an_early_sync_that_fails_is_the_end",
+    ),
+    Mutation(
         name="the journal is used again once the epochs of what was given up are recorded",
         file="broker/replicas/checkpoints.py",
         old="            remember(self._state, left)\n",

@@ -28,6 +28,7 @@ from tidemark.testing.process_cluster import ProcessCluster, open_process_cluste
 
 REPLICAS: Final = 3
 _REQUESTS: Final = 200
+_SMALL_REQUESTS: Final = 4_000
 _PAIRS: Final = 5
 _REQUEST_BYTES: Final = 1_000_000
 _LATENCY_SECONDS: Final = 10
@@ -90,7 +91,8 @@ async def _steady(bootstrap: str, topic: str) -> list[float]:
 
 
 def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
-    """One request to 200 partitions, against one of the same size to one."""
+    """One request to 200 partitions, against one of the same size to one; and against requests to
+    one that have what each of the 200 gets."""
     del folder
     one, many = "one", "many"
     led_by_first = {n: [1, 2, 3] for n in range(_MANY_PARTITIONS)}
@@ -107,6 +109,19 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
         "MB/s",
         in_pairs(lambda: _rate(leader, spread), lambda: _rate(leader, whole), runs=_PAIRS),
         against="one partition",
+        aim=0.5,
+    )
+    alone = produce_frame(one, small, acks=-1)
+    yield row_of_pairs(
+        "produce, 3 replicas, acks=all, flush=commit",
+        f"{_MANY_PARTITIONS} partitions in each 1 MB request, batches of 5 KB",
+        "MB/s",
+        in_pairs(
+            lambda: _rate(leader, spread),
+            lambda: _rate(leader, alone, requests=_SMALL_REQUESTS),
+            runs=_PAIRS,
+        ),
+        against="one partition, a batch of 5 KB in each request",
         aim=0.5,
     )
 
@@ -204,8 +219,8 @@ def _address_of(cluster: ProcessCluster, node: int) -> Address:
     return host, int(port)
 
 
-def _rate(address: Address, frame: bytes) -> float:
-    return produce_load(address, frame, requests=_REQUESTS).bytes_per_second / 1e6
+def _rate(address: Address, frame: bytes, *, requests: int = _REQUESTS) -> float:
+    return produce_load(address, frame, requests=requests).bytes_per_second / 1e6
 
 
 def _bare_rate(address: Address, frame: bytes) -> float:

@@ -20,7 +20,7 @@ FIRST_BYTES: Final = 16 * 1024
 # A client that fills the buffer at once is sending as fast as it can: reading more at a time
 # saves system calls, until the buffer leaves the processor's own cache.
 STREAMING_BYTES: Final = 256 * 1024
-GATHERED_BYTES: Final = 2 * 1024 * 1024
+GATHERED_BYTES: Final = 4 * 1024 * 1024
 """So much is received together of a client whose requests are taken together."""
 _ROUND_TO_BYTES: Final = 64 * 1024
 # So few bytes are moved to the front at once, for the sake of the room behind them.

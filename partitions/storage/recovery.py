@@ -13,7 +13,7 @@ batch before, and a leader epoch is not smaller than the last, nor larger than t
 where the caller knows the log's epochs, it is the one in force at that offset.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -31,6 +31,7 @@ from tidemark.partitions.storage.names import (
 )
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.segment import Segment
+from tidemark.partitions.storage.snapshots import offsets_in
 from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, check_crc
@@ -106,6 +107,9 @@ class Recovery:
         self._unsynced = unsynced
         self._observed_to = Offset(0)
         self._epoch = NO_EPOCH
+        self._there: Mapping[str, int] = {}
+        """The files that there were, with their sizes: of thousands of logs, to ask is a part of
+        the start."""
 
     @property
     def report(self) -> RecoveryReport:
@@ -145,8 +149,7 @@ class Recovery:
     def _listed_segments(self) -> list[Segment]:
         """The segments by their names; leftovers of interrupted writes are removed."""
         home = self._home
-        finish_swaps(home.files, home.directory)
-        sizes = home.files.sizes(home.directory)
+        sizes = self._there = finish_swaps(home.files, home.directory)
         bases = {base for name in sizes if (base := offset_in(name, LOG_SUFFIX)) is not None}
         for name in sizes:
             owner = offset_in(name, INDEX_SUFFIX)
@@ -348,7 +351,7 @@ class Recovery:
             return
         snapshots = self._home.snapshots
         settled = max(self._recovery_point, self._start_offset)
-        for offset in reversed(snapshots.offsets()):
+        for offset in reversed(offsets_in(self._there)):
             if not first <= offset <= settled:
                 continue
             payload = snapshots.load(offset)

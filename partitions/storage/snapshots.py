@@ -12,6 +12,7 @@ the log's start moves, for what follows from the batches that go is nowhere else
 |  4 | payload | bytes  | the caller's |
 """
 
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
@@ -23,6 +24,12 @@ from tidemark.protocol.types import Offset
 KEPT: Final = 2
 """The newest ones; an older one is of use only when these are damaged, or speak of what is cut."""
 _CRC: Final = Struct(">I")
+
+
+def offsets_in(names: Iterable[str]) -> list[Offset]:
+    """Where there are snapshots, ascending, by the names of a log's files."""
+    found = (offset_in(name, SNAPSHOT_SUFFIX) for name in names)
+    return sorted(offset for offset in found if offset is not None)
 
 
 class Snapshots:
@@ -58,8 +65,7 @@ class Snapshots:
 
     def offsets(self) -> list[Offset]:
         """Where there are snapshots, ascending."""
-        found = (offset_in(name, SNAPSHOT_SUFFIX) for name in self._files.sizes(self._directory))
-        return sorted(offset for offset in found if offset is not None)
+        return offsets_in(self._files.sizes(self._directory))
 
     def remove_above(self, end_offset: Offset) -> bool:
         """Remove those of a future that did not come; durable once the directory is synced.

@@ -122,8 +122,8 @@ MUTATIONS = (
     _rule(
         "a start goes on with a swap",
         "recovery.py",
-        old="        finish_swaps(home.files, home.directory)\n",
-        new="",
+        old="finish_swaps(home.files, home.directory)",
+        new="home.files.sizes(home.directory)",
         killed_by=f"{_CRASHES}::test_every_crash_leaves_the_old_segments_or_the_new_ones",
     ),
     _rule(

@@ -54,7 +54,11 @@ def give_up_swap(files: Files, directory: str, swap: SwapRange) -> None:
         remove_if_there(files, path(directory, *swap))
 
 
-def finish_swaps(files: Files, directory: str) -> None:
-    """What a crash has interrupted, done before anybody looks at the log's files."""
-    for swap in swaps_in(files.sizes(directory)):
+def finish_swaps(files: Files, directory: str) -> dict[str, int]:
+    """What a crash has interrupted, done before anybody looks at the log's files; the files that
+    there are then, with their sizes."""
+    there = files.sizes(directory)
+    swaps = swaps_in(there)
+    for swap in swaps:
         finish_swap(files, directory, swap)
+    return files.sizes(directory) if swaps else there

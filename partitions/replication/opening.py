@@ -155,7 +155,9 @@ def _open(
     )
     producers.start_at(log.start_offset)
     # What the log holds after its opening is on the disk, whatever it was before.
-    after = replace(_after_loss(stored, log), is_journaled=spec.syncs_before_ack)
+    after = _after_loss(stored, log)
+    if after.is_journaled != spec.syncs_before_ack:
+        after = replace(after, is_journaled=spec.syncs_before_ack)
     shape = LogShape(
         after.epochs,
         start_offset=log.start_offset,

@@ -86,6 +86,8 @@ class TopicMetadata:
     def hosts(self, partition: int) -> frozenset[NodeId]:
         """Every broker that has to hold something of that partition now."""
         others = (self.wanted, self.leaving, self.observers)
+        if not any(others):
+            return frozenset(self.assignments[partition])
         return frozenset(self.assignments[partition]).union(
             *(each.get(partition, ()) for each in others)
         )

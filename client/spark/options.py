@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from tidemark.client.columns.reading import FETCH_BYTES
 from tidemark.client.offsets import Isolation
 from tidemark.client.read_levels import ReadLevel, read_level
 from tidemark.client.settings import ClientSettings
@@ -26,7 +27,6 @@ from tidemark.protocol.values import dataclass
 
 log = logging.getLogger(__name__)
 
-FETCH_BYTES: Final = 1 << 20
 MAX_TRIGGER_DELAY_SECONDS: Final = 15 * 60.0
 
 

@@ -29,6 +29,8 @@ _HEADERS: Final = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 )
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+ROWS_BYTES: Final = 1 << 20
+"""Spark is quickest with Arrow batches of about this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,7 @@ class RowMaker:
 
 
 def in_pieces(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
-    """The batch in slices of about `bytes_max`: compressed fetches may grow tenfold, and Spark is
-    quickest with batches of about a megabyte."""
+    """The batch in slices of about `bytes_max`; compressed fetches may grow tenfold."""
     pieces = max(1, round(batch.nbytes / bytes_max))
     rows = max(1, -(-batch.num_rows // pieces))
     for start in range(0, batch.num_rows, rows):

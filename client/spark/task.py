@@ -12,7 +12,7 @@ from tidemark.client.columns import read_columns
 from tidemark.client.spark.driver import Driver, explaining, report_loss
 from tidemark.client.spark.options import SourceOptions
 from tidemark.client.spark.ranges import OffsetRange
-from tidemark.client.spark.rows import RowMaker, in_pieces
+from tidemark.client.spark.rows import ROWS_BYTES, RowMaker, in_pieces
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 # The one thing that outlives a task. Spark's workers run one task after another, and a connection
@@ -59,4 +59,4 @@ def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Itera
     )
     with closing(batches), explaining(options.client, f"reading {wanted.topic_partition}"):
         for batch in batches:
-            yield from in_pieces(maker.rows(batch), options.batch_bytes)
+            yield from in_pieces(maker.rows(batch), min(options.batch_bytes, ROWS_BYTES))

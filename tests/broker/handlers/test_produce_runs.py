@@ -12,7 +12,7 @@ from tests.broker.handlers.producing import batch, new_topic, request
 from tests.broker.handlers.test_produce_known import VERSION, Connection, connect, values
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
-from tidemark.broker.handlers.produce_runs import RUN_BYTES_MAX
+from tidemark.broker.handlers.produce_work import RUN_BYTES_MAX
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.calls import Call
 from tidemark.broker.network.send_queue import Part

@@ -248,6 +248,7 @@ def test_a_run_is_of_one_producer_and_in_no_transaction() -> None:
     assert table.count_fresh([mine, batch(2, producer_id=-1)]) == 1
     assert table.count_fresh([batch(-1, producer_id=-1), batch(-1, producer_id=-1), mine]) == 2
     assert table.count_fresh([batch(1, attributes=TRANSACTIONAL_BIT)]) == 0
+    assert table.awaiting(batch(1, attributes=TRANSACTIONAL_BIT)) is None
     assert table.count_fresh([mine, batch(2, attributes=TRANSACTIONAL_BIT)]) == 1
     table.append(batch(1, attributes=TRANSACTIONAL_BIT), Offset(2))
     assert table.count_fresh([batch(2)]) == 0, "its producer has a transaction open"

@@ -97,9 +97,12 @@ def decode_subscription(data: bytes, instance_id: str | None = None) -> Subscrip
     )
 
 
-def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+def encode_assignment(
+    partitions: Iterable[TopicPartition], *, version: int = _VERSION_MAX
+) -> bytes:
+    """The partitions, in a version that whoever is told them knows."""
     value = ConsumerProtocolAssignment(assigned_partitions=_by_topic(partitions))
-    return _VERSION_MAX.to_bytes(_VERSION_BYTES, "big") + encode(value, _VERSION_MAX)
+    return version.to_bytes(_VERSION_BYTES, "big") + encode(value, version)
 
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
@@ -112,11 +115,19 @@ def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
     return _flat(_decode(ConsumerProtocolAssignment, data).assigned_partitions)
 
 
-def _decode(cls: type[M], data: bytes) -> M:
+def version_of(data: bytes) -> int:
+    """The version that a value is in, or the newest that is known here.
+
+    Raises `MalformedMessage` if there is none.
+    """
     version = int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)
     if len(data) < _VERSION_BYTES or version < 0:
-        raise MalformedMessage(f"{cls.__name__}: {len(data)} bytes without a version")
-    return decode(cls, min(version, _VERSION_MAX), data[_VERSION_BYTES:])
+        raise MalformedMessage(f"{len(data)} bytes of consumers without a version")
+    return min(version, _VERSION_MAX)
+
+
+def _decode(cls: type[M], data: bytes) -> M:
+    return decode(cls, version_of(data), data[_VERSION_BYTES:])
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:

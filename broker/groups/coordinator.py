@@ -245,7 +245,10 @@ async def open_coordinator(
 
 
 def _group_settings(settings: BrokerSettings, group_configs: GroupConfigs) -> GroupSettings:
+    policy = settings.group_consumer_migration_policy
     return GroupSettings(
+        may_upgrade=policy in ("bidirectional", "upgrade"),
+        may_downgrade=policy in ("bidirectional", "downgrade"),
         group_configs=group_configs,
         initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
         session_timeout_min_ms=settings.group_min_session_timeout_ms,

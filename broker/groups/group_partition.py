@@ -57,7 +57,9 @@ class GroupPartition:
         return asker.pending
 
     def heartbeat(self, request: Heartbeat) -> ErrorCode:
-        return self.shard.heartbeat(request, self.now())
+        error = self.shard.heartbeat(request, self.now())
+        self._alarm.set(self.shard.next_deadline_ms)
+        return error
 
     def expire_offsets(self) -> None:
         self._perform(self.shard.expire_offsets(self.now()))

@@ -10,6 +10,7 @@ from tidemark.partitions.state_machines.groups.consumer.describing import (
 from tidemark.partitions.state_machines.groups.topic_view import Partitions, by_topic
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.consumer_group_describe import (
+    CLASSIC_MEMBER,
     CONSUMER_MEMBER,
     NOT_ASKED,
     Assignment,
@@ -80,7 +81,7 @@ def _member(node: Node, described: ConsumerMemberDescription) -> Member:
         subscribed_topic_regex=member.pattern,
         assignment=_assignment(node, member.assigned),
         target_assignment=_assignment(node, described.target),
-        member_type=CONSUMER_MEMBER,
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
     )
 
 

@@ -23,6 +23,9 @@ from tidemark.protocol.schema import (
 NOT_ASKED: Final = -(2**31)
 """The authorized operations of a client that did not ask for them."""
 
+CLASSIC_MEMBER: Final = 0
+"""The type of a member that speaks the classic protocol, in a group that is changing over."""
+
 CONSUMER_MEMBER: Final = 1
 """The type of a member that speaks the consumer protocol."""
 

@@ -10,6 +10,7 @@ from enum import IntEnum
 from uuid import UUID
 
 from tidemark.protocol.schema import (
+    BYTES,
     INT8,
     INT32,
     INT64,
@@ -19,6 +20,7 @@ from tidemark.protocol.schema import (
     Struct,
     array,
     message,
+    nested,
     struct,
     wire,
 )
@@ -37,6 +39,24 @@ class ConsumerGroupMetadataValue(Message):
 
     epoch: int = wire(INT32, "The group's epoch.")
     metadata_hash: int = wire(INT64, "A hash of the topics that the group reads.", tag=0, default=0)
+
+
+@struct
+class ClassicProtocol(Struct):
+    """A protocol of assignment, as a member of the classic protocol offers it."""
+
+    name: str = wire(STRING, "What it is called.")
+    metadata: bytes = wire(BYTES, "What the member says to whoever assigns by it.")
+
+
+@struct
+class ClassicMemberMetadata(Struct):
+    """What is known besides of a member that takes part by the classic protocol."""
+
+    session_timeout_ms: int = wire(INT32, "How long it may be silent, in milliseconds.")
+    supported_protocols: Sequence[ClassicProtocol] = wire(
+        array(ClassicProtocol), "The protocols it offers, the one it likes best first."
+    )
 
 
 @message(versions=(5, 5))
@@ -63,6 +83,14 @@ class ConsumerGroupMemberMetadataValue(Message):
         INT32, "How long it may take to give up partitions, in milliseconds.", default=-1
     )
     server_assignor: str | None = wire(STRING, "The assignor it would like.", null_since=0)
+    classic_member_metadata: ClassicMemberMetadata | None = wire(
+        nested(ClassicMemberMetadata),
+        "What is known besides of a member of the classic protocol; null for one of the consumer "
+        "protocol.",
+        null_since=0,
+        tag=0,
+        default=None,
+    )
 
 
 @message(versions=(6, 6))

@@ -188,20 +188,6 @@ def test_what_was_read_is_committed_and_gone_on_from(
     assert sorted(map(int, seen)) == list(range(100))
 
 
-def test_a_group_of_one_protocol_refuses_the_other_with_a_sentence(
-    bootstrap: str, orders: str, group: str
-) -> None:
-    old = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}
-    with Reader(bootstrap, group, [orders], **old) as classic:
-        share(orders, classic)
-        with Reader(bootstrap, group, [orders]) as consumer:
-            wait_for(lambda: bool(consumer.errors))
-            assert "group id does not exist" in str(consumer.errors[0])
-            assert not consumer.parts
-    with Reader(bootstrap, group, [orders]) as consumer:
-        share(orders, consumer)
-
-
 def test_group_failover(cluster: ProcessCluster, topic: str, group: str) -> None:
     group_failover.fill(cluster, topic)
     values: set[bytes] = set()

@@ -5,6 +5,7 @@ from tests.mutations import Mutation
 _CONSUMER = "partitions/state_machines/groups/consumer"
 _RULES = f"tests/{_CONSUMER}/test_consumer_groups.py"
 _ASSIGNORS = f"tests/{_CONSUMER}/test_assignors.py"
+_MIGRATION = "tests/partitions/state_machines/groups/test_migration.py"
 _PATTERN = f"tests/{_CONSUMER}/test_pattern.py"
 
 MUTATIONS = (
@@ -60,7 +61,7 @@ MUTATIONS = (
     Mutation(
         name="an instance that has not left is not given away",
         file=f"{_CONSUMER}/heartbeat.py",
-        old="            if not group.members[current].is_away:",
+        old="            if not group.members[current].has_given_up_its_name:",
         new="            if False:",
         killed_by=f"{_RULES}::test_an_instance_that_has_not_left_is_not_released",
     ),
@@ -101,16 +102,16 @@ MUTATIONS = (
     ),
     Mutation(
         name="a commit is made in the member's own epoch",
-        file="partitions/state_machines/groups/commits.py",
-        old="    is_current = request.generation == group.members[request.member_id].epoch",
-        new="    is_current = True",
+        file=f"{_CONSUMER}/member.py",
+        old="        if said == self.epoch:",
+        new="        if True:",
         killed_by=f"{_RULES}::test_a_commit_needs_the_members_epoch",
     ),
     Mutation(
         name="of two kinds under one name the log's last word counts",
         file="partitions/state_machines/groups/conversion.py",
-        old="    converted.recording.forget([GroupMetadataKey(group=group.id)])\n",
-        new="",
+        old="forget([GroupMetadataKey(group=group.id), *group.leftovers])",
+        new="forget(group.leftovers)",
         killed_by=f"{_RULES}::test_of_a_group_that_became_another_kind_nothing_is_left_in_the_log",
     ),
     Mutation(
@@ -120,6 +121,60 @@ MUTATIONS = (
         new="wall_ms=turn.at.wall_ms)",
         killed_by=f"{_RULES}"
         "::test_an_empty_group_becomes_one_of_the_other_kind_and_keeps_its_commits",
+    ),
+    Mutation(
+        name="what a classic member was assigned is held for it in the new group",
+        file="partitions/state_machines/groups/migration.py",
+        old="assigned=frozenset(each for each in assigned if each not in converted.holders),",
+        new="assigned=frozenset(),",
+        killed_by=f"{_MIGRATION}"
+        "::test_a_classic_group_goes_on_in_a_group_of_the_consumer_protocol[cooperative-sticky]",
+    ),
+    Mutation(
+        name="what a cooperative member is letting go of is held for it in the new group",
+        file="partitions/state_machines/groups/migration.py",
+        old="    if revoking:\n",
+        new="    if False:\n",
+        killed_by=f"{_MIGRATION}"
+        "::test_what_a_cooperative_member_is_letting_go_of_is_held_until_it_joins_again",
+    ),
+    Mutation(
+        name="a classic member that was taken out and still claims partitions hears so",
+        file=f"{_CONSUMER}/classic_members.py",
+        old="        if owned:\n",
+        new="        if False:\n",
+        killed_by=f"{_MIGRATION}::test_one_that_was_taken_out_and_does_not_know_hears_so",
+    ),
+    Mutation(
+        name="a classic member that is asked to join again does so in time",
+        file=f"{_CONSUMER}/classic_members.py",
+        old="    group.expect_round(member.id, ticks_ms + member.rebalance_timeout_ms)\n",
+        new="",
+        killed_by=f"{_MIGRATION}::test_one_that_does_not_join_again_in_time_is_taken_out",
+    ),
+    Mutation(
+        name="a group becomes a classic one once all its members have its epoch",
+        file="partitions/state_machines/groups/migration.py",
+        old="        and group.state is ConsumerGroupState.STABLE\n",
+        new="",
+        killed_by=f"{_MIGRATION}::test_the_group_is_a_classic_one_again"
+        "_when_the_last_of_the_other_protocol_has_left[cooperative-sticky]",
+    ),
+    Mutation(
+        name="a group that somebody has joined meanwhile does not become a classic one",
+        file="partitions/state_machines/groups/migration.py",
+        old="    if error is not ErrorCode.NONE or recording.is_touched:\n",
+        new="    if error is not ErrorCode.NONE:\n",
+        killed_by=f"{_MIGRATION}"
+        "::test_who_comes_while_the_group_is_written_as_a_classic_one_keeps_it_as_it_is",
+    ),
+    Mutation(
+        name="a classic member in the log is one of the classic protocol for the next coordinator",
+        file=f"{_CONSUMER}/restoring.py",
+        old="        classic=_classic(said.classic_member_metadata),\n",
+        new="",
+        killed_by=f"{_MIGRATION}"
+        "::test_a_coordinator_that_takes_over_goes_on_with_members_of_both[range]",
     ),
     Mutation(
         name="a partition is kept by one member at most",

@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 
 from tidemark.broker.config.fields import setting
-from tidemark.partitions.state_machines.config_table import INT_MAX, ListOf, Whole, whole_int
+from tidemark.partitions.state_machines.config_table import INT_MAX, ListOf, OneOf, Whole, whole_int
 from tidemark.partitions.state_machines.groups.consumer.assignors import ASSIGNORS
 
 _SECTION: Final = "Consumer groups"
@@ -105,6 +105,15 @@ class Groups:
         ("uniform", "range"),
         "The assignors that members of the consumer protocol may ask for. The first is that of "
         "groups whose members ask for none.",
+        section=_SECTION,
+    )
+    group_consumer_migration_policy: str = setting(
+        "group.consumer.migration.policy",
+        OneOf(("bidirectional", "upgrade", "downgrade", "disabled")),
+        "bidirectional",
+        "Which way a group may change its protocol while it has members: from classic to consumer "
+        "when the first member of the consumer protocol joins (`upgrade`), back when the last has "
+        "left (`downgrade`), both or neither. A group without members always may.",
         section=_SECTION,
     )
     group_max_size: int = setting(

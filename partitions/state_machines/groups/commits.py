@@ -55,11 +55,10 @@ def check(group: AnyGroup, request: Commit) -> ErrorCode:
         return error
     if isinstance(group, Group):
         return _check_generation(group, request)
-    if not request.knows_member_epochs:
+    member = group.members[request.member_id]
+    if not (request.knows_member_epochs or member.is_classic):
         return ErrorCode.UNSUPPORTED_VERSION
-    # One whose epoch has been raised learns so from its next heartbeat, and commits again.
-    is_current = request.generation == group.members[request.member_id].epoch
-    return ErrorCode.NONE if is_current else ErrorCode.STALE_MEMBER_EPOCH
+    return member.check_epoch(request.generation)
 
 
 def _check_generation(group: Group, request: Commit) -> ErrorCode:

@@ -118,6 +118,14 @@ class GroupRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDowngraded:
+    """A group of the consumer protocol is in the log as the classic one that it is to be."""
+
+    group: "ConsumerGroup"
+    classic: Group
+
+
+@dataclass(frozen=True, slots=True)
 class NothingMore:
     """A write that nobody waits for."""
 
@@ -128,6 +136,7 @@ Then: TypeAlias = (
     | StaticMemberStored
     | GroupDeleted
     | GroupRecorded
+    | GroupDowngraded
     | NothingMore
 )
 """What a write makes possible once it is durable."""

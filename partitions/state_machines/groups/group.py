@@ -16,6 +16,7 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_offsets import CoordinatorKey
 
 NEVER: Final = 2**63 - 1
 """A deadline that does not come."""
@@ -114,6 +115,8 @@ class Group:
         self.wake_ms = NEVER
         self._protocol_counts: dict[str, int] = {}
         self.history = History()
+        self.leftovers: frozenset[CoordinatorKey] = frozenset()
+        """What the log may still hold of the group of the consumer protocol that this one was."""
 
     @property
     def is_initial_rebalance(self) -> bool:

@@ -57,7 +57,7 @@ class KnownGroups:
         member = group.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if epoch == member.epoch else ErrorCode.STALE_MEMBER_EPOCH
+        return member.check_epoch(epoch)
 
     def rebalances(self, group_id: str) -> Sequence[Rebalance] | None:
         """Why the group rebalanced, the latest last; None if there is no such group."""

@@ -25,6 +25,7 @@ class Replay:
     def __init__(self) -> None:
         self._groups: dict[str, GroupMetadataValue] = {}
         self._consumers: dict[str, restoring.Records] = {}
+        self._leftovers: dict[str, restoring.Records] = {}
         self._offsets = OffsetTable()
 
     def apply(self, record: LogRecord) -> None:
@@ -38,7 +39,7 @@ class Replay:
                     assert isinstance(value, GroupMetadataValue)
                     self._groups[key.group] = value
                     # A group is of one kind at a time, and the log's last word says of which.
-                    self._consumers.pop(key.group, None)
+                    self._leftovers[key.group] = self._consumers.pop(key.group, {})
             case _ if value is None:
                 self._consumers.get(key.group, {}).pop(key, None)
             case _:
@@ -55,6 +56,8 @@ class Replay:
     ) -> GroupShard:
         """The shard. Its members have a session timeout from now to be heard."""
         groups = [_restore(group_id, value, at) for group_id, value in self._groups.items()]
+        for group in groups:
+            group.leftovers = frozenset(self._leftovers.get(group.id, ()))
         consumers = [
             restoring.restore(group_id, records, settings, at)
             for group_id, records in self._consumers.items()

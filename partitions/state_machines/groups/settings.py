@@ -36,6 +36,11 @@ class GroupSettings:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first is that of groups whose members do not ask for one."""
 
+    may_upgrade: bool = True
+    """Whether a group of consumers that speak the classic protocol becomes one of the consumer
+    protocol when the first that speaks it joins; and back, when the last of them has left."""
+    may_downgrade: bool = True
+
     new_member_timeout_ms: int = 5 * _MINUTE_MS
     """How long a member that was never in a generation may wait for one. It does not know its id
     yet, so it cannot send heartbeats, and nothing else tells whether it is still there."""

@@ -20,13 +20,14 @@ from tidemark.partitions.state_machines.groups import (
     heartbeat,
     join,
     leave,
+    migration,
     retention,
     static_members,
     sync,
 )
 from tidemark.partitions.state_machines.groups.agenda import Agenda
+from tidemark.partitions.state_machines.groups.consumer import classic_members, leaving, writing
 from tidemark.partitions.state_machines.groups.consumer import heartbeat as consumer_heartbeat
-from tidemark.partitions.state_machines.groups.consumer import leaving, writing
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.consumer.member import JOINING_EPOCH
 from tidemark.partitions.state_machines.groups.consumer.targets import Topics
@@ -34,6 +35,7 @@ from tidemark.partitions.state_machines.groups.effects import (
     AssignmentStored,
     Effects,
     GroupDeleted,
+    GroupDowngraded,
     GroupRecorded,
     LogRecord,
     NothingMore,
@@ -74,7 +76,6 @@ from tidemark.partitions.state_machines.groups.requests import (
     Leave,
     Request,
     Sync,
-    SyncAnswer,
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.topic_view import NO_TOPICS, TopicView
@@ -132,9 +133,17 @@ class GroupShard(KnownGroups):
     def heartbeat(self, request: Heartbeat, at: Instant) -> ErrorCode:
         """A member is alive; NONE, or what it must do. Answered at once, so without a token."""
         group = self._groups.get(request.group_id)
-        if not isinstance(group, Group):
-            return unknown_member(request.group_id)
-        return heartbeat.heartbeat(group, request, at.ticks_ms)
+        match group:
+            case None:
+                return unknown_member(request.group_id)
+            case Group():
+                return heartbeat.heartbeat(group, request, at.ticks_ms)
+            case ConsumerGroup():
+                said = classic_members.heartbeat(group, request, self._topics, at.ticks_ms)
+                self._agenda.note(group)
+                return said
+            case _:
+                assert_never(group)
 
     def tick(self, at: Instant) -> Effects:
         """Do what is due: members that fell silent, phases whose time is up."""
@@ -218,7 +227,8 @@ class GroupShard(KnownGroups):
                 if isinstance(group, Group):
                     sync.sync(group, request, token, turn)
                 else:
-                    turn.reply(token, SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID))
+                    synced = classic_members.sync(group, request, self._topics, turn)
+                    writing.answer(group, token, synced, turn)
             case Leave():
                 if isinstance(group, Group):
                     leave.leave(group, request, token, turn)
@@ -237,7 +247,7 @@ class GroupShard(KnownGroups):
     ) -> None:
         try:
             consumer_heartbeat.check(request, self._settings)
-            consumers = conversion.as_consumer_group(group, request, turn)
+            consumers = conversion.as_consumer_group(group, request, self._topics, turn)
             if request.epoch < JOINING_EPOCH:
                 said = leaving.leave(consumers, request, self._topics, turn)
             else:
@@ -245,6 +255,8 @@ class GroupShard(KnownGroups):
         except RequestError as error:
             turn.reply(token, ConsumerHeartbeatAnswer(error=error.code, message=error.message))
             return
+        if isinstance(group, Group):
+            migration.give_way(group, turn)
         self._groups[request.group_id] = consumers
         writing.answer(consumers, token, said, turn)
 
@@ -254,11 +266,12 @@ class GroupShard(KnownGroups):
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if group is not None and is_dead(group):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        elif isinstance(group, ConsumerGroup) and group.members:
-            # Its members would have to leave first.
-            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if error is not ErrorCode.NONE:
             turn.reply(token, JoinAnswer(error=error, member_id=request.member_id))
+            return
+        if isinstance(group, ConsumerGroup) and group.members:
+            joined = classic_members.join(group, request, self._topics, turn)
+            writing.answer(group, token, joined, turn)
             return
         if isinstance(group, ConsumerGroup):
             group = self._groups[group.id] = conversion.as_classic_group(group, turn)
@@ -316,6 +329,10 @@ class GroupShard(KnownGroups):
                 self._group_deleted(then, turn, error)
             case GroupRecorded(group):
                 writing.written(group, records, error, turn)
+            case GroupDowngraded(group):
+                classic = migration.downgrade_stored(then, records, error, turn)
+                if classic is not None:
+                    self._groups[group.id] = classic
             case NothingMore():
                 pass
             case _:
@@ -335,6 +352,10 @@ class GroupShard(KnownGroups):
         return Turn(at, self._settings, self._unstored, self._next_write)
 
     def _finish(self, turn: Turn, *group_ids: str) -> Effects:
+        for group_id in group_ids:
+            group = self._groups.get(group_id)
+            if isinstance(group, ConsumerGroup):
+                migration.begin_downgrade(group, self._topics, turn)
         self._next_write += len(turn.effects.writes)
         for write in turn.effects.writes:
             self._offsets.begin(write.records, write.producer_id)

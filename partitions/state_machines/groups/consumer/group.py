@@ -56,6 +56,8 @@ class ConsumerGroup:
         # Until when each member must be heard, and must have given up what it has to.
         self.sessions: dict[str, int] = {}
         self.revocations: dict[str, int] = {}
+        # Until when each classic member that was asked to, or has, must have joined and synced.
+        self.rounds: dict[str, int] = {}
         # The earliest of all deadlines, or earlier: a heartbeat only moves its own.
         self.wake_ms = NEVER
         self.recording = Recording()
@@ -108,6 +110,7 @@ class ConsumerGroup:
         self.target.pop(member.id, None)
         self.sessions.pop(member.id, None)
         self.revocations.pop(member.id, None)
+        self.rounds.pop(member.id, None)
         self.recording.touch(member.id)
 
     def replace(self, old: ConsumerMember, new: ConsumerMember) -> None:
@@ -137,6 +140,10 @@ class ConsumerGroup:
         """The member must have given up by then what it has to; what was said before counts."""
         self.wake_ms = min(self.wake_ms, self.revocations.setdefault(member_id, deadline_ms))
 
+    def expect_round(self, member_id: str, deadline_ms: int) -> None:
+        """A classic member must have joined and synced by then; what was said before counts."""
+        self.wake_ms = min(self.wake_ms, self.rounds.setdefault(member_id, deadline_ms))
+
     def first_deadline(self) -> int:
         """The earliest of all deadlines, looked up; NEVER if there is none."""
         return min(self._deadlines(), default=NEVER)
@@ -144,6 +151,7 @@ class ConsumerGroup:
     def _deadlines(self) -> Iterator[int]:
         yield from self.sessions.values()
         yield from self.revocations.values()
+        yield from self.rounds.values()
 
     def _has_arrived(self, member: ConsumerMember) -> bool:
         if member.epoch == AWAY_EPOCH:

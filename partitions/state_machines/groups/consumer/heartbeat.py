@@ -1,14 +1,11 @@
 """ConsumerGroupHeartbeat: a member joins, lives, is told what to read, and leaves.
 
-What a member may do is settled first (`_admit`), then what it says of itself is taken over, then
-the group gets a new epoch and target if that changes anything, and last the member is brought one
-step nearer to its target.
+What a member may do is settled here (`_admit`), and what it says of itself; the rest is `stepping`.
 """
 
 from dataclasses import replace
 from typing import TypeVar
 
-from tidemark.partitions.state_machines.groups.consumer import targets
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.consumer.member import (
     AWAY_EPOCH,
@@ -16,9 +13,8 @@ from tidemark.partitions.state_machines.groups.consumer.member import (
     ConsumerMember,
     MemberState,
 )
-from tidemark.partitions.state_machines.groups.consumer.naming import name_of
 from tidemark.partitions.state_machines.groups.consumer.pattern import check_pattern
-from tidemark.partitions.state_machines.groups.consumer.reconciliation import reconcile
+from tidemark.partitions.state_machines.groups.consumer.stepping import step
 from tidemark.partitions.state_machines.groups.consumer.targets import Topics
 from tidemark.partitions.state_machines.groups.effects import Turn
 from tidemark.partitions.state_machines.groups.requests import (
@@ -26,7 +22,7 @@ from tidemark.partitions.state_machines.groups.requests import (
     ConsumerHeartbeatAnswer,
 )
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
-from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
+from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 
@@ -67,22 +63,17 @@ def heartbeat(
 ) -> ConsumerHeartbeatAnswer:
     """The answer, which is to leave once all that it rests on is durable. Raises `RequestError`."""
     before = _admit(group, request, turn.settings)
-    reason = _take_in(group, before, request)
-    have_changed = targets.refresh(group, topics, turn)
-    # To a new group all topics are other ones: that somebody came says more.
-    reason = reason or have_changed
-    if reason:
-        targets.begin_epoch(group, reason, turn)
-        targets.make_target(group, topics, turn)
-    member = _bring_nearer(group, request, turn)
+    after = _described(before or ConsumerMember(id=request.member_id), request)
+    owned = NO_PARTITIONS if request.epoch == JOINING_EPOCH else request.owned
+    member = step(group, before, after, owned, topics, turn)
     settings = turn.settings.of(group.id)
-    group.expect(member.id, turn.at.ticks_ms + settings.consumer_session_timeout_ms)
-    is_told_all = request.is_full or before is None or before.assigned != member.assigned
+    is_asked_all = request.epoch == JOINING_EPOCH or request.is_full
+    is_news = before is None or before.assigned != member.assigned
     return ConsumerHeartbeatAnswer(
         member_id=member.id,
         epoch=member.epoch,
         heartbeat_interval_ms=_interval_ms(member, settings),
-        assignment=member.assigned if is_told_all else None,
+        assignment=member.assigned if is_news or is_asked_all else None,
     )
 
 
@@ -118,7 +109,7 @@ def _admit_joining(
     if request.instance_id is not None:
         current = group.static_ids.get(request.instance_id)
         if current is not None and current != request.member_id:
-            if not group.members[current].is_away:
+            if not group.members[current].has_given_up_its_name:
                 raise RequestError(
                     ErrorCode.UNRELEASED_INSTANCE_ID,
                     f"{request.instance_id} is member {current}, which has not left yet",
@@ -130,23 +121,6 @@ def _admit_joining(
             f"the group has {len(group.members)} members, as many as it may have",
         )
     return member
-
-
-def _take_in(
-    group: ConsumerGroup, before: ConsumerMember | None, request: ConsumerHeartbeat
-) -> str:
-    """Take over what the member says of itself; why that changes the target, or nothing."""
-    after = _described(before or ConsumerMember(id=request.member_id), request)
-    if before is not None and before.id != request.member_id:
-        after = replace(after, id=request.member_id)
-        group.replace(before, after)
-    else:
-        group.put(after)
-    if before is None:
-        return f"{name_of(after)} joined"
-    if not before.reads_as(after):
-        return f"{name_of(after)} reads other topics, or asks for another assignor"
-    return ""
 
 
 T = TypeVar("T")
@@ -161,6 +135,7 @@ def _described(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMe
     pattern = member.pattern if request.pattern is None else request.pattern or None
     described = replace(
         member,
+        id=request.member_id,
         instance_id=_newer(request.instance_id, member.instance_id),
         rack_id=_newer(request.rack_id, member.rack_id),
         client_id=request.client_id,
@@ -169,39 +144,15 @@ def _described(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMe
         pattern=pattern,
         assignor=_newer(request.assignor, member.assignor),
         rebalance_timeout_ms=_newer(request.rebalance_timeout_ms, member.rebalance_timeout_ms),
+        classic=None,
     )
     if request.epoch == JOINING_EPOCH:
-        # One that joins holds nothing yet, whatever it held before: nothing is to be waited for.
         return replace(
-            described,
+            described.anew(),
             topics=request.topics or frozenset(),
             pattern=request.pattern or None,
-            epoch=JOINING_EPOCH,
-            previous_epoch=JOINING_EPOCH,
-            state=MemberState.STABLE,
-            revoking=NO_PARTITIONS,
         )
     return described
-
-
-def _bring_nearer(group: ConsumerGroup, request: ConsumerHeartbeat, turn: Turn) -> ConsumerMember:
-    member = group.members[request.member_id]
-    owned: Partitions | None = request.owned
-    if request.epoch == JOINING_EPOCH:
-        owned = NO_PARTITIONS
-    after = reconcile(
-        member,
-        target=group.target.get(member.id, NO_PARTITIONS),
-        target_epoch=group.target_epoch,
-        owned=owned,
-        is_free=lambda partition: group.is_free_for(member.id, partition),
-    )
-    group.put(after)
-    if after.revoking != member.revoking:
-        group.revocations.pop(after.id, None)
-    if after.state is MemberState.REVOKING:
-        group.expect_revocation(after.id, turn.at.ticks_ms + after.rebalance_timeout_ms)
-    return after
 
 
 def _interval_ms(member: ConsumerMember, settings: GroupSettings) -> int:

@@ -1,6 +1,6 @@
 """How members go: they leave, are taken out, or fall silent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tidemark.partitions.state_machines.groups.consumer import targets
@@ -40,7 +40,8 @@ def leave(
 
 
 def remove_all(group: ConsumerGroup, request: Leave, topics: Topics, turn: Turn) -> LeaveAnswer:
-    """Members go at an administrator's word: by member id, or by instance id."""
+    """Members go at an administrator's word, or classic ones at their own: by member id, or by
+    instance id."""
     gone: list[tuple[ConsumerMember, str]] = []
     outcomes: list[tuple[Leaver, ErrorCode]] = []
     for leaver in request.leavers:
@@ -52,28 +53,33 @@ def remove_all(group: ConsumerGroup, request: Leave, topics: Topics, turn: Turn)
         if error is ErrorCode.NONE and all(member.id != member_id for member, _ in gone):
             member = group.members[member_id]
             said = f": {leaver.reason}" if leaver.reason else ""
-            gone.append((member, f"{name_of(member)} was removed{said}"))
+            went = "left" if member.is_classic else "was removed"
+            gone.append((member, f"{name_of(member)} {went}{said}"))
     _remove(group, gone, topics, turn)
     return LeaveAnswer(members=tuple(outcomes))
 
 
 def expire(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
     """Take out who is overdue, and set the group's alarm anew."""
-    now = turn.at.ticks_ms
-    silent_seconds = turn.settings.of(group.id).consumer_session_timeout_ms / 1000
-    gone = [
-        (group.members[member_id], f"was not heard for {silent_seconds:g} s")
-        for member_id, deadline_ms in group.sessions.items()
-        if deadline_ms <= now
-    ]
-    gone += [
-        (member, f"did not give up its partitions within {member.rebalance_timeout_ms / 1000:g} s")
-        for member_id, deadline_ms in group.revocations.items()
-        if deadline_ms <= now and group.sessions.get(member_id, now) > now
-        for member in [group.members[member_id]]
-    ]
-    _remove(group, [(member, f"{name_of(member)} {why}") for member, why in gone], topics, turn)
+    now, gone = turn.at.ticks_ms, dict[str, str]()
+    session_ms = turn.settings.of(group.id).consumer_session_timeout_ms
+    for member_id in _due(group.sessions, now):
+        silent_seconds = group.members[member_id].session_ms(session_ms) / 1000
+        gone[member_id] = f"was not heard for {silent_seconds:g} s"
+    for deadlines, what in (
+        (group.revocations, "did not give up its partitions"),
+        (group.rounds, "did not join again, or ask for its assignment,"),
+    ):
+        for member_id in _due(deadlines, now):
+            seconds = group.members[member_id].rebalance_timeout_ms / 1000
+            gone.setdefault(member_id, f"{what} within {seconds:g} s")
+    leavers = [(group.members[member_id], why) for member_id, why in gone.items()]
+    _remove(group, [(member, f"{name_of(member)} {why}") for member, why in leavers], topics, turn)
     group.wake_ms = group.first_deadline()
+
+
+def _due(deadlines: Mapping[str, int], now: int) -> list[str]:
+    return [member_id for member_id, deadline_ms in deadlines.items() if deadline_ms <= now]
 
 
 def _go_away(group: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:

@@ -1,9 +1,11 @@
 """A member of a group of the consumer protocol, as a value."""
 
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from tidemark.partitions.state_machines.groups.topic_view import NO_PARTITIONS, Partitions
+from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_group_records import StoredMemberState
 from tidemark.protocol.values import dataclass
 
@@ -27,6 +29,24 @@ class MemberState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicSide:
+    """What is known besides of a member that takes part by the classic protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """What it offers, by name: the one it likes best first, which is also the one it is told."""
+
+    @property
+    def protocol(self) -> str:
+        return self.protocols[0][0]
+
+    @property
+    def metadata(self) -> bytes:
+        """What it says to whoever assigns by its protocol."""
+        return self.protocols[0][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
     """Invariant: `assigned` and `revoking` have nothing in common, and `revoking` is empty unless
     the member is REVOKING."""
@@ -46,6 +66,8 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NO_PARTITIONS
     revoking: Partitions = NO_PARTITIONS
+    classic: ClassicSide | None = None
+    """Of a member of the classic protocol, while its group is on the way to the other one."""
 
     @property
     def held(self) -> Partitions:
@@ -53,8 +75,39 @@ class ConsumerMember:
         return self.assigned | self.revoking if self.revoking else self.assigned
 
     @property
+    def is_classic(self) -> bool:
+        return self.classic is not None
+
+    @property
     def is_away(self) -> bool:
         return self.epoch == AWAY_EPOCH
+
+    def check_epoch(self, said: int) -> ErrorCode:
+        """NONE if that is its epoch; else what tells it, in the words of its protocol."""
+        if said == self.epoch:
+            return ErrorCode.NONE
+        # A classic member joins again. Another learns its epoch by its next heartbeat.
+        return ErrorCode.ILLEGAL_GENERATION if self.is_classic else ErrorCode.STALE_MEMBER_EPOCH
+
+    def session_ms(self, default_ms: int) -> int:
+        """How long it may be silent. Only members of the classic protocol choose."""
+        return default_ms if self.classic is None else self.classic.session_timeout_ms
+
+    def anew(self) -> "ConsumerMember":
+        """The same as one that joins: nothing is to be waited for, whatever it held before."""
+        return replace(
+            self,
+            epoch=JOINING_EPOCH,
+            previous_epoch=JOINING_EPOCH,
+            state=MemberState.STABLE,
+            revoking=NO_PARTITIONS,
+        )
+
+    @property
+    def has_given_up_its_name(self) -> bool:
+        """Whether another process may take a static member's place by the consumer protocol."""
+        # One of the classic protocol never says that it goes away: its name is taken from it.
+        return self.is_away or self.is_classic
 
     def reads_as(self, other: "ConsumerMember") -> bool:
         """Whether both want the same, so that one in the other's place changes no assignment."""

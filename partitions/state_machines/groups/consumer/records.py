@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember
+from tidemark.partitions.state_machines.groups.consumer.member import ClassicSide, ConsumerMember
 from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.topic_view import (
     Partitions,
@@ -11,6 +11,8 @@ from tidemark.partitions.state_machines.groups.topic_view import (
     by_topic,
 )
 from tidemark.protocol.messages.consumer_group_records import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -94,6 +96,16 @@ def _metadata(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=member.pattern,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.assignor,
+        classic_member_metadata=None if member.classic is None else _classic(member.classic),
+    )
+
+
+def _classic(classic: ClassicSide) -> ClassicMemberMetadata:
+    return ClassicMemberMetadata(
+        session_timeout_ms=classic.session_timeout_ms,
+        supported_protocols=tuple(
+            ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols
+        ),
     )
 
 

@@ -3,13 +3,18 @@
 from dataclasses import replace
 
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
-from tidemark.partitions.state_machines.groups.consumer.member import ConsumerMember, MemberState
+from tidemark.partitions.state_machines.groups.consumer.member import (
+    ClassicSide,
+    ConsumerMember,
+    MemberState,
+)
 from tidemark.partitions.state_machines.groups.consumer.records import changed_records, from_stored
 from tidemark.partitions.state_machines.groups.effects import RecordValue
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.topic_view import Partitions, TopicIdPartition
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.messages.consumer_group_records import (
+    ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -31,7 +36,7 @@ def restore(group_id: str, records: Records, settings: GroupSettings, at: Instan
     """The group as it was. Its members have a session timeout from now to be heard, and as long as
     ever to give up what they have to."""
     group = ConsumerGroup(group_id, wall_ms=at.wall_ms)
-    session_ms = settings.of(group_id).consumer_session_timeout_ms
+    default_ms = settings.of(group_id).consumer_session_timeout_ms
     epoch = records.get(ConsumerGroupMetadataKey(group=group_id))
     if isinstance(epoch, ConsumerGroupMetadataValue):
         group.epoch, group.topics_hash = epoch.epoch, epoch.metadata_hash
@@ -43,7 +48,7 @@ def restore(group_id: str, records: Records, settings: GroupSettings, at: Instan
             member = _member(group_id, key.member_id, records)
             group.put(_without(member, group.holders))
             group.target[member.id] = _target(group_id, member.id, records)
-            group.expect(member.id, at.ticks_ms + session_ms)
+            group.expect(member.id, at.ticks_ms + member.session_ms(default_ms))
             if member.state is MemberState.REVOKING:
                 group.expect_revocation(member.id, at.ticks_ms + member.rebalance_timeout_ms)
     # The log holds what the group would write now; of anything else in it, nothing is known.
@@ -66,6 +71,7 @@ def _member(group_id: str, member_id: str, records: Records) -> ConsumerMember:
         pattern=said.subscribed_topic_regex or None,
         assignor=said.server_assignor,
         rebalance_timeout_ms=said.rebalance_timeout_ms,
+        classic=_classic(said.classic_member_metadata),
     )
     has = records.get(ConsumerGroupCurrentMemberAssignmentKey(group=group_id, member_id=member_id))
     if not isinstance(has, ConsumerGroupCurrentMemberAssignmentValue):
@@ -77,6 +83,15 @@ def _member(group_id: str, member_id: str, records: Records) -> ConsumerMember:
         state=_state(has.state),
         assigned=from_stored(has.assigned_partitions),
         revoking=from_stored(has.partitions_pending_revocation),
+    )
+
+
+def _classic(stored: ClassicMemberMetadata | None) -> ClassicSide | None:
+    if stored is None or not stored.supported_protocols:
+        return None
+    return ClassicSide(
+        session_timeout_ms=stored.session_timeout_ms,
+        protocols=tuple((each.name, each.metadata) for each in stored.supported_protocols),
     )
 
 

@@ -42,6 +42,13 @@ def refresh(group: ConsumerGroup, topics: Topics, turn: Turn) -> str:
     return _difference(before, now) if before else "topics have changed"
 
 
+def have_changed(group: ConsumerGroup, topics: Topics) -> bool:
+    """Whether `refresh` would find other topics. Asked where nothing can be written."""
+    if group.topics_version == topics.version:
+        return False
+    return _hash(_subscribed(group, topics)) != group.topics_hash
+
+
 def begin_epoch(group: ConsumerGroup, reason: str, turn: Turn) -> None:
     """There may have to be another target, for this reason."""
     group.epoch += 1

@@ -103,9 +103,11 @@ class Member:
             self.epoch, self.owned = 0, frozenset()
         return self.error
 
+    def leaving(self, *, for_a_while: bool = False) -> ConsumerHeartbeat:
+        return replace(self.request(), epoch=-2 if for_a_while else -1)
+
     def leave(self, *, for_a_while: bool = False) -> ErrorCode:
-        epoch = -2 if for_a_while else -1
-        waiter = self.coordinator.ask(replace(self.request(), epoch=epoch))
+        waiter = self.coordinator.ask(self.leaving(for_a_while=for_a_while))
         answer = self.coordinator.answers[waiter]
         self.owned = frozenset()
         return answer.error

@@ -12,9 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.anew import Anew
 from benchmarks.harness import Row, in_pairs, row_of, row_of_pairs
 from benchmarks.limits import transfer
 from benchmarks.raw_client import (
@@ -54,13 +56,14 @@ def measure(directory: Path) -> Iterator[Row]:
 
 def _requests(
     address: Address,
+    folder: Path,
     case: str,
     shape: tuple[int, int, int],
     *,
     aim: float | None,
     connections: int = 1,
 ) -> Row:
-    run = _producer(address, f"requests-{shape[0]}", "os", shape, connections=connections)
+    run = _producer(address, folder, f"requests-{shape[0]}", "os", shape, connections=connections)
     run()
     many = "1 connection" if connections == 1 else f"{connections} connections"
     return row_of(
@@ -75,6 +78,7 @@ def _requests(
 def _against_bare_loop(
     address: Address,
     bare: Address,
+    folder: Path,
     flush: str,
     case: str,
     shape: tuple[int, int, int],
@@ -82,7 +86,7 @@ def _against_bare_loop(
     aim: float | None,
 ) -> Row:
     batch_bytes, record_bytes, requests = shape
-    run = _producer(address, f"bare-{flush}-{batch_bytes}", flush, shape)
+    run = _producer(address, folder, f"bare-{flush}-{batch_bytes}", flush, shape)
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
 
     def run_bare() -> Load:
@@ -98,10 +102,10 @@ def _against_bare_loop(
     )
 
 
-def _commit_against_os(address: Address) -> Row:
+def _commit_against_os(address: Address, folder: Path) -> Row:
     """What it costs that a batch is synced before it is answered."""
-    synced = _producer(address, "synced", "commit", _LARGE)
-    cached = _producer(address, "cached", "os", _LARGE)
+    synced = _producer(address, folder, "synced", "commit", _LARGE)
+    cached = _producer(address, folder, "cached", "os", _LARGE)
     return row_of_pairs(
         "produce, flush=commit beside flush=os",
         "1 MB requests, 1 connection, 5 in flight",
@@ -180,29 +184,30 @@ def _megabytes(load: Load) -> float:
 
 
 _QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
-    lambda broker, _bare, _folder: _requests(broker, "one 1 KB record", _ONE_RECORD, aim=30_000),
-    lambda broker, _bare, _folder: _requests(
-        broker, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
+    lambda broker, _, to: _requests(broker, to, "one 1 KB record", _ONE_RECORD, aim=30_000),
+    lambda broker, _, to: _requests(
+        broker, to, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
     ),
-    lambda broker, _bare, _folder: _requests(broker, "16 KB", _SMALL, aim=None),
-    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "1 MB", _LARGE, aim=0.8),
-    lambda broker, bare, _folder: _against_bare_loop(broker, bare, "os", "16 KB", _SMALL, aim=0.6),
-    lambda broker, _bare, _folder: _commit_against_os(broker),
-    lambda broker, bare, _folder: _against_bare_loop(
-        broker, bare, "commit", "1 MB", _LARGE, aim=None
+    lambda broker, _, to: _requests(broker, to, "16 KB", _SMALL, aim=None),
+    lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "1 MB", _LARGE, aim=0.8),
+    lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "16 KB", _SMALL, aim=0.6),
+    lambda broker, _, to: _commit_against_os(broker, to),
+    lambda broker, bare, to: _against_bare_loop(
+        broker, bare, to, "commit", "1 MB", _LARGE, aim=None
     ),
-    lambda broker, bare, _folder: _against_bare_loop(
-        broker, bare, "commit", "16 KB", _SMALL, aim=None
+    lambda broker, bare, to: _against_bare_loop(
+        broker, bare, to, "commit", "16 KB", _SMALL, aim=None
     ),
-    lambda broker, _bare, folder: _fetch(broker, folder / "data", _FETCHED, ahead=False, aim=0.85),
-    lambda broker, _bare, folder: _fetch(broker, folder / "data", _AHEAD, ahead=True, aim=0.85),
-    lambda broker, _bare, folder: _tail(broker, folder / "data", _FETCHED, ahead=False, aim=0.85),
-    lambda broker, _bare, folder: _tail(broker, folder / "data", _AHEAD, ahead=True, aim=0.85),
+    lambda broker, _, to: _fetch(broker, to / "data", _FETCHED, ahead=False, aim=0.85),
+    lambda broker, _, to: _fetch(broker, to / "data", _AHEAD, ahead=True, aim=0.85),
+    lambda broker, _, to: _tail(broker, to / "data", _FETCHED, ahead=False, aim=0.85),
+    lambda broker, _, to: _tail(broker, to / "data", _AHEAD, ahead=True, aim=0.85),
 )
 
 
 def _producer(
     address: Address,
+    folder: Path,
     topic: str,
     flush: str,
     shape: tuple[int, int, int],
@@ -210,9 +215,15 @@ def _producer(
     connections: int = 1,
 ) -> Callable[[], Load]:
     batch_bytes, record_bytes, requests = shape
-    create_topic(address, topic, flush=flush)
-    frame = produce_frame(topic, batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-    return lambda: produce_load(address, frame, requests=requests, connections=connections)
+    batch = batch_of(batch_bytes, record_bytes=record_bytes)
+    host, port = address
+    begin = Anew(f"{host}:{port}", folder, topic, partial(create_topic, address, flush=flush))
+
+    def run() -> Load:
+        frame = produce_frame(begin(), batch, acks=-1)
+        return produce_load(address, frame, requests=requests, connections=connections)
+
+    return run
 
 
 def address_of(broker: BrokerProcess) -> Address:

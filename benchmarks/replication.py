@@ -18,6 +18,7 @@ import trio
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.against_limits import Address, bare_loop
+from benchmarks.anew import Anew
 from benchmarks.harness import STEADY_LEADERS, Row, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
@@ -48,24 +49,32 @@ def measure(directory: Path) -> Iterator[Row]:
 
 def _throughput(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     for flush, aim in (("os", 0.25), ("commit", 0.18)):
-        topic = f"three-{flush}"
-        create(cluster, topic, 1, {"flush": flush})
-        leader = _address_of(cluster, leaders_of(cluster, topic)[0])
-        frame = produce_frame(topic, batch_of(_REQUEST_BYTES, record_bytes=1_000), acks=-1)
         with bare_loop(folder / f"bare-{flush}") as bare:
-            pairs = in_pairs(
-                lambda to=leader, f=frame: _rate(to, f),  # type: ignore[misc]  # bound now
-                lambda to=bare, f=frame: _bare_rate(to, f),  # type: ignore[misc]  # likewise
-                runs=_PAIRS,
-            )
-        yield row_of_pairs(
-            f"produce, 3 replicas, acks=all, flush={flush}",
-            "1 MB requests, 1 connection, 5 in flight",
-            "MB/s",
-            pairs,
-            against="the bare loop",
-            aim=aim,
-        )
+            yield _against_bare_loop(cluster, folder, bare, flush, aim)
+
+
+def _against_bare_loop(
+    cluster: ProcessCluster, folder: Path, bare: Address, flush: str, aim: float
+) -> Row:
+    def make(topic: str) -> None:
+        create(cluster, topic, 1, {"flush": flush}, {0: [1, 2, 3]})
+        lead_as_preferred(cluster, topic)
+
+    begin = Anew(cluster.bootstrap, folder, f"three-{flush}", make)
+    batch = batch_of(_REQUEST_BYTES, record_bytes=1_000)
+    leader, bare_frame = _address_of(cluster, 1), produce_frame("bare", batch, acks=-1)
+    return row_of_pairs(
+        f"produce, 3 replicas, acks=all, flush={flush}",
+        "1 MB requests, 1 connection, 5 in flight",
+        "MB/s",
+        in_pairs(
+            lambda: _rate(leader, produce_frame(begin(), batch, acks=-1)),
+            lambda: _bare_rate(bare, bare_frame),
+            runs=_PAIRS,
+        ),
+        against="the bare loop",
+        aim=aim,
+    )
 
 
 def _latency(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:

@@ -128,7 +128,7 @@ MUTATIONS = (
         old="assigned=frozenset(each for each in assigned if each not in converted.holders),",
         new="assigned=frozenset(),",
         killed_by=f"{_MIGRATION}"
-        "::test_a_classic_group_goes_on_in_a_group_of_the_consumer_protocol[cooperative-sticky]",
+        "::test_a_classic_group_goes_on_in_a_group_of_the_consumer_protocol[range]",
     ),
     Mutation(
         name="what a cooperative member is letting go of is held for it in the new group",
@@ -144,6 +144,22 @@ MUTATIONS = (
         old="        if owned:\n",
         new="        if False:\n",
         killed_by=f"{_MIGRATION}::test_one_that_was_taken_out_and_does_not_know_hears_so",
+    ),
+    Mutation(
+        name="what a group left in the log when it became a classic one is taken out again",
+        file="partitions/state_machines/groups/migration.py",
+        old="GroupMetadataKey(group=group.id), *group.leftovers])",
+        new="GroupMetadataKey(group=group.id)])",
+        killed_by=f"{_MIGRATION}"
+        "::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
+    ),
+    Mutation(
+        name="a coordinator that takes over knows what a group that is a classic one left",
+        file="partitions/state_machines/groups/replay.py",
+        old="            group.leftovers = frozenset(self._leftovers.get(group.id, ()))\n",
+        new="            pass\n",
+        killed_by=f"{_MIGRATION}"
+        "::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
     ),
     Mutation(
         name="a classic member that is asked to join again does so in time",

@@ -34,6 +34,7 @@ from tidemark.partitions.state_machines.groups.shard import GroupShard
 from tidemark.partitions.state_machines.groups.topic_view import FixedTopics
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_offsets import CoordinatorKey
 from tidemark.protocol.types import TopicPartition
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
@@ -112,9 +113,13 @@ class Coordinator:
         self.ticks_ms = end
 
     def restart(self) -> None:
-        """Another broker takes over, with nothing but the log."""
-        replay = Replay()
+        """Another broker takes over, with nothing but the last record of each key in the log."""
+        latest: dict[CoordinatorKey, LogRecord] = {}
         for record in self.log:
+            latest.pop(record.key, None)
+            latest[record.key] = record
+        replay = Replay()
+        for record in latest.values():
             replay.apply(record)
         self.held.clear()
         self.shard = replay.finish(self.settings, self.now, self.topics)

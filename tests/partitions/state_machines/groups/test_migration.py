@@ -351,6 +351,7 @@ def test_the_group_is_a_classic_one_again_when_the_last_of_the_other_protocol_ha
     for _ in range(12):
         for each in (two, three):
             each.turn()
+            assert each.error in (NONE, ErrorCode.REBALANCE_IN_PROGRESS), "nothing is lost"
             assert not each.owned or commits(groups, each, is_old=False), "no commit is refused"
         assert two.owned.isdisjoint(three.owned)
     assert kind(groups) == ("classic", "Stable")
@@ -500,3 +501,22 @@ def test_who_waits_in_a_group_that_becomes_another_is_answered(groups: Coordinat
     groups.store_all()
     groups.restart()
     assert groups.shard.describe_consumer(GROUP) is None
+
+
+def test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back(
+    groups: Coordinator,
+) -> None:
+    one, two, three = Member(groups, "one"), ClassicMember(groups, "two"), Member(groups, "three")
+    one.beat()
+    groups.holds_writes = True
+    groups.ask(one.leaving())
+    two.send_join()
+    assert len(groups.held) == 2, "that it has left, and that the group is a classic one"
+    groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    groups.holds_writes = False
+    shared(two)
+    groups.restart()
+    shared(two, three)
+    groups.restart()
+    assert group_of(groups).members.keys() == {"two", "three"}

@@ -1,4 +1,4 @@
-"""Groups that change their protocol under load, client by client (KIP-848), with librdkafka."""
+"""Groups that change their protocol under load, client by client (KIP-848), with librdkafka and kafka-python."""
 
 import threading
 import time
@@ -17,6 +17,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer
 
 from tests.clients.test_consumer_protocol import PARTITIONS, Reader, share, wait_for
 from tests.clients.test_librdkafka import create
@@ -175,3 +176,30 @@ def test_a_group_under_load_goes_to_the_consumer_protocol_and_back(
         assert not ledger.read_behind, "nobody reads what another member has committed"
         assert not ledger.refused
         assert not [error for _, worker in slots for error in worker.errors]
+
+
+def test_a_member_of_another_library_goes_along(bootstrap: str, topic: str, group: str) -> None:
+    create(bootstrap, topic, partitions=PARTITIONS)
+    old = KafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        heartbeat_interval_ms=200,
+        session_timeout_ms=6000,
+        max_poll_interval_ms=10_000,
+    )
+
+    def has(count: int) -> bool:
+        old.poll(timeout_ms=100)
+        return len(old.assignment()) == count
+
+    try:
+        old.partitions_for_topic(topic)  # A leader that learns of them as it joins joins twice.
+        wait_for(lambda: has(PARTITIONS))
+        with Reader(bootstrap, group, [topic]) as new:
+            wait_for(lambda: has(PARTITIONS // 2) and len(new.parts) == PARTITIONS // 2)
+            assert {(each.topic, each.partition) for each in old.assignment()}.isdisjoint(new.parts)
+            assert is_of(bootstrap, group, ConsumerGroupType.CONSUMER)
+        wait_for(lambda: has(PARTITIONS) and is_of(bootstrap, group, ConsumerGroupType.CLASSIC))
+    finally:
+        old.close()

@@ -1,4 +1,4 @@
-"""Groups that change their protocol under load, client by client (KIP-848), with librdkafka and kafka-python."""
+"""Groups that change their protocol while they read (KIP-848): librdkafka, kafka-python."""
 
 import threading
 import time

@@ -13,12 +13,15 @@ import shutil
 import socket
 import struct
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from benchmarks.against_limits import Address, address_of
+from benchmarks.anew import Anew
 from benchmarks.harness import Row, in_pairs, row_of_pairs
+from benchmarks.librdkafka import COMMON, TOPIC, rate
 from benchmarks.raw_client import batch_of, check_produced, create_topic, produce_frame
 from tidemark.cli.processes import cpu_seconds
 from tidemark.protocol.records.header import place_producer, read_header
@@ -27,12 +30,13 @@ from tidemark.testing.process import BrokerProcess, open_broker_process
 _LENGTH: Final = struct.Struct(">i")
 _IN_FLIGHT: Final = 5
 _AIM: Final = 0.95
-_PAIRS: Final = 7
-"""The difference is smaller than what a noisy machine makes of one run."""
+_PAIRS: Final = 41
+"""Many short ones: the difference is smaller than what a noisy machine makes of one run."""
+_CLIENT_PAIRS: Final = 15
 _SHAPES: Final = (
-    ("one 1 KB record a request", 1_100, 20_000),
-    ("16 KB requests", 16_384, 8_000),
-    ("1 MB requests", 1_000_000, 150),
+    ("one 1 KB record a request", 1_100, 4_000),
+    ("16 KB requests", 16_384, 2_000),
+    ("1 MB requests", 1_000_000, 40),
 )
 """Bytes of a batch, and requests in a run."""
 
@@ -56,6 +60,37 @@ def measure(directory: Path) -> Iterator[Row]:
             against="the same without",
             aim=_AIM,
         )
+    yield _from_librdkafka(directory / "idempotence-librdkafka")
+
+
+def _from_librdkafka(folder: Path) -> Row:
+    """What a producer notices of it, by the clock."""
+    folder.mkdir()
+    with open_broker_process(folder / "data") as broker:
+        begin = Anew(
+            broker.bootstrap,
+            folder,
+            TOPIC,
+            partial(create_topic, address_of(broker), flush="os"),
+        )
+
+        def run(*, is_idempotent: bool) -> float:
+            settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": is_idempotent}
+            return rate({**COMMON, **settings}, begin())
+
+        pairs = in_pairs(
+            lambda: run(is_idempotent=True),
+            lambda: run(is_idempotent=False),
+            runs=_CLIENT_PAIRS,
+        )
+    return row_of_pairs(
+        "produce, flush=os, idempotent: librdkafka's throughput",
+        "1 KB records, 1 partition, acks=all",
+        "records/s",
+        pairs,
+        against="the same without",
+        aim=_AIM,
+    )
 
 
 class _Producers:

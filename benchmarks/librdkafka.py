@@ -21,8 +21,8 @@ from tidemark.testing.process import open_broker_process
 _RECORD_BYTES: Final = 1_000
 _RECORDS: Final = 300_000
 _PAIRS: Final = 5
-_TOPIC: Final = "librdkafka"
-_COMMON: Final = {
+TOPIC: Final = "librdkafka"
+COMMON: Final = {
     "acks": "all",
     "linger.ms": 5,
     "batch.size": 1_000_000,
@@ -36,10 +36,10 @@ def measure(directory: Path) -> Iterator[Row]:
     folder = directory / "librdkafka"
     folder.mkdir()
     with open_broker_process(folder / "data") as broker:
-        create_topic(address_of(broker), _TOPIC, flush="os")
-        ours = {**_COMMON, "bootstrap.servers": broker.bootstrap}
-        mock = {**_COMMON, "test.mock.num.brokers": 1, "log_level": 4}
-        pairs = in_pairs(lambda: _rate(ours), lambda: _rate(mock), runs=_PAIRS)
+        create_topic(address_of(broker), TOPIC, flush="os")
+        ours = {**COMMON, "bootstrap.servers": broker.bootstrap}
+        mock = {**COMMON, "test.mock.num.brokers": 1, "log_level": 4}
+        pairs = in_pairs(lambda: rate(ours), lambda: rate(mock), runs=_PAIRS)
     yield row_of_pairs(
         "librdkafka beside its own ceiling",
         "1 KB records, 1 partition, acks=all, flush=os",
@@ -50,14 +50,15 @@ def measure(directory: Path) -> Iterator[Row]:
     )
 
 
-def _rate(settings: dict[str, object]) -> float:
+def rate(settings: dict[str, object], topic: str = TOPIC) -> float:
+    """Records a second, from the first to the last acknowledgement."""
     producer = Producer(settings)
     value = bytes(_RECORD_BYTES)
-    producer.produce(_TOPIC, value)
+    producer.produce(topic, value)
     assert producer.flush(30) == 0, "the first record was not acknowledged"
     began = time.perf_counter()
     for _ in range(_RECORDS):
-        producer.produce(_TOPIC, value)
+        producer.produce(topic, value)
     left = producer.flush(60)
     assert left == 0, f"{left} records were not acknowledged"
     return _RECORDS / (time.perf_counter() - began)

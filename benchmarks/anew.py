@@ -41,7 +41,14 @@ class Anew:
         with open_client(self._bootstrap) as client:
             client.run(client.admin.delete_topic, topic)
         deadline = time.monotonic() + _SECONDS_MAX
-        while any(self._data.rglob(f"{topic}-0/*")):
+        while self._is_there(f"{topic}-0"):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the files of {topic} are still there")
             time.sleep(0.01)
+
+    def _is_there(self, directory: str) -> bool:
+        """By this name, or by the one that it has while it is being removed."""
+        try:
+            return any(self._data.rglob(f"{directory}*"))
+        except FileNotFoundError:  # gone while it was looked into
+            return True

@@ -22,8 +22,8 @@ PARTITIONS: Final = 10_000
 _TOPIC_PARTITIONS: Final = 1_000
 """A request for more would wait for longer than clients do."""
 _LEADERS_SECONDS_MAX: Final = 300.0
-_SETTLE_SECONDS: Final = 70
-"""The balancer looks closely at leaders that are new, for a minute."""
+_SETTLE_SECONDS: Final = 110
+"""The balancer looks closely at new leaders for a minute, once it has heard of the last of them."""
 _IDLE_SECONDS: Final = 10.0
 _CASE: Final = f"{PARTITIONS:,} partitions with 3 replicas, in each broker"
 

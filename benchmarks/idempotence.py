@@ -75,7 +75,11 @@ def _from_librdkafka(folder: Path) -> Row:
         )
 
         def run(*, is_idempotent: bool) -> float:
-            settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": is_idempotent}
+            settings = {
+                "bootstrap.servers": broker.bootstrap,
+                "enable.idempotence": is_idempotent,
+                "max.in.flight.requests.per.connection": _IN_FLIGHT,  # without it, a million
+            }
             return rate({**COMMON, **settings}, begin())
 
         pairs = in_pairs(

@@ -162,7 +162,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def report(error: BaseException, *, verbose: bool) -> int:
-    """Say on standard error what ended the command, in one line; returns its exit status."""
+    """Say on standard error what ended the command, in one line, or what a noun by itself takes;
+    returns its exit status."""
     cause = most_telling(error)
     match cause:
         case click.exceptions.Exit():

@@ -9,7 +9,7 @@ import trio
 
 from tests.broker.handlers.producing import batch
 from tests.broker.handlers.test_produce_known import VERSION, connect, values
-from tests.broker.handlers.test_produce_runs import Connect, Given, appends, idempotent
+from tests.broker.handlers.test_produce_runs import Connect, Given, appends, idempotent, responses
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers.produce_work import RUN_BYTES_MAX
@@ -19,15 +19,12 @@ from tidemark.broker.network.requests import NotNow
 from tidemark.broker.node import Node
 from tidemark.partitions.storage.files import OsFile
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.frames import decode_response
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
-    ProduceResponse,
     TopicProduceData,
 )
-from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import Offset
 
 __all__ = ["appends", "connect"]
@@ -56,17 +53,10 @@ async def new_topic(node: Node, *, flush: str = "os", partitions: int = 3) -> To
 
 def numbered(given: Given, version: int = VERSION) -> dict[int, list[PartitionProduceResponse]]:
     """What each request was answered, by its number, in the order of the answers."""
-    found: dict[int, list[PartitionProduceResponse]] = {}
-    for _, answer in given:
-        parts = answer.parts if isinstance(answer, Call) else answer
-        assert parts is not None
-        stream = b"".join(part for part in parts if isinstance(part, bytes))
-        while stream:
-            end = 4 + int.from_bytes(stream[:4], "big")
-            number, response = decode_response(APIS[0], version, stream[4:end])
-            assert isinstance(response, ProduceResponse)
-            found[number] = [*response.responses[0].partition_responses]
-            stream = stream[end:]
+    found = {
+        number: [*response.responses[0].partition_responses]
+        for number, response in responses(given, version)
+    }
     assert list(found) == sorted(found)
     return found
 

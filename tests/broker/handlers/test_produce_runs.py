@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -53,9 +53,8 @@ def sizes(given: Given) -> list[int]:
     return [count for count, _ in given]
 
 
-def numbered(given: Given, version: int = VERSION) -> list[tuple[int, PartitionProduceResponse]]:
+def responses(given: Given, version: int = VERSION) -> Iterator[tuple[int, ProduceResponse]]:
     """All answers in their order, each with the number of the request that it answers."""
-    found: list[tuple[int, PartitionProduceResponse]] = []
     for _, answer in given:
         parts = answer.parts if isinstance(answer, Call) else answer
         assert parts is not None
@@ -64,9 +63,16 @@ def numbered(given: Given, version: int = VERSION) -> list[tuple[int, PartitionP
             end = 4 + int.from_bytes(stream[:4], "big")
             number, response = decode_response(APIS[0], version, stream[4:end])
             assert isinstance(response, ProduceResponse)
-            found.append((number, response.responses[0].partition_responses[0]))
+            yield number, response
             stream = stream[end:]
-    return found
+
+
+def numbered(given: Given, version: int = VERSION) -> list[tuple[int, PartitionProduceResponse]]:
+    """What each request was answered for its one partition."""
+    return [
+        (number, response.responses[0].partition_responses[0])
+        for number, response in responses(given, version)
+    ]
 
 
 def answers(given: Given) -> list[tuple[int, int]]:

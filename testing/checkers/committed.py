@@ -126,11 +126,16 @@ class CommittedLog:
         """What was called committed in lower epochs."""
         return max((p for e, p in self._first_in if e < epoch), default=ORIGIN)
 
-    def is_kept(self, node: NodeId, log: Lineage, to: Position) -> None:
-        """A node cuts its log: no committed entry that it held may go."""
-        shared = log.shared(self.lineage)
-        what = f"{node} cuts to {to}, and held {shared}"
-        require(shared <= to, "no committed entry is cut off", self._group, what)
+    def is_kept(self, node: NodeId, epoch: Epoch, log: Lineage, to: Position) -> None:
+        """A node at `epoch` cuts its log: no entry that it held, and that was committed, may go.
+
+        Not what was committed in higher epochs: one that does not know of those does what the
+        leader of its own says, which comes late and may be of another mind. It did not help to
+        commit that.
+        """
+        kept = min(log.shared(self.lineage), self._committed_before(Epoch(epoch + 1)))
+        what = f"{node} cuts to {to} in epoch {epoch}, and held {kept}"
+        require(kept <= to, "no committed entry is cut off", self._group, what)
 
     def _is_known(self, header: BatchHeader) -> bool:
         """Whether that is what was committed there, or what compaction has left of it."""

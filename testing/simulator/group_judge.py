@@ -160,7 +160,8 @@ class GroupJudge(Generic[R]):
         """A replica is about to write that nothing behind `to` is left."""
         if self.is_journaled:
             # The core's own table is cut already; the disk's is what will be.
-            self.committed.is_kept(node, self.durable_logs.of(node), to)
+            log = self.durable_logs.of(node)
+            self.committed.is_kept(node, self.epoch_of(node), log, to)
 
     def says(self, node: NodeId, to: NodeId, message: Message) -> None:
         """A message leaves a node."""

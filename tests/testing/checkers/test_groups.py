@@ -207,10 +207,23 @@ def test_a_leader_without_what_was_committed_before_its_epoch() -> None:
 def test_a_cut_into_what_is_committed() -> None:
     log = CommittedLog("g")
     advance(log, ANN, at(0, 2), batch(0, 2, epoch=0))
-    log.is_kept(BEN, Lineage([at(0, 0)], Offset(3)), at(0, 2))
-    log.is_kept(BEN, Lineage([at(0, 0), at(1, 1)], Offset(3)), at(0, 1))  # What others wrote.
+    log.is_kept(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 2))
+    others = Lineage([at(0, 0), at(1, 1)], Offset(3))
+    log.is_kept(BEN, Epoch(1), others, at(0, 1))
     with breaks("no committed entry is cut off"):
-        log.is_kept(BEN, Lineage([at(0, 0)], Offset(3)), at(0, 1))
+        log.is_kept(BEN, Epoch(0), Lineage([at(0, 0)], Offset(3)), at(0, 1))
+
+
+def test_a_cut_by_one_that_does_not_know_of_the_epoch_in_which_it_was_committed() -> None:
+    log, starts = CommittedLog("g"), (at(0, 0), at(1, 2), at(3, 2))
+    advance(log, ANN, at(0, 2), batch(0, 2, epoch=0), starts=starts)
+    advance(log, ANN, at(3, 2), starts=starts)
+    late = Lineage([at(0, 0), at(1, 2)], Offset(2))
+    log.is_kept(BEN, Epoch(2), late, at(0, 2))  # The leader of epoch 2 has never had epoch 1.
+    with breaks("no committed entry is cut off"):
+        log.is_kept(BEN, Epoch(2), late, at(0, 1))
+    with breaks("no committed entry is cut off"):
+        log.is_kept(BEN, Epoch(3), late, at(0, 2))
 
 
 # What is on disks

@@ -5,94 +5,53 @@ declarations. One API advertises more than it speaks: clients built on librdkafk
 send gzip and snappy uncompressed to a broker that does not list Produce 0 (KAFKA-18659), so it is
 listed, and refused like any other version that is not spoken.
 
+The declarations themselves are imported when an API's messages are first asked for: they are a
+tenth of a broker's start, and most of them are for requests that come later, or never.
+
 Keys from 20,000 on are our own: what Kafka has no words for. They are listed and answered like any
 others; clients pass over keys that they do not know.
 """
 
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tidemark.protocol.messages import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    alter_client_quotas,
-    alter_client_quotas_response,
-    alter_configs,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    api_versions,
-    balance_leaders,
-    confirm_leadership,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    consumer_group_heartbeat_response,
-    create_partitions,
-    create_topics,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_brokers,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_quorum,
-    describe_quorum_response,
-    describe_rebalances,
-    describe_replicas,
-    describe_topic_partitions,
-    describe_transactions,
-    elect_leaders,
-    end_txn,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_config_resources,
-    list_groups,
-    list_offsets,
-    list_partition_reassignments,
-    list_transactions,
-    metadata,
-    move_leaders,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    sasl_authenticate,
-    sasl_handshake,
-    set_broker_state,
-    set_observers,
-    sync_group,
-    txn_offset_commit,
-    write_txn_markers,
-)
-from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.values import dataclass
+
+if TYPE_CHECKING:
+    from tidemark.protocol.schema.declaration import Message
 
 API_VERSIONS_KEY: Final = 18
 OWN_KEYS_SINCE: Final = 20_000
 
+_MESSAGES: Final = "tidemark.protocol.messages"
+_WORD: Final = re.compile("(?<!^)(?=[A-Z])")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
     """One API. `min_version` and `max_version` are what may be advertised, inclusive."""
 
     key: int
     name: str
-    request: type[Message]
-    response: type[Message]
+    module: str
+    """What its modules are called, here and wherever else each API has one."""
+    response_module: str
     min_version: int
     max_version: int
     flexible_since: int | None
     spoken_min_version: int
+
+    @property
+    def request(self) -> "type[Message]":
+        return _messages(self.key)[0]
+
+    @property
+    def response(self) -> "type[Message]":
+        return _messages(self.key)[1]
 
     def speaks(self, version: int) -> bool:
         """Whether a request of `version` is answered, rather than only advertised."""
@@ -116,26 +75,25 @@ class Api:
 
 def _api(
     key: int,
-    request: type[Message],
-    response: type[Message],
+    name: str,
+    spoken: tuple[int, int],
+    flexible_since: int | None,
     *,
     advertised_since: int | None = None,
+    response_module: str | None = None,
 ) -> Api:
-    assert (request.first_version, request.last_version, request.flexible_since) == (
-        response.first_version,
-        response.last_version,
-        response.flexible_since,
-    )
-    spoken_since = request.first_version
+    """A row of the table. It repeats the versions of the declarations, which are not read for it;
+    they are held equal when they are."""
+    module = _WORD.sub("_", name).lower()
     return Api(
         key=key,
-        name=request.__name__.removesuffix("Request"),
-        request=request,
-        response=response,
-        min_version=spoken_since if advertised_since is None else advertised_since,
-        max_version=request.last_version,
-        flexible_since=request.flexible_since,
-        spoken_min_version=spoken_since,
+        name=name,
+        module=module,
+        response_module=response_module or module,
+        min_version=spoken[0] if advertised_since is None else advertised_since,
+        max_version=spoken[1],
+        flexible_since=flexible_since,
+        spoken_min_version=spoken[0],
     )
 
 
@@ -143,205 +101,95 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
     {
         api.key: api
         for api in (
-            _api(0, produce.ProduceRequest, produce.ProduceResponse, advertised_since=0),
-            _api(1, fetch.FetchRequest, fetch.FetchResponse),
-            _api(2, list_offsets.ListOffsetsRequest, list_offsets.ListOffsetsResponse),
-            _api(3, metadata.MetadataRequest, metadata.MetadataResponse),
-            _api(8, offset_commit.OffsetCommitRequest, offset_commit.OffsetCommitResponse),
-            _api(9, offset_fetch.OffsetFetchRequest, offset_fetch.OffsetFetchResponse),
+            _api(0, "Produce", (3, 13), 9, advertised_since=0),
+            _api(1, "Fetch", (4, 18), 12),
+            _api(2, "ListOffsets", (1, 9), 6),
+            _api(3, "Metadata", (0, 13), 9),
+            _api(8, "OffsetCommit", (2, 10), 8),
+            _api(9, "OffsetFetch", (1, 10), 6),
+            _api(10, "FindCoordinator", (0, 5), 3),
+            _api(11, "JoinGroup", (0, 9), 6),
+            _api(12, "Heartbeat", (0, 4), 4),
+            _api(13, "LeaveGroup", (0, 5), 4),
+            _api(14, "SyncGroup", (0, 5), 4),
+            _api(15, "DescribeGroups", (0, 6), 5),
+            _api(16, "ListGroups", (0, 5), 3),
+            _api(17, "SaslHandshake", (0, 1), None),
+            _api(API_VERSIONS_KEY, "ApiVersions", (0, 4), 3),
+            _api(19, "CreateTopics", (2, 7), 5),
+            _api(20, "DeleteTopics", (1, 6), 4),
+            _api(21, "DeleteRecords", (0, 2), 2),
+            _api(22, "InitProducerId", (0, 5), 2),
+            _api(23, "OffsetForLeaderEpoch", (2, 4), 4),
+            _api(27, "WriteTxnMarkers", (1, 2), 1),
+            _api(24, "AddPartitionsToTxn", (0, 5), 3),
+            _api(25, "AddOffsetsToTxn", (0, 4), 3),
+            _api(26, "EndTxn", (0, 5), 3),
+            _api(28, "TxnOffsetCommit", (0, 5), 3),
+            _api(32, "DescribeConfigs", (1, 4), 4),
+            _api(33, "AlterConfigs", (0, 2), 2),
+            _api(34, "AlterReplicaLogDirs", (1, 2), 2),
+            _api(35, "DescribeLogDirs", (1, 4), 2),
+            _api(36, "SaslAuthenticate", (0, 2), 2),
+            _api(37, "CreatePartitions", (0, 3), 2),
+            _api(42, "DeleteGroups", (0, 2), 2),
+            _api(43, "ElectLeaders", (0, 2), 2),
+            _api(44, "IncrementalAlterConfigs", (0, 1), 1),
+            _api(45, "AlterPartitionReassignments", (0, 1), 0),
+            _api(46, "ListPartitionReassignments", (0, 0), 0),
+            _api(47, "OffsetDelete", (0, 0), None),
+            _api(48, "DescribeClientQuotas", (0, 1), 1),
             _api(
-                10,
-                find_coordinator.FindCoordinatorRequest,
-                find_coordinator.FindCoordinatorResponse,
+                49, "AlterClientQuotas", (0, 1), 1, response_module="alter_client_quotas_response"
             ),
-            _api(11, join_group.JoinGroupRequest, join_group.JoinGroupResponse),
-            _api(12, heartbeat.HeartbeatRequest, heartbeat.HeartbeatResponse),
-            _api(13, leave_group.LeaveGroupRequest, leave_group.LeaveGroupResponse),
-            _api(14, sync_group.SyncGroupRequest, sync_group.SyncGroupResponse),
-            _api(15, describe_groups.DescribeGroupsRequest, describe_groups.DescribeGroupsResponse),
-            _api(16, list_groups.ListGroupsRequest, list_groups.ListGroupsResponse),
-            _api(17, sasl_handshake.SaslHandshakeRequest, sasl_handshake.SaslHandshakeResponse),
-            _api(
-                API_VERSIONS_KEY, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse
-            ),
-            _api(19, create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
-            _api(20, delete_topics.DeleteTopicsRequest, delete_topics.DeleteTopicsResponse),
-            _api(21, delete_records.DeleteRecordsRequest, delete_records.DeleteRecordsResponse),
-            _api(
-                22,
-                init_producer_id.InitProducerIdRequest,
-                init_producer_id.InitProducerIdResponse,
-            ),
-            _api(
-                23,
-                offset_for_leader_epoch.OffsetForLeaderEpochRequest,
-                offset_for_leader_epoch.OffsetForLeaderEpochResponse,
-            ),
-            _api(
-                27,
-                write_txn_markers.WriteTxnMarkersRequest,
-                write_txn_markers.WriteTxnMarkersResponse,
-            ),
-            _api(
-                24,
-                add_partitions_to_txn.AddPartitionsToTxnRequest,
-                add_partitions_to_txn.AddPartitionsToTxnResponse,
-            ),
-            _api(
-                25,
-                add_offsets_to_txn.AddOffsetsToTxnRequest,
-                add_offsets_to_txn.AddOffsetsToTxnResponse,
-            ),
-            _api(
-                26,
-                end_txn.EndTxnRequest,
-                end_txn.EndTxnResponse,
-            ),
-            _api(
-                28,
-                txn_offset_commit.TxnOffsetCommitRequest,
-                txn_offset_commit.TxnOffsetCommitResponse,
-            ),
-            _api(
-                32,
-                describe_configs.DescribeConfigsRequest,
-                describe_configs.DescribeConfigsResponse,
-            ),
-            _api(33, alter_configs.AlterConfigsRequest, alter_configs.AlterConfigsResponse),
-            _api(
-                34,
-                alter_replica_log_dirs.AlterReplicaLogDirsRequest,
-                alter_replica_log_dirs.AlterReplicaLogDirsResponse,
-            ),
-            _api(
-                35,
-                describe_log_dirs.DescribeLogDirsRequest,
-                describe_log_dirs.DescribeLogDirsResponse,
-            ),
-            _api(
-                36,
-                sasl_authenticate.SaslAuthenticateRequest,
-                sasl_authenticate.SaslAuthenticateResponse,
-            ),
-            _api(
-                37,
-                create_partitions.CreatePartitionsRequest,
-                create_partitions.CreatePartitionsResponse,
-            ),
-            _api(42, delete_groups.DeleteGroupsRequest, delete_groups.DeleteGroupsResponse),
-            _api(43, elect_leaders.ElectLeadersRequest, elect_leaders.ElectLeadersResponse),
-            _api(
-                44,
-                incremental_alter_configs.IncrementalAlterConfigsRequest,
-                incremental_alter_configs.IncrementalAlterConfigsResponse,
-            ),
-            _api(
-                45,
-                alter_partition_reassignments.AlterPartitionReassignmentsRequest,
-                alter_partition_reassignments.AlterPartitionReassignmentsResponse,
-            ),
-            _api(
-                46,
-                list_partition_reassignments.ListPartitionReassignmentsRequest,
-                list_partition_reassignments.ListPartitionReassignmentsResponse,
-            ),
-            _api(47, offset_delete.OffsetDeleteRequest, offset_delete.OffsetDeleteResponse),
-            _api(
-                48,
-                describe_client_quotas.DescribeClientQuotasRequest,
-                describe_client_quotas.DescribeClientQuotasResponse,
-            ),
-            _api(
-                49,
-                alter_client_quotas.AlterClientQuotasRequest,
-                alter_client_quotas_response.AlterClientQuotasResponse,
-            ),
-            _api(
-                55,
-                describe_quorum.DescribeQuorumRequest,
-                describe_quorum_response.DescribeQuorumResponse,
-            ),
-            _api(
-                60,
-                describe_cluster.DescribeClusterRequest,
-                describe_cluster.DescribeClusterResponse,
-            ),
-            _api(
-                61,
-                describe_producers.DescribeProducersRequest,
-                describe_producers.DescribeProducersResponse,
-            ),
-            _api(
-                65,
-                describe_transactions.DescribeTransactionsRequest,
-                describe_transactions.DescribeTransactionsResponse,
-            ),
-            _api(
-                66,
-                list_transactions.ListTransactionsRequest,
-                list_transactions.ListTransactionsResponse,
-            ),
+            _api(55, "DescribeQuorum", (0, 2), 0, response_module="describe_quorum_response"),
+            _api(60, "DescribeCluster", (0, 2), 0),
+            _api(61, "DescribeProducers", (0, 0), 0),
+            _api(65, "DescribeTransactions", (0, 0), 0),
+            _api(66, "ListTransactions", (0, 2), 0),
             _api(
                 68,
-                consumer_group_heartbeat.ConsumerGroupHeartbeatRequest,
-                consumer_group_heartbeat_response.ConsumerGroupHeartbeatResponse,
+                "ConsumerGroupHeartbeat",
+                (0, 1),
+                0,
+                response_module="consumer_group_heartbeat_response",
             ),
-            _api(
-                69,
-                consumer_group_describe.ConsumerGroupDescribeRequest,
-                consumer_group_describe.ConsumerGroupDescribeResponse,
-            ),
-            _api(
-                74,
-                list_config_resources.ListConfigResourcesRequest,
-                list_config_resources.ListConfigResourcesResponse,
-            ),
-            _api(
-                75,
-                describe_topic_partitions.DescribeTopicPartitionsRequest,
-                describe_topic_partitions.DescribeTopicPartitionsResponse,
-            ),
+            _api(69, "ConsumerGroupDescribe", (0, 1), 0),
+            _api(74, "ListConfigResources", (0, 1), 0),
+            _api(75, "DescribeTopicPartitions", (0, 0), 0),
             # Our own.
-            _api(20_000, move_leaders.MoveLeadersRequest, move_leaders.MoveLeadersResponse),
-            _api(
-                20_001,
-                balance_leaders.BalanceLeadersRequest,
-                balance_leaders.BalanceLeadersResponse,
-            ),
-            _api(
-                20_002,
-                set_broker_state.SetBrokerStateRequest,
-                set_broker_state.SetBrokerStateResponse,
-            ),
-            _api(
-                20_003,
-                describe_brokers.DescribeBrokersRequest,
-                describe_brokers.DescribeBrokersResponse,
-            ),
-            _api(20_004, set_observers.SetObserversRequest, set_observers.SetObserversResponse),
-            _api(
-                20_005,
-                confirm_leadership.ConfirmLeadershipRequest,
-                confirm_leadership.ConfirmLeadershipResponse,
-            ),
-            _api(
-                20_006,
-                describe_replicas.DescribeReplicasRequest,
-                describe_replicas.DescribeReplicasResponse,
-            ),
-            _api(
-                20_007,
-                describe_rebalances.DescribeRebalancesRequest,
-                describe_rebalances.DescribeRebalancesResponse,
-            ),
+            _api(20_000, "MoveLeaders", (0, 0), 0),
+            _api(20_001, "BalanceLeaders", (0, 0), 0),
+            _api(20_002, "SetBrokerState", (0, 0), 0),
+            _api(20_003, "DescribeBrokers", (0, 0), 0),
+            _api(20_004, "SetObservers", (0, 0), 0),
+            _api(20_005, "ConfirmLeadership", (0, 0), 0),
+            _api(20_006, "DescribeReplicas", (0, 1), 0),
+            _api(20_007, "DescribeRebalances", (0, 0), 0),
         )
     }
 )
 """By key: everything that a broker may advertise."""
 
-_BY_REQUEST: Final = {api.request: api for api in APIS.values()}
+_BY_REQUEST: Final = {f"{api.name}Request": api for api in APIS.values()}
 
 
-def api_of(request_type: type[Message]) -> Api:
+def api_of(request_type: "type[Message]") -> Api:
     """The API that a request belongs to."""
-    return _BY_REQUEST[request_type]
+    return _BY_REQUEST[request_type.__name__]
+
+
+@cache
+def _messages(key: int) -> "tuple[type[Message], type[Message]]":
+    """The request and the response of an API."""
+    api = APIS[key]
+    request = _declared(api, api.module, f"{api.name}Request")
+    return request, _declared(api, api.response_module, f"{api.name}Response")
+
+
+def _declared(api: Api, module: str, name: str) -> "type[Message]":
+    cls: type[Message] = getattr(import_module(f"{_MESSAGES}.{module}"), name)
+    assert cls.first_version == api.spoken_min_version, name
+    assert cls.last_version == api.max_version, name
+    assert cls.flexible_since == api.flexible_since, name
+    return cls

@@ -101,7 +101,7 @@ class ReplicaState(Struct):
     replica_epoch: int = wire(INT64, "Which of its lives it is; -1 if not known.", default=-1)
 
 
-@message(versions=(4, 18), flexible_since=12)
+@message(versions=(4, 18), flexible_since=12, straight_line=True)
 class FetchRequest(Message):
     """Reads record batches from partitions, waiting for them if need be."""
 
@@ -266,7 +266,7 @@ class NodeEndpoint(Struct):
     )
 
 
-@message(versions=(4, 18), flexible_since=12)
+@message(versions=(4, 18), flexible_since=12, straight_line=True)
 class FetchResponse(Message):
     """The record batches that were read."""
 

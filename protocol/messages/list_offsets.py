@@ -46,7 +46,7 @@ class ListOffsetsTopic(Struct):
     )
 
 
-@message(versions=(1, 9), flexible_since=6)
+@message(versions=(1, 9), flexible_since=6, straight_line=True)
 class ListOffsetsRequest(Message):
     """Asks for offsets by timestamp, or for the ends of partitions."""
 
@@ -87,7 +87,7 @@ class ListOffsetsTopicResponse(Struct):
     )
 
 
-@message(versions=(1, 9), flexible_since=6)
+@message(versions=(1, 9), flexible_since=6, straight_line=True)
 class ListOffsetsResponse(Message):
     """The offsets that were found."""
 

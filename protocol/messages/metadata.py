@@ -128,7 +128,7 @@ class MetadataResponseTopic(Struct):
     )
 
 
-@message(versions=(0, 13), flexible_since=9)
+@message(versions=(0, 13), flexible_since=9, straight_line=True)
 class MetadataResponse(Message):
     """The brokers of the cluster and the topics that were asked for."""
 

@@ -54,7 +54,7 @@ class OffsetCommitRequestTopic(Struct):
     )
 
 
-@message(versions=(2, 10), flexible_since=8)
+@message(versions=(2, 10), flexible_since=8, straight_line=True)
 class OffsetCommitRequest(Message):
     """Stores how far a group has read."""
 
@@ -105,7 +105,7 @@ class OffsetCommitResponseTopic(Struct):
     )
 
 
-@message(versions=(2, 10), flexible_since=8)
+@message(versions=(2, 10), flexible_since=8, straight_line=True)
 class OffsetCommitResponse(Message):
     """Says which commits are stored."""
 

@@ -157,7 +157,7 @@ class OffsetFetchResponseGroup(Struct):
     error_code: int = wire(INT16, "What went wrong with the group; 0 is nothing.", default=0)
 
 
-@message(versions=(1, 10), flexible_since=6)
+@message(versions=(1, 10), flexible_since=6, straight_line=True)
 class OffsetFetchResponse(Message):
     """The commits that were found."""
 

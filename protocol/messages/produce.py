@@ -48,7 +48,7 @@ class TopicProduceData(Struct):
     )
 
 
-@message(versions=(3, 13), flexible_since=9)
+@message(versions=(3, 13), flexible_since=9, straight_line=True)
 class ProduceRequest(Message):
     """Appends record batches to partitions."""
 
@@ -149,7 +149,7 @@ class NodeEndpoint(Struct):
     )
 
 
-@message(versions=(3, 13), flexible_since=9)
+@message(versions=(3, 13), flexible_since=9, straight_line=True)
 class ProduceResponse(Message):
     """Says where the records went, or why they did not."""
 

@@ -156,6 +156,7 @@ class Message(Struct):
     first_version: ClassVar[int]
     last_version: ClassVar[int]
     flexible_since: ClassVar[int | None]
+    straight_line: ClassVar[bool]
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:
@@ -173,14 +174,22 @@ def struct(cls: type[S]) -> type[S]:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(wire,))
 def message(
-    *, versions: tuple[int, int], flexible_since: int | None = None
+    *,
+    versions: tuple[int, int],
+    flexible_since: int | None = None,
+    straight_line: bool = False,
 ) -> Callable[[type[M]], type[M]]:
-    """Make a message of a declaration: `versions` are the first and the last that are spoken."""
+    """Make a message of a declaration: `versions` are the first and the last that are spoken.
+
+    `straight_line` is for those that carry the load, or an entry for each of thousands of
+    partitions: they go through a codec that is generated for them.
+    """
 
     def declare(cls: type[M]) -> type[M]:
         made = struct(cls)
         made.first_version, made.last_version = versions
         made.flexible_since = flexible_since
+        made.straight_line = straight_line
         return made
 
     return declare

@@ -90,5 +90,13 @@ def test_what_is_advertised_is_spoken_except_old_produce(api: Api) -> None:
     assert not api.speaks(-1)
 
 
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_the_table_says_what_the_declarations_say(api: Api) -> None:
+    for cls, kind in ((api.request, "Request"), (api.response, "Response")):
+        assert cls.__name__ == api.name + kind
+        assert (cls.first_version, cls.last_version) == (api.spoken_min_version, api.max_version)
+        assert cls.flexible_since == api.flexible_since
+
+
 def test_an_api_is_found_by_its_request() -> None:
     assert api_of(HeartbeatRequest) is APIS[12]

@@ -39,7 +39,7 @@ class AppendRequestData(Struct):
     )
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class AppendRequests(Message):
     """Sends entries, of many groups at once."""
 
@@ -70,7 +70,7 @@ class AppendResponseData(Struct):
     in_doubt: bool = wire(BOOL, "Whether it may have forgotten epochs and votes, too.")
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class AppendResponses(Message):
     """Answers to AppendRequests, sent once the entries are durable."""
 

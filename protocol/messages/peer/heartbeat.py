@@ -30,7 +30,7 @@ class GroupBeatData(Struct):
     log_start_offset: int = wire(INT64, "The first offset that the sender's log still has.")
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class PeerHeartbeat(Message):
     """Says that the sender lives, and which of its groups have changed. It has no response."""
 

@@ -8,7 +8,7 @@ nothing has gone wrong. A structure for each group would cost more than what it 
 from tidemark.protocol.schema import BYTES, RECORDS, Message, SizedRecords, message, wire
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class SteadyAppends(Message):
     """Sends a run of batches each to many groups, whose followers are where the leader thinks."""
 
@@ -23,7 +23,7 @@ class SteadyAppends(Message):
     )
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class SteadyAnswers(Message):
     """Answers to SteadyAppends, once the runs are durable; only of followers that are clean."""
 

@@ -32,7 +32,7 @@ class VoteRequestData(Struct):
     last_offset: int = wire(INT64, "Where that entry ends.")
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class VoteRequests(Message):
     """Asks for votes, in many groups at once."""
 
@@ -53,7 +53,7 @@ class VoteResponseData(Struct):
     )
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class VoteResponses(Message):
     """Answers to VoteRequests."""
 
@@ -85,7 +85,7 @@ class OpenedData(Struct):
     epoch: int = wire(INT32, "The newest epoch that this replica knows.")
 
 
-@message(versions=(1, 1))
+@message(versions=(1, 1), straight_line=True)
 class OpenedReplicas(Message):
     """Tells who leads, or is to lead, that these replicas have not taken in what came before."""
 

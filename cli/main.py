@@ -135,14 +135,27 @@ def cli(
 ) -> None:
     """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
 
-    Every command but `serve`, `demo` and `log` works against any Kafka broker.
+    Every command but `serve`, `demo`, `sim` and `log` works against Kafka's brokers, too, as far as
+    they have what it asks for.
     """
     ctx.obj = open_session(bootstrap, client_config, pairs)
 
 
 def main() -> None:
     """The console script: run, and leave with the command's exit status."""
+    _open_closed_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Where standard streams were closed, as with `<&-`, have them be empty and swallow everything.
+
+    Python has none then, and the first file or socket that is opened would be in their place: what
+    is printed later would be written into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # to the end
 
 
 def run(arguments: Sequence[str]) -> int:

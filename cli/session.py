@@ -87,7 +87,7 @@ def shared_options(command: Command) -> Command:
             envvar=FILE_VARIABLE,
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             metavar="FILE",
-            help=f"A file of such lines.  [env: {FILE_VARIABLE}]",
+            help=f"A file of NAME=VALUE lines, as for -X.  [env: {FILE_VARIABLE}]",
         ),
         click.option(
             "--bootstrap",

@@ -35,5 +35,10 @@ async def write_out(data: bytes) -> None:
 def _write_all(data: bytes) -> None:
     stream = _unbuffered(sys.stdout.buffer)
     view = memoryview(data)
-    while view:
-        view = view[stream.write(view) :]
+    try:
+        while view:
+            view = view[stream.write(view) :]
+    except OSError as error:
+        # Or else a full disk here reads as if it were the broker's.
+        error.filename = "standard output"
+        raise

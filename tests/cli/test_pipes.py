@@ -115,6 +115,47 @@ def test_a_reader_that_goes_away_ends_consume_without_a_word(
     assert (process.wait(timeout=10), error) == (141, b"")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "closed"),
+    [
+        (["topic", "list"], ">&-"),
+        (["topic", "list"], "<&- >&- 2>&-"),
+        (["produce"], "<&-"),
+        (["consume", "--exit"], ">&-"),
+    ],
+)
+def test_closed_streams_are_empty_and_take_everything(
+    tidemark_session: BlockingCluster, topic: str, arguments: list[str], closed: str
+) -> None:
+    # A topic's name behind the verb that takes one.
+    verb, *others = arguments
+    line = [verb, topic, *others] if verb != "topic" else arguments
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *TIDEMARK, *line],
+        env=os.environ | {"TIDEMARK_BOOTSTRAP": tidemark_session.bootstrap},
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_full_disk_behind_standard_output_is_not_taken_for_the_brokers(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    command("produce", topic, stdin=b"x\n")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*TIDEMARK, "consume", topic, "--exit", "--bootstrap", tidemark_session.bootstrap],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=30,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"tidemark: standard output: No space left on device\n"
+
+
 def test_a_table_in_a_pipe_has_no_colour(tidemark_session: BlockingCluster, topic: str) -> None:
     done = subprocess.run(
         [*TIDEMARK, "topic", "list"],

@@ -8,13 +8,15 @@
 Bytes that are UTF-8 are a string. Others cannot be one, and travel under another name:
 `"value_base64":"/w=="`; so a record comes back as it was, whatever it holds. A header's name is
 always a string. When it is read, everything may be left out, `headers` may also be an object, and
-a value that is not a string is kept as the JSON that it is.
+a value that is not a string is kept as the JSON that it is. Where it came from (`topic`, `offset`)
+means nothing to who produces it; any other name is a mistake, and a record without what it was for.
 """
 
 import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from json.encoder import encode_basestring as _quote
 from typing import Final, NamedTuple
 
@@ -23,6 +25,16 @@ from tidemark.protocol.errors import TidemarkError
 
 _PARTITION_MAX: Final = 2**31 - 1
 _TIMESTAMP_MAX: Final = 2**63 - 1
+_PRODUCED: Final = (
+    "value",
+    "value_base64",
+    "key",
+    "key_base64",
+    "headers",
+    "partition",
+    "timestamp",
+)
+_NAMES: Final = frozenset({*_PRODUCED, "topic", "offset"})
 
 
 class InputError(TidemarkError):
@@ -76,6 +88,8 @@ def parse_json(line: bytes) -> NewRecord:
         raise InputError(f"not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise InputError("not a JSON object")
+    if not fields.keys() <= _NAMES:
+        raise InputError(_complaint(next(name for name in fields if name not in _NAMES)))
     return NewRecord(
         value=_data(fields, "value"),
         key=_data(fields, "key"),
@@ -83,6 +97,12 @@ def parse_json(line: bytes) -> NewRecord:
         partition=_number(fields, "partition", _PARTITION_MAX),
         timestamp_ms=_number(fields, "timestamp", _TIMESTAMP_MAX),
     )
+
+
+def _complaint(name: str) -> str:
+    near = get_close_matches(name, _PRODUCED, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(_PRODUCED)}"
+    return f'there is no "{name}" in a record: {hint}'
 
 
 def _data(fields: Mapping[str, object], name: str) -> bytes | None:

@@ -85,6 +85,8 @@ def test_what_is_left_out_is_left_to_the_producer(line: bytes, record: NewRecord
         (b'{"value":"\\ud800"}', "half a surrogate pair"),
         (b'{"headers":[1]}', "headers are neither"),
         (b'{"headers":"a=1"}', "headers are neither"),
+        (b'{"valeu":"v"}', 'no "valeu" in a record: did you mean value?'),
+        (b'{"id":7,"value":"v"}', 'no "id" in a record: it takes value, value_base64, key'),
     ],
 )
 def test_what_is_not_a_record_is_refused_with_the_reason(line: bytes, complaint: str) -> None:

@@ -89,7 +89,7 @@ class Plan:
     "--format",
     "rpk",
     metavar="FORMAT",
-    help=r"Print by rpk's percent tokens, as in '%k=%v\n'.",
+    help=r"Print by rpk's percent tokens, as in '%k=%v\n', or json.",
 )
 @click.option("--kcat-format", "kcat", metavar="FORMAT", help="Print by kcat's percent tokens.")
 @click.option(

@@ -14,7 +14,7 @@
 Modifiers follow in braces: numbers take those of `numbers.py`, texts those of `texts.py`, `%d` the
 numbers', `strftime[…]` and `go[…]`, `%a` one of `compression`, `timestamp-type`,
 `transactional-bit`, `control-bit`, with `;` and a number's modifier behind it. A null key or value
-prints as nothing and has length 0.
+prints as nothing and has length 0. The word `json` alone is a line of JSON a record.
 """
 
 import itertools
@@ -32,6 +32,7 @@ from tidemark.cli.formats.formatter import (
     Piece,
     compile_pieces,
 )
+from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.numbers import number_format
 from tidemark.cli.formats.texts import text_format
 from tidemark.cli.formats.times import time_format
@@ -74,6 +75,8 @@ _HEADER_TEXTS: Final = {"k": "name.encode()", "v": "value or b''"}
 
 def compile_rpk(text: str) -> Formatter:
     """The function that prints a record as rpk's format `text` says; `FormatError` if it cannot."""
+    if text == "json":
+        return format_json
     return compile_pieces(_parse(text, _record_token), RECORD_ARGUMENTS)
 
 

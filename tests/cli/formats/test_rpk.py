@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cli.formats.examples import FULL, NULLS, ORDERS, record
 from tidemark.cli.formats.formatter import FormatError
+from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.rpk import compile_rpk
 
 
@@ -166,7 +167,11 @@ def test_any_text_is_a_format_or_an_error(layout: str) -> None:
     assert isinstance(write(NULLS, ORDERS), bytes)
 
 
-@given(text=st.text())
+def test_json_alone_is_a_line_of_json() -> None:
+    assert compile_rpk("json") is format_json
+
+
+@given(text=st.text().filter(lambda text: text != "json"))
 def test_literal_text_comes_out_as_it_is(text: str) -> None:
     escaped = text.replace("\\", r"\\").replace("%", "%%")
     assert compile_rpk(escaped)(FULL, ORDERS) == text.encode()

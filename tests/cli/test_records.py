@@ -97,13 +97,17 @@ def test_a_record_that_the_broker_refuses_is_one_line(command: Command, name: st
 
 
 def test_a_topic_or_partition_that_is_not_there_is_one_line(command: Command, topic: str) -> None:
-    for done in (
-        command("consume", "no-such-topic", "--exit"),
-        command("consume", topic, "-p", "9", "--exit"),
-        command("produce", topic, "-p", "9", stdin=b"x\n"),
+    no_partition = f"UNKNOWN_TOPIC_OR_PARTITION: {topic} has 2 partitions, no partition 9"
+    for done, said in (
+        (
+            command("consume", "no-such-topic", "--exit"),
+            "UNKNOWN_TOPIC_OR_PARTITION: there is no topic no-such-topic",
+        ),
+        (command("consume", topic, "-p", "9", "--exit"), no_partition),
+        (command("produce", topic, "-p", "9", stdin=b"x\n"), no_partition),
     ):
         assert done.status == 1
-        assert done.err.count("\n") == 1, done.err
+        assert done.err == f"tidemark: {said}\n"
 
 
 def test_an_empty_input_is_no_records(command: Command, topic: str) -> None:

@@ -5,7 +5,11 @@ from tests.mutations import Mutation
 _CONSUMER = "partitions/state_machines/groups/consumer"
 _RULES = f"tests/{_CONSUMER}/test_consumer_groups.py"
 _ASSIGNORS = f"tests/{_CONSUMER}/test_assignors.py"
-_MIGRATION = "tests/partitions/state_machines/groups/test_migration.py"
+_GROUPS = "tests/partitions/state_machines/groups"
+_UP = f"{_GROUPS}/test_migration_up.py"
+_DOWN = f"{_GROUPS}/test_migration_down.py"
+_LOG = f"{_GROUPS}/test_migration_log.py"
+_CLASSIC = f"{_GROUPS}/test_classic_members.py"
 _PATTERN = f"tests/{_CONSUMER}/test_pattern.py"
 
 MUTATIONS = (
@@ -94,6 +98,13 @@ MUTATIONS = (
         killed_by=f"{_RULES}::test_a_write_that_failed_is_made_good_by_the_next",
     ),
     Mutation(
+        name="what the write under way takes out of the log is in it until then",
+        file=f"{_CONSUMER}/recording.py",
+        old=", *self._leaving}",
+        new="}",
+        killed_by=f"{_LOG}::test_a_member_whose_leaving_could_not_be_written_does_not_come_back",
+    ),
+    Mutation(
         name="a restored member that has to let go keeps its deadline",
         file=f"{_CONSUMER}/restoring.py",
         old="            if member.state is MemberState.REVOKING:",
@@ -127,15 +138,14 @@ MUTATIONS = (
         file="partitions/state_machines/groups/migration.py",
         old="assigned=frozenset(each for each in assigned if each not in converted.holders),",
         new="assigned=frozenset(),",
-        killed_by=f"{_MIGRATION}"
-        "::test_a_classic_group_goes_on_in_a_group_of_the_consumer_protocol[range]",
+        killed_by=f"{_UP}::test_a_classic_group_goes_on_in_a_group_of_the_consumer_protocol[range]",
     ),
     Mutation(
         name="what a cooperative member is letting go of is held for it in the new group",
         file="partitions/state_machines/groups/migration.py",
         old="    if revoking:\n",
         new="    if False:\n",
-        killed_by=f"{_MIGRATION}"
+        killed_by=f"{_UP}"
         "::test_what_a_cooperative_member_is_letting_go_of_is_held_until_it_joins_again",
     ),
     Mutation(
@@ -143,37 +153,35 @@ MUTATIONS = (
         file=f"{_CONSUMER}/classic_members.py",
         old="        if owned:\n",
         new="        if False:\n",
-        killed_by=f"{_MIGRATION}::test_one_that_was_taken_out_and_does_not_know_hears_so",
+        killed_by=f"{_CLASSIC}::test_one_that_was_taken_out_and_does_not_know_hears_so",
     ),
     Mutation(
         name="what a group left in the log when it became a classic one is taken out again",
         file="partitions/state_machines/groups/migration.py",
         old="GroupMetadataKey(group=group.id), *group.leftovers])",
         new="GroupMetadataKey(group=group.id)])",
-        killed_by=f"{_MIGRATION}"
-        "::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
+        killed_by=f"{_LOG}::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
     ),
     Mutation(
         name="a coordinator that takes over knows what a group that is a classic one left",
         file="partitions/state_machines/groups/replay.py",
         old="            group.leftovers = frozenset(self._leftovers.get(group.id, ()))\n",
         new="            pass\n",
-        killed_by=f"{_MIGRATION}"
-        "::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
+        killed_by=f"{_LOG}::test_members_of_a_group_whose_tombstones_were_lost_do_not_come_back",
     ),
     Mutation(
         name="a classic member that is asked to join again does so in time",
         file=f"{_CONSUMER}/classic_members.py",
         old="    group.expect_round(member.id, ticks_ms + member.rebalance_timeout_ms)\n",
         new="",
-        killed_by=f"{_MIGRATION}::test_one_that_does_not_join_again_in_time_is_taken_out",
+        killed_by=f"{_CLASSIC}::test_one_that_does_not_join_again_in_time_is_taken_out",
     ),
     Mutation(
         name="a group becomes a classic one once all its members have its epoch",
         file="partitions/state_machines/groups/migration.py",
         old="        and group.state is ConsumerGroupState.STABLE\n",
         new="",
-        killed_by=f"{_MIGRATION}::test_the_group_is_a_classic_one_again"
+        killed_by=f"{_DOWN}::test_the_group_is_a_classic_one_again"
         "_when_the_last_of_the_other_protocol_has_left[cooperative-sticky]",
     ),
     Mutation(
@@ -181,7 +189,7 @@ MUTATIONS = (
         file="partitions/state_machines/groups/migration.py",
         old="    if error is not ErrorCode.NONE or recording.is_touched:\n",
         new="    if error is not ErrorCode.NONE:\n",
-        killed_by=f"{_MIGRATION}"
+        killed_by=f"{_DOWN}"
         "::test_who_comes_while_the_group_is_written_as_a_classic_one_keeps_it_as_it_is",
     ),
     Mutation(
@@ -189,8 +197,7 @@ MUTATIONS = (
         file=f"{_CONSUMER}/restoring.py",
         old="        classic=_classic(said.classic_member_metadata),\n",
         new="",
-        killed_by=f"{_MIGRATION}"
-        "::test_a_coordinator_that_takes_over_goes_on_with_members_of_both[range]",
+        killed_by=f"{_LOG}::test_a_coordinator_that_takes_over_goes_on_with_members_of_both[range]",
     ),
     Mutation(
         name="a partition is kept by one member at most",

@@ -24,6 +24,8 @@ class Recording:
         self._stored: Stored = {}
         # Keys of which it is not known what the log says: a write of them has failed.
         self._unsure: set[CoordinatorKey] = set()
+        # Those that are taken out by the write under way: the log holds them until it is durable.
+        self._leaving: set[CoordinatorKey] = set()
         # Who waits for the write that is under way, and for the one after it.
         self._waiting_now: list[Reply] = []
         self._waiting_next: list[Reply] = []
@@ -58,7 +60,7 @@ class Recording:
     @property
     def keys(self) -> set[CoordinatorKey]:
         """All that the log may hold of the group."""
-        return {*self._stored, *self._unsure}
+        return {*self._stored, *self._unsure, *self._leaving}
 
     @property
     def unsure(self) -> set[CoordinatorKey]:
@@ -81,12 +83,14 @@ class Recording:
             self._unsure.discard(key)
             if value is None:
                 self._stored.pop(key, None)
+                self._leaving.add(key)
             else:
                 self._stored[key] = value
 
     def end(self, records: Iterable[LogRecord], error: ErrorCode) -> list[Reply]:
         """The write is over; the answers that hung on it."""
         self.is_under_way = False
+        self._leaving.clear()
         replies, self._waiting_now = self._waiting_now, []
         if error is ErrorCode.NONE:
             return replies

@@ -1,103 +1,37 @@
 """The handlers, one module per API, and the table of them.
 
 A broker advertises what is in this table *and* in the protocol's registry: clients adapt to what
-is listed, so a row here is a promise that the API works.
+is listed, so a number here is a promise that the API works.
+
+A module is imported when the first request for its API comes, so that a start does not wait for
+sixty of them; `cli/broker.py` imports the rest once nobody waits for the start.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-from tidemark.broker.handlers import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    alter_replica_log_dirs,
-    api_versions,
-    confirm_leadership,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    delete_groups,
-    delete_records,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_rebalances,
-    describe_replicas,
-    describe_topic_partitions,
-    describe_transactions,
-    end_txn,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_config_resources,
-    list_groups,
-    list_offsets,
-    list_transactions,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    sasl_authenticate,
-    sasl_handshake,
-    sync_group,
-    txn_offset_commit,
-    write_txn_markers,
-)
-from tidemark.broker.handlers.passing_on import CHANGES, describe_any_quorum
+from tidemark.broker.handlers.change import Change
+from tidemark.broker.handlers.late_table import LateTable
 from tidemark.broker.network.requests import Handler
 
-HANDLERS: Final[Mapping[int, Handler]] = MappingProxyType(
-    {
-        0: produce.handle,
-        1: fetch.handle,
-        2: list_offsets.handle,
-        3: metadata.handle,
-        8: offset_commit.handle,
-        9: offset_fetch.handle,
-        10: find_coordinator.handle,
-        11: join_group.handle,
-        12: heartbeat.handle,
-        13: leave_group.handle,
-        14: sync_group.handle,
-        15: describe_groups.handle,
-        16: list_groups.handle,
-        17: sasl_handshake.handle,
-        18: api_versions.handle,
-        21: delete_records.handle,
-        22: init_producer_id.handle,
-        23: offset_for_leader_epoch.handle,
-        27: write_txn_markers.handle,
-        24: add_partitions_to_txn.handle,
-        25: add_offsets_to_txn.handle,
-        26: end_txn.handle,
-        28: txn_offset_commit.handle,
-        32: describe_configs.handle,
-        34: alter_replica_log_dirs.handle,
-        35: describe_log_dirs.handle,
-        36: sasl_authenticate.handle,
-        42: delete_groups.handle,
-        47: offset_delete.handle,
-        48: describe_client_quotas.handle,
-        60: describe_cluster.handle,
-        61: describe_producers.handle,
-        65: describe_transactions.handle,
-        66: list_transactions.handle,
-        68: consumer_group_heartbeat.handle,
-        69: consumer_group_describe.handle,
-        74: list_config_resources.handle,
-        75: describe_topic_partitions.handle,
-        **{key: change.answer for key, change in CHANGES.items()},
-        55: describe_any_quorum,
-        20_005: confirm_leadership.handle,
-        20_006: describe_replicas.handle,
-        20_007: describe_rebalances.handle,
-    }
+CHANGES: Final[Mapping[int, Change]] = LateTable(
+    (19, 20, 33, 37, 43, 44, 45, 46, 49, 55, 20_000, 20_001, 20_002, 20_003, 20_004),
+    lambda module: module.CHANGE,
 )
+"""By API key: what is the business of the leader of the metadata."""
+
+# fmt: off
+_ANSWERED_HERE: Final = (
+    0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 24, 25, 26, 27, 28, 32, 34,
+    35, 36, 42, 47, 48, 60, 61, 65, 66, 68, 69, 74, 75, 20_005, 20_006, 20_007,
+)
+# fmt: on
+
+HANDLERS: Final[Mapping[int, Handler]] = LateTable(
+    (*_ANSWERED_HERE, *CHANGES),
+    lambda module: module.CHANGE.answer if hasattr(module, "CHANGE") else module.handle,
+)
+"""By API key: what answers clients."""
+
+BETWEEN_BROKERS: Final[Mapping[int, Handler]] = LateTable((24, 27), lambda module: module.handle)
+"""By API key: what answers other brokers that ask in Kafka's own requests."""

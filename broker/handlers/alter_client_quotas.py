@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, entity_of
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -74,3 +75,8 @@ def _answer(entry: EntryData, error: RequestError | None) -> answers.EntryData:
             for each in entry.entity
         ],
     )
+
+
+CHANGE: Final = Change(
+    handle=handle, refuse=refuse, response=answers.AlterClientQuotasResponse, may_repeat=True
+)

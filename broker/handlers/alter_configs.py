@@ -3,6 +3,9 @@
 What is not given goes back to its default. `incremental_alter_configs` changes single ones.
 """
 
+from typing import Final
+
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import replaced
@@ -63,3 +66,20 @@ def _configs(resource: AlterConfigsResource) -> dict[str, str]:
             )
         configs[config.name] = config.value
     return configs
+
+
+def refuse(request: AlterConfigsRequest, error: RequestError) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each in request.resources
+        ]
+    )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=AlterConfigsResponse, may_repeat=True)

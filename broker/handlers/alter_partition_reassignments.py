@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.reassigning.door import Asked
@@ -64,3 +66,6 @@ def _answer(partition: int, error: RequestError | None) -> ReassignablePartition
     return ReassignablePartitionResponse(
         partition_index=partition, error_code=error.code, error_message=error.message
     )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=AlterPartitionReassignmentsResponse)

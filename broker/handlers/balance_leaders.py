@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.balancing.board import Objective
 from tidemark.partitions.balancing.eligibility import Role
@@ -98,3 +99,6 @@ def refused_moves(refusals: Iterable[Refusal]) -> list[RefusedMove]:
         )
         for refusal in refusals
     ]
+
+
+CHANGE: Final = Change(handle=handle, response=BalanceLeadersResponse, may_repeat=True)

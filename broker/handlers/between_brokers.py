@@ -6,13 +6,12 @@ The same handlers are in the table for clients' listeners: tools send these requ
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 
 from tidemark.broker.config.addresses import Address
-from tidemark.broker.handlers import add_partitions_to_txn, write_txn_markers
+from tidemark.broker.handlers import BETWEEN_BROKERS
 from tidemark.broker.network.requests import Answer, Handler, Pending, RequestContext, Session
 from tidemark.broker.peers.asking import ask_broker
 from tidemark.protocol.codec import decode, encode
@@ -31,13 +30,8 @@ R = TypeVar("R", bound=Message)
 NO_CONNECTION: Final = 0
 """The connection of who is another broker; connections of clients count from 1."""
 
-ANSWERED: Final[Mapping[int, Handler]] = MappingProxyType(
-    {24: add_partitions_to_txn.handle, 27: write_txn_markers.handle}
-)
-"""By API key."""
 
-
-def asked_of(node: Node, answered: Mapping[int, Handler] = ANSWERED) -> PeerHandler:
+def asked_of(node: Node, answered: Mapping[int, Handler] = BETWEEN_BROKERS) -> PeerHandler:
     """What answers other brokers."""
 
     async def answer(asker: NodeId | None, request: AskRequest) -> AskResponse:
@@ -68,7 +62,7 @@ class Asking:
         if broker != self.node.node_id:
             return await ask_broker(self.node.calls, broker, request, answer_type)
         api = api_of(type(request))
-        answer = ANSWERED[api.key](self.node, request, _context(api.max_version, broker))
+        answer = BETWEEN_BROKERS[api.key](self.node, request, _context(api.max_version, broker))
         response = await settled(answer)
         assert isinstance(response, answer_type)
         return response

@@ -1,7 +1,9 @@
 """CreatePartitions: topics grow, each by itself."""
 
 from collections import Counter
+from typing import Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -47,3 +49,17 @@ async def _grow(node: Node, asked: CreatePartitionsTopic, *, validate_only: bool
     await node.topics.create_partitions(
         topic, asked.count, assignments, validate_only=validate_only
     )
+
+
+def refuse(request: CreatePartitionsRequest, error: RequestError) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name=name, error_code=error.code, error_message=error.message
+            )
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ]
+    )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=CreatePartitionsResponse)

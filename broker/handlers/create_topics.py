@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
@@ -101,3 +103,15 @@ def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
         config_source=entry.source,
         is_sensitive=entry.is_secret,
     )
+
+
+def refuse(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ]
+    )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=CreateTopicsResponse)

@@ -1,8 +1,10 @@
 """DeleteTopics: by name, or from version 6 by id."""
 
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -61,3 +63,21 @@ def _find(node: Node, name: str | None, topic_id: UUID) -> Topic:
     if topic is None:
         raise RequestError(code)
     return topic
+
+
+def refuse(request: DeleteTopicsRequest, error: RequestError) -> DeleteTopicsResponse:
+    by_name = [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=each.name,
+                topic_id=each.topic_id,
+                error_code=error.code,
+                error_message=error.message,
+            )
+            for each in [*request.topics, *by_name]
+        ]
+    )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=DeleteTopicsResponse)

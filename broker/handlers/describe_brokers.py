@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.balancing.descriptions import Description
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.messages.describe_brokers import (
     DescribeBrokersRequest,
@@ -46,3 +47,6 @@ def _described(one: Description, now_ms: int) -> DescribedBroker:
         left_ms=_UNKNOWN if one.left_ms is None else one.left_ms,
         stuck=one.stuck,
     )
+
+
+CHANGE: Final = Change(handle=handle, response=DescribeBrokersResponse, may_repeat=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.requests import RequestContext
@@ -132,3 +133,12 @@ def _nodes(node: Node, named: set[int]) -> list[response.Node]:
         for broker in brokers
         if broker is not None
     ]
+
+
+CHANGE: Final = Change(
+    handle=handle,
+    refuse=refuse,
+    response=DescribeQuorumResponse,
+    may_repeat=True,
+    is_for_leader=asks_about_metadata,
+)

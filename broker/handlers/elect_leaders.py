@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.moves.door import Asked, Taken
 from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.balancing.refusals import Reason
@@ -188,3 +189,12 @@ async def _over(node: Node, at: TopicPartition) -> PartitionResult:
 
 def _late(at: TopicPartition) -> PartitionResult:
     return _result(at.partition, ErrorCode.REQUEST_TIMED_OUT, "its leader is still on its way")
+
+
+CHANGE: Final = Change(
+    handle=handle,
+    refuse=refuse,
+    response=ElectLeadersResponse,
+    may_repeat=True,
+    afterwards=wait_over,
+)

@@ -1,5 +1,8 @@
 """IncrementalAlterConfigs: single configs are set, deleted, appended to or subtracted from."""
 
+from typing import Final
+
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_defaults import changed
@@ -65,3 +68,22 @@ def _change(config: AlterableConfig) -> ConfigChange:
             ErrorCode.INVALID_REQUEST, f"there is no operation {config.config_operation}"
         ) from None
     return ConfigChange(name=config.name, op=op, value=config.value)
+
+
+def refuse(
+    request: IncrementalAlterConfigsRequest, error: RequestError
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each in request.resources
+        ]
+    )
+
+
+CHANGE: Final = Change(handle=handle, refuse=refuse, response=IncrementalAlterConfigsResponse)

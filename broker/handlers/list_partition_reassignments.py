@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -61,3 +63,8 @@ def _ongoing(topic: Topic, partitions: Iterable[int]) -> Iterator[OngoingPartiti
             adding_replicas=[node for node in wanted if node not in assigned],
             removing_replicas=[node for node in replicas if node not in wanted],
         )
+
+
+CHANGE: Final = Change(
+    handle=handle, refuse=refuse, response=ListPartitionReassignmentsResponse, may_repeat=True
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.moves.door import Answer, Asked, Taken
 from tidemark.broker.moves.outcomes import Wish
 from tidemark.broker.network.requests import RequestContext
@@ -110,3 +111,8 @@ def _with_leader(node: Node, moved: MovedLeader, validate_only: bool) -> MovedLe
     if topic is not None:
         leader = node.brokers.leader_of(PartitionKey(topic.id, moved.partition))[0]
     return replace(moved, leader=NOBODY if leader is None else leader)
+
+
+CHANGE: Final = Change(
+    handle=handle, response=MoveLeadersResponse, may_repeat=True, afterwards=wait_over
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.balancing.broker_states import Consequences, Refused
 from tidemark.broker.handlers.balance_leaders import refused_moves
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.state_machines.cluster_values import BrokerState
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -52,3 +53,6 @@ def _response(found: Consequences, error: RequestError | None) -> SetBrokerState
         size_bytes=found.size_bytes,
         refusals=refused_moves(found.refusals),
     )
+
+
+CHANGE: Final = Change(handle=handle, response=SetBrokerStateResponse, may_repeat=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.set_observers import (
@@ -50,3 +51,6 @@ async def _set(node: Node, asked: ObservedPartition) -> ObserversSet:
             error_message=error.message,
         )
     return ObserversSet(topic=asked.topic, partition=asked.partition)
+
+
+CHANGE: Final = Change(handle=handle, response=SetObserversResponse, may_repeat=True)

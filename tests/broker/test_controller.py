@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from tests.broker.handlers.asking import ask
 from tests.broker.jumping import jumping
 from tests.broker.nodes import open_node
-from tidemark.broker.handlers import passing_on
+from tidemark.broker.handlers import CHANGES, passing_on
 from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
@@ -114,7 +114,7 @@ def new_topic(name: str = "waves", **fields: Any) -> CreateTopicsRequest:
 
 
 async def create(node: Node, request: CreateTopicsRequest) -> tuple[int, str | None]:
-    response = await ask(passing_on.CHANGES[19].answer, node, request, 7)
+    response = await ask(CHANGES[19].answer, node, request, 7)
     assert isinstance(response, CreateTopicsResponse)
     (made,) = response.topics
     return made.error_code, made.error_message
@@ -174,7 +174,7 @@ async def test_without_a_leader_every_item_is_answered(
 ) -> None:
     async with two_brokers(tmp_path) as (node, following, _):
         following.leader = None
-        change = passing_on.CHANGES[key]
+        change = CHANGES[key]
         with jumping(clock):
             response = await ask(change.answer, node, REQUESTS[key], change.response.last_version)
         (items,) = (

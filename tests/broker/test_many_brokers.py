@@ -11,8 +11,7 @@ import trio
 from tests.broker.clusters import Brokers, open_brokers, wait_until
 from tests.broker.handlers.asking import ask
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.handlers import metadata
-from tidemark.broker.handlers.passing_on import CHANGES, describe_any_quorum
+from tidemark.broker.handlers import CHANGES, metadata
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.server import open_broker
@@ -29,6 +28,7 @@ from tidemark.protocol.messages.describe_quorum import (
     TopicData,
 )
 from tidemark.protocol.messages.describe_quorum_response import (
+    DescribeQuorumResponse,
     PartitionData as QuorumOfPartition,
 )
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -58,7 +58,7 @@ async def quorum(node: Node, topic: str = "__cluster_metadata") -> QuorumOfParti
     request = DescribeQuorumRequest(
         topics=(TopicData(topic_name=topic, partitions=(PartitionData(partition_index=0),)),)
     )
-    response = await ask(describe_any_quorum, node, request, 2)
+    response: DescribeQuorumResponse = await ask(CHANGES[55].answer, node, request, 2)
     assert response.error_code == ErrorCode.NONE
     return response.topics[0].partitions[0]
 

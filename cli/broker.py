@@ -143,26 +143,21 @@ async def _serve_until_stopped(settings: "BrokerSettings") -> None:
 
 
 async def _settle_in() -> None:
-    """Do early what would make some request wait, now that nobody waits for the start."""
-    await trio.sleep(_SETTLE_SECONDS)
-    await _compile_codecs()
-    gc.freeze()  # With all that was compiled.
-
-
-async def _compile_codecs() -> None:
-    """Of the newest version of each API, which most clients speak; others wait for their first.
+    """Do early what would make some request wait, now that nobody waits for the start: import what
+    the start went without, and compile the codecs of the newest version of each API, which most
+    clients speak; others wait for their first.
 
     One at a time on the loop, which takes 1 to 5 ms, with a rest between them. Not on a thread: one
     that computes gets the interpreter each time the loop lets go of it, at every read and write
     of a socket or file, and keeps it for 1 ms. Under load that was 0.1 s of no progress at all.
     """
-    from tidemark.protocol.codec import codec_of
-    from tidemark.protocol.registry import APIS
+    from tidemark.broker.settling_in import steps
 
-    for api in APIS.values():
-        for message in (api.request, api.response):
-            codec_of(message, api.max_version)
-            await trio.sleep(_REST_SECONDS)
+    await trio.sleep(_SETTLE_SECONDS)
+    for step in steps():
+        step()
+        await trio.sleep(_REST_SECONDS)
+    gc.freeze()  # With all that was made.
 
 
 async def _cancel_on_signal(scope: trio.CancelScope) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from uuid import uuid4
 
 import trio
@@ -18,8 +18,6 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.coordinating.alarm import instant
 from tidemark.broker.coordinating.served_topic import NotServed, ServedTopic
-from tidemark.broker.groups.group_loading import read_groups
-from tidemark.broker.groups.group_partition import GroupPartition
 from tidemark.broker.groups.topics_seen import TopicsSeen
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metrics import GroupFigures
@@ -27,20 +25,24 @@ from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.groups.consumer.describing import (
-    ConsumerGroupDescription,
-)
-from tidemark.partitions.state_machines.groups.describe import GroupDescription, GroupListing
-from tidemark.partitions.state_machines.groups.history import Rebalance
-from tidemark.partitions.state_machines.groups.offsets import Offsets
-from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
-from tidemark.partitions.state_machines.groups.shard import GroupShard
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, Offset, ProducerId, TopicPartition
 
-AnswerT = TypeVar("AnswerT", bound=Answer)
+# What serves a partition is imported when there is one: a broker starts without.
+if TYPE_CHECKING:
+    from tidemark.broker.groups.group_partition import GroupPartition
+    from tidemark.partitions.state_machines.groups.consumer.describing import (
+        ConsumerGroupDescription,
+    )
+    from tidemark.partitions.state_machines.groups.describe import GroupDescription, GroupListing
+    from tidemark.partitions.state_machines.groups.history import Rebalance
+    from tidemark.partitions.state_machines.groups.offsets import Offsets
+    from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
+    from tidemark.partitions.state_machines.groups.shard import GroupShard
+
+AnswerT = TypeVar("AnswerT", bound="Answer")
 R = TypeVar("R")
 
 GroupConfigs: TypeAlias = Callable[[str], Mapping[str, str]]
@@ -190,9 +192,13 @@ class GroupCoordinator:
     # For the topic
 
     def begin(self, replica: Replica) -> GroupPartition:
+        from tidemark.partitions.state_machines.groups.shard import GroupShard
+
         return self._serve(replica, GroupShard(self._group_settings, topics=self._topics_seen))
 
     async def load(self, replica: Replica) -> Callable[[], GroupPartition]:
+        from tidemark.broker.groups.group_loading import read_groups
+
         replay = await read_groups(replica, limiter=self._load_limiter)
 
         def serve() -> GroupPartition:
@@ -202,6 +208,8 @@ class GroupCoordinator:
         return serve
 
     def _serve(self, replica: Replica, shard: GroupShard) -> GroupPartition:
+        from tidemark.broker.groups.group_partition import GroupPartition
+
         return GroupPartition(shard, replica, timers=self._timers, clock=self._clock)
 
     def _topics_changed(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -20,20 +20,19 @@ from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.transactions.marker_sender import Ask, MarkerSender
-from tidemark.broker.transactions.transaction_loading import read_transactions
-from tidemark.broker.transactions.transaction_partition import TransactionPartition
 from tidemark.broker.transactions.whereabouts import Places
 from tidemark.partitions.state_machines.topic_names import TRANSACTION_STATE
-from tidemark.partitions.state_machines.transactions.requests import Answer, Request
 from tidemark.partitions.state_machines.transactions.settings import TransactionSettings
-from tidemark.partitions.state_machines.transactions.transaction import (
-    Transaction,
-    TransactionState,
-)
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId, TopicPartition
 
-AnswerT = TypeVar("AnswerT", bound=Answer)
+# What serves a partition is imported when there is one: a broker starts without.
+if TYPE_CHECKING:
+    from tidemark.broker.transactions.transaction_partition import TransactionPartition
+    from tidemark.partitions.state_machines.transactions.requests import Answer, Request
+    from tidemark.partitions.state_machines.transactions.transaction import Transaction
+
+AnswerT = TypeVar("AnswerT", bound="Answer")
 R = TypeVar("R")
 
 # Decoding is Python, so more at once would not be faster, only later for the first.
@@ -125,10 +124,14 @@ class TransactionCoordinator:
         return self._serve(replica, {})
 
     async def load(self, replica: Replica) -> Callable[[], TransactionPartition]:
+        from tidemark.broker.transactions.transaction_loading import read_transactions
+
         values = await read_transactions(replica, limiter=self._load_limiter)
         return lambda: self._serve(replica, values)
 
     def _serve(self, replica: Replica, values: dict[str, Transaction]) -> TransactionPartition:
+        from tidemark.broker.transactions.transaction_partition import TransactionPartition
+
         return TransactionPartition(
             replica,
             self._transaction_settings,
@@ -141,6 +144,8 @@ class TransactionCoordinator:
 
     def _ids_by_state(self) -> dict[str, int]:
         """May be called from any thread."""
+        from tidemark.partitions.state_machines.transactions.transaction import TransactionState
+
         counts = dict.fromkeys((state.title for state in TransactionState), 0)
         for partition in self._topic.served():
             for _, value in partition.shard.list_ids():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tidemark.partitions.state_machines.transactions.effects import Markers
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -15,10 +14,13 @@ from tidemark.protocol.messages.write_txn_markers import (
 )
 from tidemark.protocol.types import Epoch, ProducerId, TopicPartition
 
+if TYPE_CHECKING:
+    from tidemark.partitions.state_machines.transactions.effects import Markers
+
 _BUMPS_EPOCH: Final = 2
 """The version of the transaction protocol that raises the epoch at each end."""
 
-Ending = tuple[Markers, Epoch]
+Ending: TypeAlias = "tuple[Markers, Epoch]"
 """A transaction that ends, and the epoch of its coordinator."""
 
 

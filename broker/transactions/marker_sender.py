@@ -12,21 +12,23 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
 from tidemark.broker.metrics.transaction_counts import TransactionMetrics
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.transactions.marker_batches import Ending, outcomes_of, request_of
-from tidemark.broker.transactions.transaction_partition import MarkersOwner
-from tidemark.partitions.state_machines.transactions.effects import Markers
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
 from tidemark.protocol.types import NodeId, TopicPartition
+
+if TYPE_CHECKING:
+    from tidemark.broker.transactions.transaction_partition import MarkersOwner
+    from tidemark.partitions.state_machines.transactions.effects import Markers
 
 WRITE_SECONDS_MAX: Final = 10.0
 """How long an answer is waited for; after that it is asked again."""

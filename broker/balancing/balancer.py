@@ -128,6 +128,7 @@ class Balancer:
             self._history.was_emptied(ended.id, ended.target)
         else:
             self._history.move_ended(ended.id, now())
+        self._gathering.moved(ended.id)
 
     def ask(self, *, at_once: bool) -> None:
         """Even out now. `at_once`: partitions that have just moved are not let be."""
@@ -157,6 +158,7 @@ class Balancer:
 
     def _rest(self) -> None:
         self._history.stop_watching()
+        self._gathering.stop()
         self._metrics.clear()
         self._agenda.clear()
         self._emptying.clear()

@@ -3,18 +3,23 @@
 Who lives and who leads is what this broker knows itself; loads and lags are what the leaders have
 told; the rest are the metadata. What nobody has told is not guessed: a follower of which nothing is
 known is out of sync, and a partition of which nothing is known stays where it is.
+
+A partition is looked at when something of it may have changed (`changes.py`), so that a look costs
+what has happened since the last one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import trio
 
+from tidemark.broker.balancing.changes import Changes, NewLeaders
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.own_loads import UNKNOWN_LAG
 from tidemark.broker.balancing.reports import Reports
@@ -73,19 +78,17 @@ class Gathering:
         brokers: Brokers,
         reports: Reports,
         history: History,
-        leaderships: Callable[[], object],
+        leaders: NewLeaders,
     ) -> None:
-        """`leaderships` answers something else whenever a partition has another leader."""
         self._state = state
         self._brokers = brokers
         self._reports = reports
         self._history = history
-        self._leaderships = leaderships
+        self._changes = Changes(state, brokers, reports, leaders)
         self._unheard = 0
         self._groups: list[Group] = []
-        self._gathered_at: tuple[object, ...] | None = None
         self._made: dict[PartitionKey, _Made] = {}
-        self._tidied_at = -1
+        self._one_at_a_time = trio.Lock()
 
     async def gather_all(self) -> Snapshot:
         """The same, once all leaders have told what they lead, or a few seconds have passed: soon
@@ -98,38 +101,43 @@ class Gathering:
         return snapshot
 
     async def gather(self) -> Snapshot:
-        """Takes its time where there are thousands of partitions: others are served meanwhile, and
-        what has changed by then is noticed when something is to be done about it."""
-        now_ms, state = now(), self._state()
-        moment = self._moment()
-        if moment == self._gathered_at:
-            return Snapshot(
-                now_ms=now_ms, brokers=self.members(self._groups, now_ms), groups=self._groups
-            )
-        version, unheard = state.version, 0
-        groups: list[Group] = []
-        made: dict[PartitionKey, _Made] = {}
-        for topic in list(state.topics.values()):
-            for partition in range(topic.partitions):
-                key = PartitionKey(topic.id, partition)
-                one = made[key] = self._look_at(key, topic, now_ms)
-                groups.append(one.group)
-                unheard += not one.is_heard
-                if len(groups) % _AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
-        self._unheard, self._made, self._groups = unheard, made, groups
-        # What has changed while it was looked at is seen the next time.
-        self._gathered_at = moment if moment == self._moment() else None
-        if version != self._tidied_at:
-            self._tidied_at = version
-            self._reports.keep_only(made.keys())
-            self._history.forget_partitions({PartitionId(*key) for key in made})
+        """Takes its time where thousands of partitions have changed: others are served meanwhile,
+        and what changes by then is noticed when something is to be done about it. Cancelled, it
+        goes on the next time."""
+        now_ms = now()
+        async with self._one_at_a_time:
+            gone = self._changes.note(now_ms)
+            if gone:
+                self._forget(gone)
+            if gone or self._changes:
+                await self._look_again(now_ms)
+            groups = self._groups
         return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
 
-    def _moment(self) -> tuple[object, ...]:
-        """Equal at two times only if all partitions looked the same: nothing idle is looked at."""
-        alive = [node for node in self._state().brokers if self._brokers.is_alive(node)]
-        return self._state().version, self._leaderships(), self._reports.revision, alive
+    def moved(self, at: PartitionId) -> None:
+        """What `History` knows of a partition has changed."""
+        self._changes.add(PartitionKey(*at))
+
+    def stop(self) -> None:
+        """Nobody will ask for a while."""
+        self._changes.stop()
+
+    async def _look_again(self, now_ms: int) -> None:
+        looked = 0
+        while self._changes:
+            key = self._changes.next()
+            self._made[key] = self._look_at(key, self._changes.topics[key.topic_id], now_ms)
+            self._changes.seen(key)
+            looked += 1
+            if looked % _AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        self._groups = [made.group for made in self._made.values()]
+        self._unheard = sum(not made.is_heard for made in self._made.values())
+
+    def _forget(self, topics: Collection[UUID]) -> None:
+        self._made = {key: made for key, made in self._made.items() if key.topic_id not in topics}
+        self._reports.forget_topics(topics)
+        self._history.forget_topics(topics)
 
     def members(self, groups: Sequence[Group], now_ms: int) -> list[Broker]:
         """The brokers; those that lead nothing of `groups` any more are drained."""

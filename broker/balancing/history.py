@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import NamedTuple
+from uuid import UUID
 
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.protocol.types import NodeId
@@ -69,8 +70,8 @@ class History:
         """Leaders will not be seen for a while: what is seen then says nothing about changes."""
         self._leaders.clear()
 
-    def forget_partitions(self, known: Collection[PartitionId]) -> None:
-        """Keep these only."""
+    def forget_topics(self, topics: Collection[UUID]) -> None:
+        """They were deleted."""
         for of_partitions in (self._moved, self._leaders):
-            for partition in of_partitions.keys() - known:
+            for partition in [each for each in of_partitions if each.topic_id in topics]:
                 del of_partitions[partition]

@@ -12,6 +12,7 @@ import trio
 
 from tidemark.broker.balancing.balancer import Balancer
 from tidemark.broker.balancing.broker_states import BrokerStates, Consequences
+from tidemark.broker.balancing.changes import OutboxLeaders
 from tidemark.broker.balancing.descriptions import Description, describe
 from tidemark.broker.balancing.gathering import Gathering, now
 from tidemark.broker.balancing.history import History
@@ -89,10 +90,8 @@ async def open_balancing(
     cluster, brokers = metadata.cluster, metadata.brokers
     history, rules = History(), rules_of(settings)
     reports = Reports(partial(_leading_epoch, cluster, brokers))
-    outbox = services.driver.node.outbox
-    gathering = Gathering(
-        lambda: cluster.state, brokers, reports, history, lambda: outbox.leaderships
-    )
+    leaders = OutboxLeaders(services.driver.node.outbox)
+    gathering = Gathering(lambda: cluster.state, brokers, reports, history, leaders)
     balancer = Balancer(
         cluster,
         gathering,

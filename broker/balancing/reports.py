@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
+from uuid import UUID
 
 import trio
 
@@ -56,20 +57,20 @@ class Reports:
         self._leading_epoch = leading_epoch
         self._epoch: Epoch | None = None
         self._loads: dict[NodeId, dict[PartitionKey, GroupLoad]] = {}
-        self.revision = 0
-        """Raised by whatever changes what `load` answers."""
+        self._changed: set[PartitionKey] = set()
 
     def take(self, reporter: NodeId, report: LoadReportRequest) -> LoadReportResponse:
         epoch = self._leading_epoch()
         if epoch is None or epoch != report.epoch:
             return LoadReportResponse(error_code=ErrorCode.NOT_CONTROLLER)
         self._be_in(epoch)
-        self.revision += 1
         if report.begins:
-            self._loads.pop(reporter, None)
+            self._changed.update(self._loads.pop(reporter, ()))
         loads = self._loads.setdefault(reporter, {})
         for load in report.groups:
-            loads[_key(load)] = replace(load, voters=_one_for_all(tuple(load.voters)))
+            key = _key(load)
+            loads[key] = replace(load, voters=_one_for_all(tuple(load.voters)))
+            self._changed.add(key)
         return LoadReportResponse()
 
     def load(self, key: PartitionKey, leader: NodeId, epoch: Epoch) -> GroupLoad | None:
@@ -77,19 +78,25 @@ class Reports:
         load = self._loads.get(leader, {}).get(key)
         return load if load is not None and load.epoch == epoch else None
 
-    def keep_only(self, keys: Collection[PartitionKey]) -> None:
-        """The partitions that there are."""
+    def take_told(self) -> Collection[PartitionKey]:
+        """The partitions of which `load` may answer something else than when this was last
+        asked."""
         self._be_in(self._leading_epoch())
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def forget_topics(self, topics: Collection[UUID]) -> None:
+        """They were deleted."""
         for loads in self._loads.values():
-            for key in [key for key in loads if key not in keys]:
+            for key in [key for key in loads if key.topic_id in topics]:
                 del loads[key]
 
     def _be_in(self, epoch: Epoch | None) -> None:
         if self._epoch != epoch:
             # What was said in an earlier one may have changed, and not been told.
             self._epoch = epoch
+            self._changed.update(*self._loads.values())
             self._loads.clear()
-            self.revision += 1
 
 
 class Reporter:

@@ -94,6 +94,8 @@ class Outbox:
         self._changes: dict[PartitionKey, int] = {}
         self.leaderships = 0
         """How often it was said that a group has another leader, or none."""
+        self.led_anew: set[PartitionKey] | None = None
+        """Of which groups, since somebody who wants to know has put an empty set here."""
 
     @property
     def staging(self) -> int:
@@ -164,6 +166,8 @@ class Outbox:
 
     def leadership(self, key: PartitionKey) -> None:
         self.leaderships += 1
+        if self.led_anew is not None:
+            self.led_anew.add(key)
         self._note(key, _LEADERSHIP)
 
     def serving(self, key: PartitionKey) -> None:

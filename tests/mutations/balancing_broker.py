@@ -4,6 +4,7 @@ from tests.mutations import Mutation
 
 _TESTS = "tests/broker/balancing"
 _STATES, _LOOP, _REPORTS = "test_broker_states.py", "test_balancer.py", "test_reports.py"
+_GATHERING = "test_gathering.py"
 
 
 def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
@@ -73,6 +74,20 @@ MUTATIONS = (
         old="        if each.lag != UNKNOWN_LAG and each.node_id != leader\n",
         new="        if each.node_id != leader\n",
         killed_by=f"{_LOOP}::test_who_has_not_said_how_far_it_is_gets_no_leaders",
+    ),
+    _rule(
+        "what a leader has told is looked at",
+        "changes.py",
+        old="            for key in (*(led or ()), *told):\n",
+        new="            for key in led or ():\n",
+        killed_by=f"{_GATHERING}::test_it_sees_what_one_sees_who_looks_at_all",
+    ),
+    _rule(
+        "where a broker comes or goes, all is looked at",
+        "changes.py",
+        old=" or alive != self._alive or",
+        new=" or",
+        killed_by=f"{_GATHERING}::test_it_sees_what_one_sees_who_looks_at_all",
     ),
     _rule(
         "a broker that comes and goes is let be",

@@ -100,7 +100,7 @@ async def test_what_no_leader_has_told_of_stays_where_it_is(autojump_clock: Mock
     async with open_world(*EVERYWHERE) as world:
         await uneven(world)
         world.group.is_serving = False
-        world.reports.keep_only(set())
+        world.reports.take_told()  # it does not lead: what was told is forgotten
         world.group.is_serving = True
         async with balancing(world):
             await trio.sleep(60)

@@ -183,11 +183,28 @@ def test_a_first_report_replaces_what_was_told_before() -> None:
     assert reports.load(PartitionKey(TOPIC, 1), ONE, Epoch(3)) is not None
 
 
-def test_deleted_partitions_are_forgotten() -> None:
+def test_deleted_topics_are_forgotten() -> None:
     reports = Reports(lambda: Epoch(5))
     reports.take(ONE, report(load(0), load(1)))
-    reports.keep_only({PartitionKey(TOPIC, 1)})
+    reports.forget_topics({UUID(int=1 + TOPIC.int)})
+    assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is not None
+    reports.forget_topics({TOPIC})
     assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
+
+
+def test_what_was_told_or_forgotten_is_news_once() -> None:
+    leading: list[Epoch | None] = [Epoch(5)]
+    reports = Reports(lambda: leading[0])
+    first, second = (PartitionKey(TOPIC, number) for number in range(2))
+    reports.take(ONE, report(load(0), load(1)))
+    assert reports.take_told() == {first, second}
+    reports.take(ONE, report(load(1)))
+    assert reports.take_told() == {second}
+    assert not reports.take_told()
+    reports.take(ONE, report(load(1), begins=True))
+    assert reports.take_told() == {first, second}
+    leading[0] = Epoch(7)
+    assert reports.take_told() == {second}
 
 
 # Rates
@@ -239,7 +256,7 @@ def test_a_leader_that_changed_was_moved_then_and_a_first_sight_is_no_change() -
     assert history.moved_ms(partition) == 40
     history.move_ended(partition, 60)
     assert history.moved_ms(partition) == 60
-    history.forget_partitions(set())
+    history.forget_topics({partition.topic_id})
     assert history.moved_ms(partition) is None
 
 

@@ -79,6 +79,23 @@ class WrittenLiveness:
         return Quorum(epoch=EPOCH, high_watermark=Offset(9), voters=voters, learners=[])
 
 
+class WrittenLeaders:
+    """What was written down about leaders since somebody asked."""
+
+    def __init__(self, liveness: WrittenLiveness) -> None:
+        self._liveness = liveness
+        self._seen: dict[PartitionKey, tuple[NodeId | None, Epoch]] | None = None
+
+    def take(self) -> Collection[PartitionKey] | None:
+        before, self._seen = self._seen, dict(self._liveness.leaders)
+        if before is None:
+            return None
+        return [key for key, leader in self._seen.items() if before.get(key) != leader]
+
+    def stop(self) -> None:
+        self._seen = None
+
+
 class World:
     """Made by `open_world`."""
 
@@ -104,7 +121,7 @@ class World:
             self.brokers,
             self.reports,
             self.history,
-            lambda: tuple(self.liveness.leaders.items()),
+            WrittenLeaders(self.liveness),
         )
         self.balancer = Balancer(
             self.cluster,

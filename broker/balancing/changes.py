@@ -113,9 +113,11 @@ class Changes:
     def _note_topics(self, state: ClusterState, *, is_all: bool) -> Collection[UUID]:
         before, self.topics = self.topics, {topic.id: topic for topic in state.topics.values()}
         for topic_id, topic in self.topics.items():
-            if is_all or before.get(topic_id) is not topic:
+            was = None if is_all else before.get(topic_id)
+            if was is not topic:
                 for partition in range(topic.partitions):
-                    self._left[PartitionKey(topic_id, partition)] = None
+                    if was is None or _differs(was, topic, partition):
+                        self._left[PartitionKey(topic_id, partition)] = None
         gone = before.keys() - self.topics.keys()
         if gone:
             self._left = {key: None for key in self._left if key.topic_id not in gone}
@@ -126,3 +128,12 @@ class Changes:
         for at in {*before, *self._moves}:
             if before.get(at) is not self._moves.get(at):
                 self.add(PartitionKey(*at))
+
+
+def _differs(was: TopicMetadata, topic: TopicMetadata, partition: int) -> bool:
+    return (
+        partition >= was.partitions
+        or was.assignments[partition] != topic.assignments[partition]
+        or was.wanted.get(partition) != topic.wanted.get(partition)
+        or was.observers.get(partition) != topic.observers.get(partition)
+    )

@@ -79,9 +79,34 @@ class Frame:
                 part.release()
 
 
-def encode(messages: Iterable[PeerMessage], version: int) -> list[Frame]:
+class SharedFrames:
+    """Frames for several brokers, which are told the same; of messages that live longer than this.
+
+    What lies in files is not among them: each connection holds those by itself.
+    """
+
+    __slots__ = ("_frames",)
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[int, int], Frame] = {}
+
+    def appends(self, message: SteadyAppends, version: int) -> Frame:
+        """Made when the first broker needs it."""
+        key = id(message), version
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = Frame.of(appends_to_wire(message), version, is_urgent=False)
+            if frame.memory_bytes == frame.size_bytes:
+                self._frames[key] = frame
+        return frame
+
+
+def encode(
+    messages: Iterable[PeerMessage], version: int, shared: SharedFrames | None = None
+) -> list[Frame]:
     """The frames for `messages`, the urgent ones first. Nothing of them is needed afterwards, but
-    the log files that slices hold."""
+    the log files that slices hold. `shared` has what was made for others already."""
+    shared = shared or SharedFrames()
     frames: list[Frame] = []
     appends: list[Frame] = []
     by_kind: dict[type[Message], list[GroupMessage]] = {}
@@ -91,15 +116,16 @@ def encode(messages: Iterable[PeerMessage], version: int) -> list[Frame]:
         elif isinstance(message, Heartbeat):
             frames.append(Frame.of(heartbeat_to_wire(message), version))
         elif isinstance(message, SteadyAppends):
-            appends.append(Frame.of(appends_to_wire(message), version, is_urgent=False))
+            appends.append(shared.appends(message, version))
         elif isinstance(message, SteadyAnswers):
             frames.append(Frame.of(answers_to_wire(message), version))
         else:
             frames.append(Frame.of(question_to_wire(message), version))
-    for kind in KINDS:
-        of_kind = by_kind.get(kind.cls)
-        if of_kind is not None:
-            frames += _frames(kind, of_kind, version)
+    if by_kind:
+        for kind in KINDS:
+            of_kind = by_kind.get(kind.cls)
+            if of_kind is not None:
+                frames += _frames(kind, of_kind, version)
     return frames + appends
 
 

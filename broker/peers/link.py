@@ -27,6 +27,7 @@ import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers.dialing import Backoff, connect
+from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import (
     HostPort,
@@ -149,11 +150,12 @@ class Link:
         said = self._said_address
         return known if said is None else [said, *(each for each in known if not _same(each, said))]
 
-    def send(self, messages: Iterable[PeerMessage]) -> None:
-        """They are lost if the broker is not up, or cannot be spoken to now."""
+    def send(self, messages: Iterable[PeerMessage], shared: SharedFrames) -> None:
+        """They are lost if the broker is not up, or cannot be spoken to now. `shared` is what other
+        brokers are told in the same turn."""
         outgoing = self.outgoing
         if self.up is not None and not self.is_cut and outgoing is not None:
-            outgoing.send(messages)
+            outgoing.send(messages, shared)
 
     def aim(self, target: Peer) -> None:
         """Where the cluster has it from now on, and with which data directory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
@@ -23,6 +23,7 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
+from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
 from tidemark.broker.peers.hello import Peer, Refusal, answer, judge
 from tidemark.broker.peers.incoming import Incoming
@@ -100,11 +101,13 @@ class PeerNetwork:
                     scope = self._dialing[node] = trio.CancelScope()
                     self._tasks.start_soon(_keep_connected, self._links[node], scope)
 
-    def send(self, node: NodeId, messages: Iterable[PeerMessage]) -> None:
-        """Say something to a broker once the turn is over. It is lost if that broker is not up."""
-        link = self._links.get(node)
-        if link is not None:
-            link.send(messages)
+    def send(self, sends: Mapping[NodeId, Sequence[PeerMessage]]) -> None:
+        """Say something to brokers once the turn is over. It is lost to those that are not up."""
+        shared = SharedFrames()
+        for node, messages in sends.items():
+            link = self._links.get(node)
+            if link is not None:
+                link.send(messages, shared)
 
     def unsent_bytes(self, node: NodeId) -> int:
         """What waits to be sent to a broker, in memory or in files."""

@@ -10,7 +10,7 @@ import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers.calls import PendingCalls, lost
-from tidemark.broker.peers.encoding import Frame, encode
+from tidemark.broker.peers.encoding import Frame, SharedFrames, encode
 from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.protocol.errors import MalformedMessage
@@ -90,8 +90,8 @@ class Outgoing:
         self.version, self.incarnation = version, incarnation
         self.settled.set()
 
-    def send(self, messages: Iterable[PeerMessage]) -> None:
-        for frame in encode(messages, self.version):
+    def send(self, messages: Iterable[PeerMessage], shared: SharedFrames) -> None:
+        for frame in encode(messages, self.version, shared):
             self._socket.send(frame)
 
     async def call(self, request: Message) -> Message:

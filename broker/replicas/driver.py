@@ -4,8 +4,9 @@
 a turn:    requests, messages of peers, "durable up to batch n", the clock
 its end:   take_output, once for all groups that the turn touched
              messages to peers       at once
-             journal records         to the disk writer, as one batch, once the messages have left
              changes                 to the replicas: who waited is answered
+             journal records         to the disk writer, as one batch, once all that has left
+             the timer               last: nobody waits for it
 ```
 
 The groups themselves keep back what may be said only once it is durable. So nothing here is careful
@@ -15,7 +16,7 @@ about order, but for one thing: batches reach the journal in the order of their 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import trio
@@ -36,8 +37,8 @@ from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
-Send = Callable[[NodeId, Sequence[PeerMessage]], None]
-"""Sends messages to a broker, or drops them if there is no way. Must not block, nor raise."""
+Send = Callable[[Mapping[NodeId, Sequence[PeerMessage]]], None]
+"""Sends messages to brokers, or drops them where there is no way. Must not block, nor raise."""
 
 
 class Watcher(Savable, Protocol):
@@ -49,7 +50,7 @@ class Watcher(Savable, Protocol):
         ...
 
 
-def send_to_nobody(to: NodeId, messages: Sequence[PeerMessage]) -> None:
+def send_to_nobody(sends: Mapping[NodeId, Sequence[PeerMessage]]) -> None:
     """A broker that is its cluster has no peers."""
 
 
@@ -85,6 +86,8 @@ class ReplicationDriver:
         self._curious: dict[Watcher, None] = {}
         self._is_due = False
         self._has_stopped = False
+        self._sets_timer = False
+        """At the end of this turn."""
         # What is for the disk, until what is to be sent has left.
         self._unwritten: list[Output] = []
         self._changed: trio.Event | None = None
@@ -199,16 +202,8 @@ class ReplicationDriver:
         if self._has_stopped:
             return
         output = self.node.take_output()
-        for to, messages in output.sends.items():
-            self.send(to, messages)
-        if output.batch:
-            self._unwritten.append(output)
-            # The disk writer is another thread, and takes the interpreter from the system calls
-            # that send: so the followers would wait for this broker's own disk.
-            if output.sends:
-                self._turn.after(self._write_all)
-            else:
-                self._write_all()
+        if output.sends:
+            self.send(output.sends)
         for change in output.changes:
             watcher = self._watchers.get(change.key)
             if watcher is not None:
@@ -222,7 +217,15 @@ class ReplicationDriver:
             self.on_ended_moves(output.ended_moves)
         for warning in output.warnings:
             self._odd_events.warn("replication", "%s", warning)
-        self._set_timer()
+        if output.batch:
+            self._unwritten.append(output)
+            # Behind what sends, which has asked for the end of the turn before: the loop may sync
+            # by itself, and the writer thread takes the interpreter from the system calls. So the
+            # followers would wait for this broker's own disk.
+            self._turn.after(self._write_all)
+        if not self._sets_timer:
+            self._sets_timer = True
+            self._turn.last(self._set_timer)
 
     def _write_all(self) -> None:
         outputs, self._unwritten = self._unwritten, []
@@ -244,6 +247,9 @@ class ReplicationDriver:
         self.touch()
 
     def _set_timer(self) -> None:
+        self._sets_timer = False
+        if self._has_stopped:
+            return
         deadline = self.node.next_deadline()
         timer = self._timer
         if timer is not None and timer.callback is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import cast
 from uuid import UUID
@@ -40,9 +42,10 @@ class Recorder:
         )
         self.driver.send = self.send
 
-    def send(self, to: NodeId, messages: Sequence[PeerMessage]) -> None:
+    def send(self, sends: Mapping[NodeId, Sequence[PeerMessage]]) -> None:
         # As sockets do: what a turn has for one broker leaves at once.
-        self.turn.after(lambda: self.done.append(("left", to)))
+        for to in sends:
+            self.turn.after(partial(self.done.append, ("left", to)))
 
     def write(
         self, batch: int, records: Sequence[JournalRecord], persisted: object, *, syncs: object
@@ -61,6 +64,18 @@ def test_what_is_for_the_others_leaves_before_the_own_disk_is_told() -> None:
     recorder = Recorder()
     recorder.turn.run(lambda: recorder.do(sends=True))
     assert recorder.done == [("left", 2), ("written", 1)]
+
+
+def test_the_timer_is_set_when_all_else_is_done() -> None:
+    recorder = Recorder()
+
+    def next_deadline() -> float:
+        recorder.done.append(("asked", 0))
+        return math.inf
+
+    recorder.node.next_deadline = next_deadline  # type: ignore[method-assign]  # to see it asked
+    recorder.turn.run(lambda: recorder.do(sends=True))
+    assert recorder.done == [("left", 2), ("written", 1), ("asked", 0)]
 
 
 def test_batches_are_written_in_their_order_whether_something_is_sent_or_not() -> None:

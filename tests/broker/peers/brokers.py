@@ -84,7 +84,7 @@ class Broker:
         await self.wait(lambda: len(self.messages) >= count)
 
     def send(self, to: Broker, *messages: PeerMessage) -> None:
-        self.turn.run(lambda: self.network.send(to.node, messages))
+        self.turn.run(lambda: self.network.send({to.node: messages}))
 
     def know(self, *others: Broker) -> None:
         """Be told by the cluster who its brokers are."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 
 from tests.broker.peers.values import append, heartbeat, key, peer_messages, records_of
 from tidemark.broker.peers.decoding import decode
-from tidemark.broker.peers.encoding import FRAME_BYTES, Frame, encode
+from tidemark.broker.peers.encoding import FRAME_BYTES, Frame, SharedFrames, encode
 from tidemark.partitions.raft.messages import AppendResponse, HandOver
 from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.partitions.replication.steady_messages import AppendRow, SteadyAppends, row_key
+from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.peer.entries import EntryData, EpochStartData
 from tidemark.protocol.messages.peer.pulls import PullResponseData, PullResponses
@@ -117,6 +121,21 @@ def test_slices_stay_apart_and_each_receiver_lets_go_of_its_own() -> None:
     frames[0].release()
     assert [own.is_released for own in read_once.shares] == [True, False]
     assert not read_once.is_released
+
+
+def test_what_several_brokers_are_told_is_encoded_once_unless_it_lies_in_a_file(
+    tmp_path: Path,
+) -> None:
+    row = AppendRow(row_key(key()), Epoch(1), Offset(3), Offset(4), Offset(3), 3)
+    shared = SharedFrames()
+    message = SteadyAppends([row], [b"abc"])
+    frames = [encode([message], 1, shared) for _ in range(2)]
+    assert frames[0][0] is frames[1][0]
+    assert encode([SteadyAppends([row], [b"xyz"])], 1, shared) != frames[0]
+    file = OsFiles().create(str(tmp_path / "log"))
+    in_file = SteadyAppends([row], [LogSlice(file, 0, 3, Offset(4))])
+    first, second = (encode([in_file], 1, shared)[0] for _ in range(2))
+    assert first.parts[-1] is not second.parts[-1]
 
 
 BEGINS = EpochStartData(leader=1, voters=(1, 2), outgoing=())

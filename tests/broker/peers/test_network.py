@@ -131,8 +131,9 @@ async def test_a_heartbeat_overtakes_batches_that_were_handed_over_before_it() -
     async with open_pair() as (one, two):
 
         def say() -> None:
-            one.network.send(two.node, [append(bytes(900_000), partition=n) for n in range(40)])
-            one.network.send(two.node, [heartbeat()])
+            batches = [append(bytes(900_000), partition=n) for n in range(40)]
+            one.network.send({two.node: batches})
+            one.network.send({two.node: [heartbeat()]})
 
         one.turn.run(say)
         await two.wait_messages(41)
@@ -141,7 +142,7 @@ async def test_a_heartbeat_overtakes_batches_that_were_handed_over_before_it() -
 
 async def test_messages_to_a_broker_that_is_not_up_are_lost() -> None:
     async with open_one(1) as one:
-        one.network.send(NodeId(2), [heartbeat()])
+        one.network.send({NodeId(2): [heartbeat()]})
 
 
 async def test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back(
@@ -208,7 +209,7 @@ async def test_while_a_connection_is_missing_a_broker_is_up_and_may_be_spoken_to
             assert link.outgoing is not None
             link.outgoing.close(PeerEnd.ERROR, "for the test")
             assert one.network.up == {2: 1}
-            one.network.send(two.node, [heartbeat()])
+            one.network.send({two.node: [heartbeat()]})
 
         one.turn.run(lose_it_and_speak)
         await one.wait_reconnected(two)

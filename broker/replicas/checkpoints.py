@@ -169,7 +169,8 @@ class Checkpoints:
     async def _sync_early(self) -> None:
         async with self._saving:
             if not self._has_ended:
-                await self._early.run()
+                with self._disk.others():
+                    await self._early.run()
 
     async def _remove(self) -> None:
         removals, self._removals = self._removals, []
@@ -246,7 +247,8 @@ class Checkpoints:
         mark: Lsn | None,
     ) -> None:
         try:
-            await trio.to_thread.run_sync(self._sync_and_record, captured, left, mark)
+            with self._disk.others():
+                await trio.to_thread.run_sync(self._sync_and_record, captured, left, mark)
         except NoRoom as error:
             self._changed.update(dict.fromkeys(replicas))
             raise StorageError(str(error)) from error

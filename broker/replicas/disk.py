@@ -3,6 +3,7 @@
 What a turn has made durable-to-be is one batch of journal records. Batches are queued; whenever the
 thread is free it gets all that is queued, writes it, syncs once, and reports back to the loop; what
 came meanwhile is the next group. So a busy disk makes the groups larger and not the queue longer.
+A little that comes alone, on a quick disk, the loop writes and syncs itself (`quick_syncs`).
 
 A large run of batches is not written twice: its log's files are synced first, and the journal has
 only a record that says so.
@@ -19,17 +20,18 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import field
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Final, Protocol
 
 import trio
 
 from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.quick_syncs import QuickSyncs
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.protocol.values import dataclass
 
@@ -90,7 +92,8 @@ class DiskWriter:
 
     `call_in_loop` runs a function as a turn on the loop's thread from any other; `failed` is told
     of the first error, after which nothing is written; `warn` of a full disk, again and again;
-    `observe` is told how many seconds each group took, and how many batches it had.
+    `observe` is told how many seconds each group took, and how many batches it had; `when_done`
+    runs a function once the turn has said all that it has to say.
     """
 
     def __init__(
@@ -101,14 +104,21 @@ class DiskWriter:
         failed: Failed,
         warn: Failed = lambda error: None,
         observe: Callable[[float, int], None] = lambda seconds, batches: None,
+        when_done: Callable[[Callable[[], None]], None] = lambda callback: callback(),
     ) -> None:
         self._journal = journal
         self._call_in_loop = call_in_loop
+        self._when_done = when_done
         self._failed = failed
         self._warn = warn
         self._observe = observe
         self._queued = _Group()
         self._groups: SimpleQueue[_Group | None] = SimpleQueue()
+        self._using_journal = Lock()
+        """The thread does, or the loop."""
+        self._pace = QuickSyncs()
+        self._others = 0
+        """How many sync other files in the same directory now."""
         self._busy = False
         self._is_stopping = False
         self._idle = trio.Event()
@@ -130,17 +140,28 @@ class DiskWriter:
         syncs: Sequence[Synced] = (),
     ) -> None:
         """Have a batch written soon, once what the records rely on is synced. Batches come in
-        order.
+        order. To be called in a turn.
 
-        `persisted` is told of it, or of a later one that was written with it.
+        `persisted` is told of it, or of a later one that was written with it; perhaps before this
+        returns.
         """
         if self.error is not None:
             return
         assert batch > self.newest, "batches come in order"
         self.newest = batch
         self._queued.add(batch, records, persisted, syncs)
-        if not self._busy:
+        if not self._busy and not self._sync_here():
             self._submit()
+
+    @contextmanager
+    def others(self) -> Iterator[None]:
+        """Something else in the directory is synced in this block: the disk is not to be relied on
+        to be quick."""
+        self._others += 1
+        try:
+            yield
+        finally:
+            self._others -= 1
 
     def fail(self, error: OSError) -> None:
         """Another sync of this data directory has failed: nothing is written any more."""
@@ -165,6 +186,47 @@ class DiskWriter:
         while self.durable < batch and self.error is None:
             await self._synced.wait()
 
+    def _sync_here(self) -> bool:
+        """Write and sync what is queued on the loop, if that is worth it; else it is left."""
+        group, started = self._queued, time.perf_counter()
+        size_bytes = sum(len(record.payload) for record in group.records)
+        if self._others or group.syncs or not self._pace.may_sync(started, size_bytes):
+            return False
+        if not self._using_journal.acquire(blocking=False):
+            return False  # the thread notes something in it
+        try:
+            if not self._has_room_for(group.records):
+                return False  # the thread can wait for it
+            self._journal.sync(notes=False)
+        except OSError as error:
+            self.fail(error)
+            return True
+        finally:
+            self._using_journal.release()
+        self._queued = _Group()
+        ended = time.perf_counter()
+        self._pace.took(ended, ended - started, on_loop=True)
+        self._when_done(self._note_here)
+        self._tell(group, ended - started)
+        return True
+
+    def _has_room_for(self, records: Sequence[JournalRecord]) -> bool:
+        """Write these, unless the disk is full: then nothing was written."""
+        try:
+            self._journal.write(records)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            return False
+        return True
+
+    def _note_here(self) -> None:
+        if not self._busy and self.error is None and self._using_journal.acquire(blocking=False):
+            try:
+                self._journal.note_synced()
+            finally:
+                self._using_journal.release()
+
     def _submit(self) -> None:
         if self._idle.is_set():
             self._idle = trio.Event()
@@ -176,13 +238,17 @@ class DiskWriter:
         self._busy = False
         if self.error is not None:
             return
-        self.durable = group.batch
-        self._observe(seconds, group.batches)
+        self._pace.took(time.perf_counter(), seconds, on_loop=False)
         # The next group first: the disk works while this one is answered.
         if self._queued.batches:
             self._submit()
         else:
             self._idle.set()
+        self._tell(group, seconds)
+
+    def _tell(self, group: _Group, seconds: float) -> None:
+        self.durable = group.batch
+        self._observe(seconds, group.batches)
         self._synced.set()
         self._synced = trio.Event()
         group.persisted(group.batch)
@@ -195,8 +261,9 @@ class DiskWriter:
             try:
                 for sync in group.syncs:
                     sync.run()
-                self._write_when_there_is_room(group.records)
-                self._journal.sync(notes=False)
+                with self._using_journal:
+                    self._write_when_there_is_room(group.records)
+                    self._journal.sync(notes=False)
             except OSError as error:
                 self._call_in_loop(partial(self.fail, error))
                 return
@@ -211,7 +278,8 @@ class DiskWriter:
         """
         with suppress(Empty):
             return self._groups.get(timeout=NOTE_SECONDS)
-        self._journal.note_synced()
+        with self._using_journal:
+            self._journal.note_synced()
         return self._groups.get()
 
     def _write_when_there_is_room(self, records: Sequence[JournalRecord]) -> None:
@@ -252,6 +320,7 @@ async def open_disk_writer(
         failed=failed,
         warn=warn,
         observe=observe,
+        when_done=turn.last,
     )
     thread = writer.start()
     try:

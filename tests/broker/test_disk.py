@@ -160,3 +160,120 @@ async def test_after_a_failed_sync_nothing_is_ever_reported_durable() -> None:
         assert len(errors) == 1
     assert persisted == []
     assert journal.groups == [[b"1"]]
+
+
+# On the loop
+
+
+async def make_quick(disk: DiskWriter) -> None:
+    """The first group is the thread's; from then on it is known that the disk is quick."""
+    disk.write(1, [record(1)], lambda batch: None)
+    await disk.wait_durable(1)
+    await trio.sleep(0.1)  # many times what it took, and the thread has noted what it notes
+
+
+async def test_a_little_on_a_quick_disk_is_durable_when_it_is_handed_over() -> None:
+    journal, turn, said, threads = FakeJournal(), Turn(), list[object](), list[int]()
+    journal.sync_disk = lambda: threads.append(threading.get_ident())
+    async with opened(journal, turn=turn) as disk:
+        await make_quick(disk)
+        journal.noted.clear()
+
+        def write() -> None:
+            disk.write(2, [record(2)], said.append)
+            turn.after(lambda: said.append(journal.noted.is_set()))
+
+        turn.run(write)
+        assert disk.durable == 2
+    assert threads[1:] == [threading.get_ident()]
+    assert said == [2, False], "the journal's note comes last"
+    assert journal.noted.is_set()
+    assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_a_sync_that_fails_on_the_loop_is_the_end_too() -> None:
+    errors, persisted, journal = list[OSError](), list[int](), FakeJournal()
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        await make_quick(disk)
+        journal.sync_disk = fail
+        disk.write(2, [record(2)], persisted.append)
+        assert [error.errno for error in errors] == [errno.EIO]
+        journal.sync_disk = lambda: None
+        disk.write(3, [record(3)], persisted.append)
+        await trio.testing.wait_all_tasks_blocked()
+    assert persisted == []
+    assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_a_full_sync_is_no_full_disk() -> None:
+    """What was written may be lost: to write it again would not tell."""
+
+    def no_room() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    errors, journal = list[OSError](), FakeJournal()
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        await make_quick(disk)
+        journal.sync_disk = no_room
+        disk.write(2, [record(2)], lambda batch: None)
+        assert [error.errno for error in errors] == [errno.ENOSPC]
+
+
+class FullJournal(FakeJournal):
+    """There is no room for what the loop writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = threading.get_ident()
+
+    def write(self, records: Sequence[JournalRecord]) -> None:
+        if threading.get_ident() == self.loop:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(records)
+
+
+async def test_who_waits_for_room_is_the_thread() -> None:
+    journal, persisted = FullJournal(), list[int]()
+    async with opened(journal) as disk:
+        await make_quick(disk)
+        disk.write(2, [record(2)], persisted.append)
+        assert persisted == []
+        await disk.wait_durable(2)
+    assert persisted == [2]
+    assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_the_thread_syncs_what_others_keep_the_disk_busy_with() -> None:
+    journal, persisted = FakeJournal(), list[int]()
+    async with opened(journal) as disk:
+        await make_quick(disk)
+        sync = FakeSync(lambda: None)
+        with disk.others():
+            disk.write(2, [record(2)], persisted.append)
+            assert persisted == []
+            await disk.wait_durable(2)
+        await trio.sleep(0.1)
+        disk.write(3, [record(3)], persisted.append, syncs=[sync])
+        assert persisted == [2]
+        await disk.wait_durable(3)
+
+
+async def test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal() -> None:
+    gate, at_gate, persisted = threading.Semaphore(0), threading.Event(), list[int]()
+    journal = FakeJournal()
+    async with opened(journal) as disk:
+        await make_quick(disk)
+
+        def note_slowly() -> None:
+            at_gate.set()
+            gate.acquire()
+
+        journal.note_synced = note_slowly  # type: ignore[method-assign]  # the thread's, this time
+        with disk.others():
+            disk.write(2, [record(2)], persisted.append)
+        assert await trio.to_thread.run_sync(at_gate.wait, 10)
+        await trio.sleep(0.1)
+        disk.write(3, [record(3)], persisted.append)
+        assert persisted == [2]
+        gate.release(10)
+        await disk.wait_durable(3)

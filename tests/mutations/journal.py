@@ -52,10 +52,34 @@ MUTATIONS = (
     Mutation(
         name="the disk writer has the journal note it, once nothing follows",
         file="broker/replicas/disk.py",
-        old="        self._journal.note_synced()\n",
+        old="        with self._using_journal:\n            self._journal.note_synced()\n",
         new="",
         killed_by="tests/broker/test_disk.py"
         "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
+    ),
+    Mutation(
+        name="a sync that fails on the loop is the end, too",
+        file="broker/replicas/disk.py",
+        old="            self.fail(error)\n            return True\n",
+        new="            return False\n",
+        killed_by="tests/broker/test_disk.py::test_a_sync_that_fails_on_the_loop_is_the_end_too",
+    ),
+    Mutation(
+        name="the loop writes nothing while the thread uses the journal",
+        file="broker/replicas/disk.py",
+        old="        if not self._using_journal.acquire(blocking=False):\n            return False",
+        new="        self._using_journal.acquire(blocking=False)\n"
+        "        if False:\n            return False",
+        killed_by="tests/broker/test_disk.py"
+        "::test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal",
+    ),
+    Mutation(
+        name="a disk that was slow does not hold the loop up again and again",
+        file="broker/replicas/quick_syncs.py",
+        old="            free += self._pause_seconds\n",
+        new="",
+        killed_by="tests/broker/test_quick_syncs.py"
+        "::test_after_a_slow_one_the_thread_syncs_for_a_while_that_doubles",
     ),
     storage_rule(
         "half a block that a full disk left gives way to the whole one",

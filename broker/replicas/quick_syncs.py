@@ -1,0 +1,67 @@
+"""When the loop may sync the journal by itself, and not have the writer thread do it.
+
+Handing a group to the thread and hearing of it takes two wakings, of 100 to 200 µs each; where the
+disk takes less than that, a record that comes alone waits for nothing else. But a loop that syncs
+serves nobody meanwhile. So it does it only where little is to be written, the last syncs were
+quick, and it was free for several times as long as it will be held; and after one that was slow
+the thread does it for a while, which is longer each time. A disk that stalls holds the loop up
+once, and then for minutes not again.
+
+Pure: time, in seconds on any clock that does not go back, is an argument.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+BYTES_MAX: Final = 32 * 1024
+"""So much at once, at most: more keeps the disk busy for longer than the last syncs tell."""
+QUICK_SECONDS: Final = 0.001
+"""Syncs that take longer than this are the thread's: a hand-over is little beside them."""
+SLOW_SECONDS: Final = 0.005
+"""One on the loop that took as long as this is the last for a while."""
+FREE_SHARE: Final = 4
+"""For so many times what a sync takes, the loop is free before one: it is held for a fifth of its
+time at most, and what comes faster than that is better collected while the thread syncs."""
+PAUSE_SECONDS: Final = 1.0
+PAUSE_SECONDS_MAX: Final = 120.0
+_WEIGHT: Final = 1 / 8
+_TRUSTED: Final = 1_000
+"""So many quick ones in a row, and what was slow before is forgotten."""
+
+
+class QuickSyncs:
+    """What is known of the disk's pace."""
+
+    def __init__(self) -> None:
+        self._expected_seconds: float | None = None
+        self._not_before = -math.inf
+        self._pause_seconds = PAUSE_SECONDS
+        self._quick_in_a_row = 0
+
+    def may_sync(self, now: float, size_bytes: int) -> bool:
+        """Whether a group of this size may be written and synced on the loop."""
+        expected = self._expected_seconds
+        return (
+            expected is not None
+            and expected <= QUICK_SECONDS
+            and size_bytes <= BYTES_MAX
+            and now >= self._not_before
+        )
+
+    def took(self, now: float, seconds: float, *, on_loop: bool) -> None:
+        """A group was synced just now, by the loop or by the thread, in so many seconds."""
+        if self._expected_seconds is None:
+            self._expected_seconds = seconds
+        self._expected_seconds += (seconds - self._expected_seconds) * _WEIGHT
+        free = FREE_SHARE * max(seconds, self._expected_seconds)
+        if on_loop and seconds >= SLOW_SECONDS:
+            free += self._pause_seconds
+            self._pause_seconds = min(2 * self._pause_seconds, PAUSE_SECONDS_MAX)
+            self._quick_in_a_row = 0
+        elif on_loop:
+            self._quick_in_a_row += 1
+            if self._quick_in_a_row >= _TRUSTED:
+                self._pause_seconds = PAUSE_SECONDS
+        self._not_before = max(self._not_before, now + free)

@@ -20,6 +20,7 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, TypeVar
 
 from tidemark.protocol.source import Source
+from tidemark.protocol.value_fields import DECLARATION, UNDESCRIBED, Declaration, fields_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def maker_of(cls: Callable[P, T]) -> Callable[P, T]:
 
 def _write_fields(source: Source, cls: Any) -> None:
     """Take the fields of `cls` as parameters, and assign them to `self`."""
-    fields = dataclasses.fields(cls)
+    fields = fields_of(cls)
     # As in a call: whatever may be given by position comes first.
     ordered = sorted(
         (field for field in fields if field.init), key=lambda field: bool(field.kw_only)
@@ -103,24 +104,35 @@ def _default(source: Source, field: dataclasses.Field[Any]) -> str:
 def _declare(cls: Any, **options: bool) -> Any:
     if not _is_ours(cls, options):
         return dataclasses.dataclass(**options)(cls)
-    own = vars(cls).keys()
+    namespace = dict(vars(cls))
+    for name in ("__dict__", "__weakref__"):
+        namespace.pop(name, None)  # of the class that is replaced
+    declaration = Declaration(namespace, kw_only=options.get("kw_only", False))
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
     frozen, eq = options.get("frozen", False), options.get("eq", True)
-    if cls.__doc__ is None:
-        cls.__doc__ = f"{cls.__name__}()"  # or `dataclasses` looks for its signature
-    made: Any = dataclasses.dataclass(
-        init=False, repr=False, eq=False, slots=True, kw_only=options.get("kw_only", False)
-    )(cls)
-    made.is_frozen_value = frozen
-    methods: dict[str, Any] = {"__init__": _late(made, "__init__", _init_of), "__repr__": _repr}
+    methods: dict[str, Any] = {"__init__": _late(lambda: made, "__init__", _init_of)}
     if eq:
-        methods["__eq__"] = _late(made, "__eq__", _eq_of)
-        if "__eq__" not in own and "__hash__" not in own:
-            made.__hash__ = _late(made, "__hash__", _hash_of) if frozen else None
+        methods["__eq__"] = _late(lambda: made, "__eq__", _eq_of)
+        if "__eq__" not in namespace and "__hash__" not in namespace:
+            namespace["__hash__"] = _late(lambda: made, "__hash__", _hash_of) if frozen else None
     if frozen:
         methods |= _FROZEN
-    for name, method in methods.items():
-        if name not in own:
-            setattr(made, name, method)
+    it_has = {
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__ or f"{cls.__name__}()",
+        "__slots__": tuple(name for name in declaration.kinds if name not in inherited),
+        "is_frozen_value": frozen,
+        DECLARATION: declaration,
+    }
+    namespace = {
+        "__repr__": _repr,
+        "__replace__": dataclasses.replace,
+        **methods,
+        **UNDESCRIBED,
+        **namespace,
+        **it_has,
+    }
+    made = type(cls)(cls.__name__, cls.__bases__, namespace)
     return made
 
 
@@ -135,10 +147,11 @@ def _is_ours(cls: type, options: dict[str, bool]) -> bool:
     )
 
 
-def _late(cls: Any, name: str, write: Callable[[Any], Any]) -> Callable[..., Any]:
+def _late(made: Callable[[], Any], name: str, write: Callable[[Any], Any]) -> Callable[..., Any]:
     """A method that is written, and takes its own place, when it is first called."""
 
     def first(*args: Any, **kwargs: Any) -> Any:
+        cls = made()
         method = write(cls)
         method.__qualname__ = f"{cls.__qualname__}.{name}"  # for the TypeErrors it raises
         method.__module__ = cls.__module__
@@ -175,13 +188,13 @@ def _hash_of(cls: Any) -> Any:
 
 
 def _compared(cls: Any, instance: str) -> str:
-    fields = [field.name for field in dataclasses.fields(cls) if field.compare]
+    fields = [field.name for field in fields_of(cls) if field.compare]
     return "(" + "".join(f"{instance}.{name}, " for name in fields) + ")"
 
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = (field.name for field in dataclasses.fields(self) if field.repr)
+    shown = (field.name for field in fields_of(type(self)) if field.repr)
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
     return f"{type(self).__qualname__}({values})"
 
@@ -191,11 +204,11 @@ def _refuse_assignment(self: object, name: str, value: object = None) -> NoRetur
 
 
 def _getstate(self: Any) -> list[object]:
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+    return [getattr(self, field.name) for field in fields_of(type(self))]
 
 
 def _setstate(self: Any, state: Iterable[object]) -> None:
-    for field, value in zip(dataclasses.fields(self), state, strict=True):
+    for field, value in zip(fields_of(type(self)), state, strict=True):
         object.__setattr__(self, field.name, value)
 
 

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, dataclass_transform, overload
 
 from tidemark.protocol.schema.wire_types import WireType
+from tidemark.protocol.value_fields import fields_of
 from tidemark.protocol.values import dataclass
 
 T = TypeVar("T")
@@ -127,7 +128,7 @@ class _WireFields:
     def __get__(self, instance: object, owner: Any) -> tuple[WireField, ...]:
         fields = tuple(
             WireField(name=field.name, **field.metadata[_METADATA_KEY])
-            for field in dataclasses.fields(owner)
+            for field in fields_of(owner)
         )
         owner.wire_fields = fields
         return fields

@@ -5,7 +5,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-
 LATE = (
     "tidemark.broker.handlers",
     "tidemark.partitions.state_machines.groups",

@@ -187,3 +187,32 @@ def test_a_value_has_what_its_bases_have() -> None:
     assert pickle.loads(pickle.dumps(box)) == box
     with pytest.raises(dataclasses.FrozenInstanceError):
         box.label = "b"  # type: ignore[misc]  # which mypy says, too
+
+
+def test_dataclasses_looks_at_a_class_only_when_it_is_asked() -> None:
+    @values.dataclass(frozen=True, slots=True)
+    class Pair(Box[int]):
+        other: int = 2
+
+    def was_looked_at() -> bool:
+        return isinstance(vars(Pair)["__match_args__"], tuple)
+
+    pair = Pair(1)
+    assert (pair, hash(pair)) == (Pair(1, 2), hash((1, 2)))
+    assert repr(pair).endswith("Pair(held=1, other=2)")
+    assert not was_looked_at()
+    match pair:
+        case Pair(held, other):
+            assert (held, other) == (1, 2)
+    assert was_looked_at()
+    assert dataclasses.replace(pair, held=3) == Pair(3)
+    assert [field.name for field in dataclasses.fields(Pair)] == ["held", "other"]
+
+
+def test_a_default_that_all_instances_would_share_is_refused() -> None:
+    @values.dataclass(slots=True)
+    class Sharing:
+        items: list[int] = []  # noqa: RUF012  # what is refused
+
+    with pytest.raises(ValueError, match="items"):
+        Sharing()

@@ -59,6 +59,8 @@ from tidemark.protocol.values import dataclass
 
 FRAME_ROOM_BYTES: Final = 1 << 20
 """What may be around the largest batch in a frame between brokers."""
+STOP_DISK_SECONDS: Final = 10.0
+"""Once clients are answered, so long is waited for what the disk still has to take."""
 
 logger = logging.getLogger(__name__)
 
@@ -268,12 +270,21 @@ def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
     """What to do when a sync has failed: end the broker, for nothing is known about the disk."""
 
     async def raise_it(error: OSError) -> None:
+        if isinstance(error, _NotTaken):
+            raise StorageError(
+                f"{parts.settings.data_dir} has not taken what was left in {STOP_DISK_SECONDS:.0f} "
+                "seconds. Is it full? What was acknowledged is kept; a start needs room on it"
+            ) from error
         raise StorageError(
             f"a sync of {parts.settings.data_dir} failed: {error}. Nothing is known about the disk "
             "since, so the broker has stopped; records that were not acknowledged may be lost"
         ) from error
 
     return lambda error: parts.tasks.start_soon(raise_it, error)
+
+
+class _NotTaken(OSError):
+    """What was to be written when the broker stopped."""
 
 
 @asynccontextmanager
@@ -303,6 +314,7 @@ async def _serve_clients(
         with trio.move_on_after(parts.settings.stop_timeout_ms / 1000, shield=True):
             await _drain(parts, node, connections)
         parts.turn.run(connections.close)
+        await _give_up_a_full_disk(node)
 
 
 async def _run_reactor(parts: _Parts) -> None:
@@ -321,6 +333,15 @@ async def _drain(parts: _Parts, node: Node, connections: Connections) -> None:
     if not has_failed:
         parts.turn.run(partial(_release_waiting, node))
         await connections.wait_drained()
+
+
+async def _give_up_a_full_disk(node: Node) -> None:
+    """A disk without room is waited for as long as the broker runs, and not when it is to end:
+    whoever saves what is left would wait with it, shielded."""
+    with trio.move_on_after(STOP_DISK_SECONDS, shield=True) as waiting:
+        await node.disk.wait_idle()
+    if waiting.cancelled_caught:
+        node.disk.fail(_NotTaken())
 
 
 def _release_waiting(node: Node) -> None:

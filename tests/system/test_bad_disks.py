@@ -73,6 +73,34 @@ def test_a_full_disk_is_an_answer_and_room_on_it_an_end_of_that(small_disk: Path
             assert after.fetch("t").high_watermark == count + 1
 
 
+def test_a_broker_whose_journal_waits_for_room_stops_when_it_is_told_to(small_disk: Path) -> None:
+    settings = {"stop.timeout.ms": "1000"}
+    with (
+        open_broker_process(small_disk / "data", settings=settings) as broker,
+        Peer(broker.bootstrap) as peer,
+    ):
+        peer.create_topic("t")
+        count = 0
+        while not (small_disk / "data" / "journal" / "0001.journal").exists():
+            assert peer.produce("t", batch(bytes(100_000))) is ErrorCode.NONE
+            count += 1
+        # A block of the journal takes a page of its own, and the log has room in its last page.
+        ballast = small_disk / "ballast"
+        fill(ballast)
+        peer.socket.settimeout(3)
+        with suppress(TimeoutError):
+            while peer.produce("t", batch(b"small")) is ErrorCode.NONE:
+                count += 1
+        assert "the journal waits" in broker.log
+        assert broker.stop(timeout_seconds=40) == 1
+        assert "Traceback" not in broker.log
+        assert "has not taken what was left" in broker.log
+        ballast.unlink()
+        broker.start()
+        with Peer(broker.bootstrap) as after:
+            assert after.fetch("t").high_watermark >= count
+
+
 STRACE = shutil.which("strace")
 
 

@@ -164,6 +164,37 @@ MUTATIONS = (
         killed_by="test_starved.py::test_they_elect_leaders_and_keep_them",
     ),
     _rule(
+        "who has nothing new to say is heard eight times in a failure timeout",
+        "timing.py",
+        old="_CALM_HEARTBEATS: Final = 8",
+        new="_CALM_HEARTBEATS: Final = 1",
+        killed_by="test_news.py::"
+        "test_where_nothing_is_new_eight_heartbeats_go_out_in_a_failure_timeout",
+    ),
+    _rule(
+        "news end the calm",
+        "news.py",
+        old="        self._heartbeats.add_news(key, nodes)\n        self._is_calm = False\n",
+        new="        self._heartbeats.add_news(key, nodes)\n",
+        killed_by="test_news.py::test_news_are_told_at_the_usual_interval_until_they_are_confirmed",
+    ),
+    _rule(
+        "so do news of another broker, which waits to hear that they were read",
+        "news.py",
+        old="        if heartbeat.groups:\n            self._is_calm = False\n",
+        new="",
+        killed_by="test_news.py::"
+        "test_who_told_news_hears_within_the_usual_interval_that_they_were_read",
+    ),
+    _rule(
+        "and who waits to hear what others have read",
+        "news.py",
+        old='have read."""\n        self._is_calm = False\n',
+        new='have read."""\n',
+        killed_by="test_news.py::"
+        "test_who_waits_for_what_others_have_read_asks_at_the_usual_interval",
+    ),
+    _rule(
         "to confirm the same again is silence, and not lateness",
         "peer_table.py",
         old="        if sent > peer.read:\n",

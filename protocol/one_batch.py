@@ -85,18 +85,18 @@ class OneBatch:
         append_time_ms: int,
         log_start: Offset,
     ) -> bytes:
-        """What answers the requests in `frames`, one behind the other, each a frame with its
-        length."""
+        """What answers the first requests in `frames`, as many as there are base offsets, one
+        behind the other, each a frame with its length."""
         pack, size, between, ending = self._pack, self._size, self._between, self._ending
         read_id, at = _CORRELATION.unpack_from, _ID.start
         rest = append_time_ms, log_start, ending
-        if len(frames) == 1:
+        if len(base_offsets) == 1:
             (own_id,) = read_id(frames[0], at)
             return pack(size, own_id, between, partition, 0, base_offsets[0], *rest)
         return b"".join(
             [
                 pack(size, read_id(frame, at)[0], between, partition, 0, base_offset, *rest)
-                for frame, base_offset in zip(frames, base_offsets, strict=True)
+                for frame, base_offset in zip(frames, base_offsets, strict=False)
             ]
         )
 

@@ -46,17 +46,20 @@ def answer_run(
     replica = node.topics.replica(alike.topic or _name_of(alike, node), partition)
     if replica is None:
         return None
-    if alike.acks == ACKS_ALL and not replica.is_in_sync:
+    is_for_all = alike.acks == ACKS_ALL
+    # Hardly any topic wants more replicas than one; those that do are asked.
+    wants_more = is_for_all and replica.config.min_insync_replicas != 1
+    if wants_more and not replica.is_in_sync:
         return None  # Decoded, it will be refused with what is wrong.
     run = replica.produce_run(batches, api_version=codec.version)
     if run is None:
         return None
-    base_offsets, end_offset, append_time_ms, error = run
+    base_offsets, end_offset, append_time_ms, log_start, is_committed, error = run
     count = len(base_offsets)
-    answers = alike.answers(
-        frames[:count], partition, base_offsets, append_time_ms, replica.log_start
-    )
-    if error is None and (alike.acks != ACKS_ALL or replica.is_acknowledged(end_offset)):
+    answers = alike.answers(frames, partition, base_offsets, append_time_ms, log_start)
+    if error is None and (
+        not is_for_all or (is_committed and (not wants_more or replica.is_acknowledged(end_offset)))
+    ):
         return count, [answers]
     asked = _Run(node, session, codec, alike, partition, answers, count)
     if error is not None:

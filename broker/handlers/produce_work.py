@@ -153,11 +153,11 @@ class Work:
         run = replica.produce_run(fitting, api_version=self._api_version) if fitting else None
         if run is None:
             return 0
-        base_offsets, end_offset, append_time_ms, error = run
+        base_offsets, end_offset, append_time_ms, log_start, _, error = run
         done = len(base_offsets)
         for batch, base_offset in zip(batches[:done], base_offsets, strict=True):
             if error is None:
-                answer = self._answer(replica, index, base_offset, append_time_ms)
+                answer = _answer(index, base_offset, append_time_ms, log_start)
                 batch.answers[batch.at] = answer
             else:
                 self._refuse(index, batch, error)
@@ -177,18 +177,8 @@ class Work:
             self._refuse(index, batch, error)
             return
         answers, at, _ = batch
-        answers[at] = self._answer(replica, index, base_offset, append_time_ms)
+        answers[at] = _answer(index, base_offset, append_time_ms, replica.log_start)
         self._note_uncommitted(replica, index, end_offset, (batch,))
-
-    def _answer(
-        self, replica: Replica, index: int, base_offset: Offset, append_time_ms: int
-    ) -> PartitionProduceResponse:
-        return made_partition_response(
-            index=index,
-            base_offset=base_offset,
-            log_append_time_ms=append_time_ms,
-            log_start_offset=replica.log_start,
-        )
 
     def _note_uncommitted(
         self, replica: Replica, index: int, end_offset: Offset, batches: Sequence[_Batch]
@@ -261,6 +251,17 @@ class CommitWait(Generic[R]):
             node, session = self._node, self._session
             responses = [with_leaders(node, response, session) for response in responses]
         self.pending.complete(self._finish(responses))
+
+
+def _answer(
+    index: int, base_offset: Offset, append_time_ms: int, log_start: Offset
+) -> PartitionProduceResponse:
+    return made_partition_response(
+        index=index,
+        base_offset=base_offset,
+        log_append_time_ms=append_time_ms,
+        log_start_offset=log_start,
+    )
 
 
 def _fitting(batches: Sequence[_Batch]) -> list[memoryview]:

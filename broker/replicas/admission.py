@@ -11,6 +11,7 @@ from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, UnsupportedMagic
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
+    ATTRIBUTES_AT,
     COMPRESSION_BITS,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
@@ -18,8 +19,10 @@ from tidemark.protocol.records.header import (
     LOG_OVERHEAD,
     TRANSACTIONAL_BIT,
     BatchHeader,
-    check_crc,
-    read_header,
+    Fields,
+    check_crc_of,
+    header_of,
+    read_fields,
 )
 from tidemark.protocol.records.records import decode_records
 from tidemark.protocol.types import BytesLike
@@ -55,33 +58,45 @@ def admit(
     records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
 ) -> BatchHeader:
     """The header of the one batch in `records`. Raises `RequestError` if it may not be appended."""
+    return header_of(admit_fields(records, config, api_version=api_version, now_ms=now_ms))
+
+
+def admit_fields(
+    records: BytesLike | None, config: TopicConfig, *, api_version: int, now_ms: int
+) -> Fields:
+    """As `admit`, the fields of the header."""
     if not records:
         raise _invalid("no record batch was sent for this partition")
     try:
-        header = read_header(records)
-        size_bytes = header.batch_length + LOG_OVERHEAD
+        fields = read_fields(records)
+        _, length, _, _, crc, attributes, delta, base_ms, max_ms, _, _, _, count = fields
+        size_bytes = length + LOG_OVERHEAD
         if size_bytes > config.max_message_bytes:
             raise _too_large(size_bytes, config.max_message_bytes)
         if size_bytes < len(records):
             # P5: one batch per partition since Produce 3.
             raise _invalid(f"{len(records) - size_bytes} bytes follow the record batch")
-        check_crc(records, header)
+        if size_bytes > len(records):
+            raise CorruptBatch(0, f"{size_bytes} bytes, of which {len(records)} are there")
+        check_crc_of(memoryview(records)[ATTRIBUTES_AT:], crc)
     except UnsupportedMagic as error:
         raise _invalid(f"only record batches of format 2 are taken: {error}") from None
     except CorruptBatch as error:
         raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    count = header.record_count
-    if count < 1 or header.last_offset_delta != count - 1:
-        raise _invalid(f"{count} records cannot have offsets 0 to {header.last_offset_delta}")
-    if header.attributes & _UNUSUAL:
-        _check_attributes(header, api_version)
+    if count < 1 or delta != count - 1:
+        raise _invalid(f"{count} records cannot have offsets 0 to {delta}")
+    if attributes & _UNUSUAL:
+        _check_attributes(header_of(fields), api_version)
     elif size_bytes - HEADER_BYTES < count * _RECORD_BYTES_MIN:
         raise _invalid(f"{count} records do not fit in {size_bytes} bytes")
-    if not config.stamps_append_time:
-        _check_timestamps(header, config, now_ms)
+    if not config.stamps_append_time and (
+        max_ms - now_ms > config.message_timestamp_after_max_ms
+        or 0 <= base_ms < now_ms - config.message_timestamp_before_max_ms
+    ):
+        raise _wrong_time(base_ms, max_ms, config, now_ms)
     if config.is_compacted:
         _check_keys(records)
-    return header
+    return fields
 
 
 def _check_attributes(header: BatchHeader, api_version: int) -> None:
@@ -98,22 +113,19 @@ def _check_attributes(header: BatchHeader, api_version: int) -> None:
         )
 
 
-def _check_timestamps(header: BatchHeader, config: TopicConfig, now_ms: int) -> None:
+def _wrong_time(base_ms: int, max_ms: int, config: TopicConfig, now_ms: int) -> RequestError:
     """The header's two are the producer's word for all; no timestamp at all is allowed."""
-    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
-        raise RequestError(
+    if max_ms - now_ms > config.message_timestamp_after_max_ms:
+        return RequestError(
             ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {header.max_timestamp} is {header.max_timestamp - now_ms} ms ahead of the "
-            f"broker's clock; message.timestamp.after.max.ms is "
-            f"{config.message_timestamp_after_max_ms}",
+            f"timestamp {max_ms} is {max_ms - now_ms} ms ahead of the broker's clock; "
+            f"message.timestamp.after.max.ms is {config.message_timestamp_after_max_ms}",
         )
-    if 0 <= header.base_timestamp < now_ms - config.message_timestamp_before_max_ms:
-        raise RequestError(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {header.base_timestamp} is {now_ms - header.base_timestamp} ms behind the "
-            f"broker's clock; message.timestamp.before.max.ms is "
-            f"{config.message_timestamp_before_max_ms}",
-        )
+    return RequestError(
+        ErrorCode.INVALID_TIMESTAMP,
+        f"timestamp {base_ms} is {now_ms - base_ms} ms behind the broker's clock; "
+        f"message.timestamp.before.max.ms is {config.message_timestamp_before_max_ms}",
+    )
 
 
 def _check_keys(records: BytesLike) -> None:

@@ -64,22 +64,23 @@ class HeldRequests:
 class Line:
     """The requests that are held at one partition, in the order of their coming."""
 
-    __slots__ = ("_held", "_timer", "_waiting")
+    __slots__ = ("_held", "_timer", "waiting")
 
     def __init__(self, held: HeldRequests) -> None:
         self._held = held
-        self._waiting = _NOBODY
+        self.waiting = _NOBODY
+        """To look at: where batches are appended, asking for the length takes longer."""
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def join(self, waiter: Waiter, size_bytes: int) -> None:
         """Be told to go on, once. The first in the line decides for how long it may last."""
-        assert waiter not in self._waiting, "a connection has one request that is held"
-        if self._waiting is _NOBODY:
-            self._waiting = {}
-        self._waiting[waiter] = size_bytes
+        assert waiter not in self.waiting, "a connection has one request that is held"
+        if self.waiting is _NOBODY:
+            self.waiting = {}
+        self.waiting[waiter] = size_bytes
         self._held.metrics.held_requests += 1
         self._held.metrics.held_bytes += size_bytes
         if self._timer is None:
@@ -88,7 +89,7 @@ class Line:
     def leave(self, waiter: Waiter) -> None:
         """The connection has gone."""
         self._forget(waiter)
-        if not self._waiting:
+        if not self.waiting:
             self._stop_timer()
 
     def release(self) -> None:
@@ -102,7 +103,7 @@ class Line:
     def _let_all_go(self, *, may_be_held: bool) -> None:
         self._stop_timer()
         # All leave before the first goes on: what is held anew, by another pause, is another line.
-        waiting = list(self._waiting)
+        waiting = list(self.waiting)
         for waiter in waiting:
             self._forget(waiter)
         for waiter in waiting:
@@ -110,7 +111,7 @@ class Line:
 
     def _forget(self, waiter: Waiter) -> None:
         self._held.metrics.held_requests -= 1
-        self._held.metrics.held_bytes -= self._waiting.pop(waiter)
+        self._held.metrics.held_bytes -= self.waiting.pop(waiter)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

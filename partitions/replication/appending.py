@@ -12,10 +12,17 @@ from typing import Final
 
 from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.replica_state import ReplicaState
-from tidemark.partitions.state_machines.producers import Duplicate
+from tidemark.partitions.state_machines.producers import NOT_PLAIN, Duplicate
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker, encode_marker
-from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader, iter_headers, place
+from tidemark.protocol.records.header import (
+    LOG_OVERHEAD,
+    BatchHeader,
+    Fields,
+    header_of,
+    iter_headers,
+    place,
+)
 from tidemark.protocol.types import Epoch, Offset, Position, ProducerId
 
 # Made for every run of batches: calling the class takes twice the time.
@@ -43,29 +50,34 @@ class AppendingReplica(ReplicaState):
                 return verdict
         return self._append((header,), (records,), now_ms)
 
-    def append_next(
-        self, header: BatchHeader, records: bytearray | memoryview, now_ms: int
-    ) -> bool:
+    def append_next(self, fields: Fields, records: bytearray | memoryview, now_ms: int) -> bool:
         """Append a client's batch that was admitted, if `count_plain` counts it; whether it does.
 
         In one visit what `append_run` of many does in several. Raises as `append` does.
         """
-        table, producer = self._store.producers.table, None
-        if header.producer_id >= 0:
-            producer = table.awaiting(header)
-            if producer is None:
+        _, length, _, _, _, attributes, delta, _, timestamp_ms, producer_id, of, first, _ = fields
+        table = None
+        if producer_id >= 0:
+            table = self._store.producers.table
+            if (
+                # Nearly always it is: then nobody needs to be asked.
+                table.awaited != (producer_id, of, first) or attributes & NOT_PLAIN
+            ) and not table.is_awaiting(header_of(fields)):
                 return False
         log = self.log
         base_offset, epoch = log.end_offset, self._solo_epoch
         if epoch is None:
             if not self.is_accepting:
                 raise self._not_serving()
-            self._append_to_group((header,), (records,))
+            self._append_to_group((header_of(fields),), (records,))
         else:
-            self._appended_end = self.high_watermark = log.append_one(records, header, epoch)
-            self._touch()
-        if producer is not None:
-            table.append_awaited(producer, header, base_offset, now_ms)
+            if self._appended_end is None:
+                self._touch()  # Else it is touched, and the core has not heard.
+            self.high_watermark = self._appended_end = log.append_one(
+                records, length, delta, timestamp_ms, epoch
+            )
+        if table is not None:
+            table.append_awaited(producer_id, of, first, delta, base_offset, timestamp_ms, now_ms)
         return True
 
     def count_plain(self, headers: Sequence[BatchHeader]) -> int:

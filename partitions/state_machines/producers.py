@@ -29,7 +29,7 @@ from tidemark.partitions.state_machines.producer_entry import (
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker
 from tidemark.protocol.records.header import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
-from tidemark.protocol.types import Offset, ProducerId
+from tidemark.protocol.types import NO_EPOCH, Offset, ProducerId
 
 __all__ = ["BATCHES_KEPT", "FRESH", "Duplicate", "Fresh", "ProducerTable"]
 
@@ -37,6 +37,9 @@ __all__ = ["BATCHES_KEPT", "FRESH", "Duplicate", "Fresh", "ProducerTable"]
 _NO_PRODUCERS: Final[OrderedDict[int, Producer]] = OrderedDict()
 _NO_TRANSACTIONS: Final = OpenTransactions()
 _NOBODY: Final = -1
+_NO_PRODUCER: Final = Producer(NO_EPOCH)
+NOT_PLAIN: Final = TRANSACTIONAL_BIT | CONTROL_BIT
+"""What the attributes of a batch have none of that is in no transaction."""
 
 
 class ProducerTable:
@@ -47,15 +50,25 @@ class ProducerTable:
     give way to nothing: what readers may see hangs on them.
     """
 
-    __slots__ = ("_newest", "_newest_id", "_producers", "_producers_max", "transactions")
+    __slots__ = (
+        "_newest",
+        "_newest_id",
+        "_producers",
+        "_producers_max",
+        "awaited",
+        "transactions",
+    )
 
     def __init__(self, *, producers_max: int = 100_000) -> None:
         self.transactions = _NO_TRANSACTIONS
         self._producers = _NO_PRODUCERS
         self._producers_max = producers_max
         # Who was heard last, and so stands last among them: nearly always who is heard next.
-        self._newest: Producer | None = None
+        self._newest = _NO_PRODUCER
         self._newest_id = _NOBODY
+        self.awaited: tuple[int, int, int] | None = None
+        """To look at: an id, an epoch and a sequence. A batch with these that is in no transaction
+        is one that the table `is_awaiting`; `None`: that is to be asked."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -93,23 +106,21 @@ class ProducerTable:
             return FRESH
         return check_slowly(producer, header)
 
-    def awaiting(self, header: BatchHeader) -> Producer | None:
-        """The producer of which this batch is what comes next, if nothing else is to be said of it:
-        it is in no transaction, and its producer has none open."""
-        producer_id = header.producer_id
-        if producer_id == self._newest_id:
-            producer = self._newest
-        else:
-            producer = self._producers.get(producer_id)
-        if (
-            producer is None
-            or producer.next_sequence != header.base_sequence
-            or producer.epoch != header.producer_epoch
-            or header.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT)
-            or producer_id in self.transactions.opened
-        ):
-            return None
-        return producer
+    def is_awaiting(self, header: BatchHeader) -> bool:
+        """Whether this batch is what comes next of its producer, and nothing else is to be said of
+        it: it is in no transaction, and its producer has none open."""
+        _, _, _, _, _, attributes, _, _, _, producer_id, epoch, first, _ = header
+        if attributes & NOT_PLAIN:
+            return False
+        if (producer_id, epoch, first) == self.awaited:
+            return True
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.next_sequence == first
+            and producer.epoch == epoch
+            and producer_id not in self.transactions.opened
+        )
 
     def count_fresh(self, headers: Sequence[BatchHeader]) -> int:
         """How many of these batches, from the first on, may be appended one behind the other.
@@ -118,11 +129,11 @@ class ProducerTable:
         appended, and what is wrong with the rest, `check` says of each by itself.
         """
         producer_id, epoch, sequence = headers[0][9:12]
-        if producer_id >= 0 and self.awaiting(headers[0]) is None:
+        if producer_id >= 0 and not self.is_awaiting(headers[0]):
             return 0
         count = 0
         for _, _, _, _, _, attributes, delta, _, _, of, in_epoch, first, _ in headers:
-            if of != producer_id or attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+            if of != producer_id or attributes & NOT_PLAIN:
                 break
             if of >= 0:
                 if in_epoch != epoch or first != sequence:
@@ -168,15 +179,27 @@ class ProducerTable:
         producer.take(first, delta, base_offset, timestamp_ms)
 
     def append_awaited(
-        self, producer: Producer, header: BatchHeader, base_offset: Offset, heard_ms: int
+        self,
+        producer_id: int,
+        epoch: int,
+        first: int,
+        delta: int,
+        base_offset: Offset,
+        timestamp_ms: int,
+        heard_ms: int,
     ) -> None:
-        """Take in a batch as `append` does, of the producer that was `awaiting` it."""
+        """Take in a batch as `append` does, which the table `is_awaiting`; what of its header
+        matters here."""
+        if producer_id != self._newest_id:
+            self._heard(producer_id, self._producers[producer_id])
+        producer = self._newest
+        # As `Producer.take` does, without a call.
+        last = (first + delta) & SEQUENCE_MASK
+        producer.batches.append((first, last, base_offset, base_offset + delta, timestamp_ms))
+        producer.next_sequence = sequence = (last + 1) & SEQUENCE_MASK
+        producer.appended += delta + 1
         producer.heard_ms = heard_ms
-        producer.take(
-            header.base_sequence, header.last_offset_delta, base_offset, header.max_timestamp
-        )
-        if producer is not self._newest:
-            self._heard(header.producer_id, producer)
+        self.awaited = (producer_id, epoch, sequence)
 
     def append_run(
         self, headers: Sequence[BatchHeader], base_offset: Offset, *, heard_ms: int
@@ -191,8 +214,9 @@ class ProducerTable:
         producer_id = headers[0].producer_id
         if producer_id < 0:
             return
-        producer = self._producers[producer_id]
-        self._heard(producer_id, producer)
+        if producer_id != self._newest_id:
+            self._heard(producer_id, self._producers[producer_id])
+        producer = self._newest
         producer.heard_ms = heard_ms
         # As `Producer.take` does, of all of them at once.
         sequence, offset, kept = producer.next_sequence, base_offset, producer.batches
@@ -202,6 +226,7 @@ class ProducerTable:
             sequence, offset = (last + 1) & SEQUENCE_MASK, Offset(last_offset + 1)
         producer.appended += offset - base_offset
         producer.next_sequence = sequence
+        self.awaited = (producer_id, headers[0].producer_epoch, sequence)
 
     def check_marker(
         self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool
@@ -273,6 +298,7 @@ class ProducerTable:
         A producer of which no other batch is remembered is unknown then.
         """
         self.transactions.forget_from(offset)
+        self.awaited = None
         for producer_id, producer in list(self._producers.items()):
             while producer.batches and producer.batches[-1][2] >= offset:
                 first, last, *_ = producer.batches.pop()
@@ -315,7 +341,10 @@ class ProducerTable:
     def _heard(self, producer_id: int, producer: Producer) -> None:
         self._producers.move_to_end(producer_id)
         self._newest, self._newest_id = producer, producer_id
+        # What else is done about it than to take in what was awaited is not known here.
+        self.awaited = None
 
     def _forget(self, producer_id: int) -> None:
         del self._producers[producer_id]
-        self._newest, self._newest_id = None, _NOBODY
+        self._newest, self._newest_id = _NO_PRODUCER, _NOBODY
+        self.awaited = None

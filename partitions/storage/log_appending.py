@@ -63,10 +63,22 @@ class AppendingLog(LogState):
         self.end_offset = self._active.end_offset = offset
         return offset
 
-    def append_one(self, data: bytearray | memoryview, header: BatchHeader, epoch: Epoch) -> Offset:
-        """As `append_run`, of one batch."""
-        PLACE.pack_into(data, 0, self.end_offset, header.batch_length, epoch)
-        return self._append_one(data, header)
+    def append_one(
+        self,
+        data: bytearray | memoryview,
+        length: int,
+        delta: int,
+        timestamp_ms: int,
+        epoch: Epoch,
+    ) -> Offset:
+        """As `append_run`, of one batch; what of its header matters here."""
+        base_offset, size_bytes = self.end_offset, len(data)
+        PLACE.pack_into(data, 0, base_offset, length, epoch)
+        last_offset = Offset(base_offset + delta)
+        position = self._write((data,), size_bytes, last_offset)
+        self._index.add(position, size_bytes, last_offset, timestamp_ms)
+        self.end_offset = self._active.end_offset = end_offset = Offset(last_offset + 1)
+        return end_offset
 
     def has_room_for(self, size_bytes: int, record_count: int) -> bool:
         """Whether batches with so much in them would all lie in the segment that is appended to."""

@@ -24,7 +24,7 @@ it otherwise keeps byte for byte.
 
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.errors import CorruptBatch, UnsupportedMagic
@@ -35,6 +35,7 @@ HEADER_BYTES: Final = 61
 LOG_OVERHEAD: Final = 12
 """The base offset and the batch length: what `batch_length` does not count."""
 MAGIC: Final = 2
+_LENGTH_MIN: Final = HEADER_BYTES - LOG_OVERHEAD
 
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
@@ -53,7 +54,7 @@ _ATTRIBUTES: Final = struct.Struct(">h")
 _TIMESTAMP: Final = struct.Struct(">q")
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
-_ATTRIBUTES_AT: Final = 21
+ATTRIBUTES_AT: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 _PRODUCER: Final = struct.Struct(">qhi")
 _PRODUCER_AT: Final = 43
@@ -152,6 +153,10 @@ class BatchHeader(NamedTuple):
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
+Fields: TypeAlias = tuple[Offset, int, Epoch, int, int, int, int, int, int, int, int, int, int]
+"""Those of a `BatchHeader`."""
+
+
 def pack_header(header: BatchHeader) -> bytes:
     return _LAYOUT.pack(*header)
 
@@ -159,7 +164,7 @@ def pack_header(header: BatchHeader) -> bytes:
 def build_batch(section: BytesLike, header: BatchHeader) -> bytes:
     """The batch of this compressed records section, and of a header without its length and CRC."""
     header = header._replace(batch_length=HEADER_BYTES - LOG_OVERHEAD + len(section))
-    crc = crc32c(section, crc32c(pack_header(header)[_ATTRIBUTES_AT:]))
+    crc = crc32c(section, crc32c(pack_header(header)[ATTRIBUTES_AT:]))
     return b"".join((pack_header(header._replace(crc=crc)), section))
 
 
@@ -169,18 +174,29 @@ def read_header(data: BytesLike, at: int = 0) -> BatchHeader:
     Raises `UnsupportedMagic` for another format, and `CorruptBatch` for a header that is cut off
     or says what cannot be.
     """
+    return header_of(read_fields(data, at))
+
+
+def read_fields(data: BytesLike, at: int = 0) -> Fields:
+    """As `read_header`, but a plain tuple: it is taken apart in a third of the time."""
     if len(data) - at < HEADER_BYTES:
         raise _short_header(data, at)
-    # Not by `_make`, which is a call in Python, and checks the length of what has that length.
-    header = tuple.__new__(BatchHeader, _LAYOUT.unpack_from(data, at))
+    fields: Fields = _LAYOUT.unpack_from(data, at)
+    base_offset, length, _, magic, _, attributes, delta, _, _, _, _, _, count = fields
     if (
-        header.magic != MAGIC
-        or header.batch_length < HEADER_BYTES - LOG_OVERHEAD
-        or (header.base_offset | header.last_offset_delta | header.record_count) < 0
-        or header.attributes & COMPRESSION_BITS > _CODEC_MAX
+        magic != MAGIC
+        or length < _LENGTH_MIN
+        or (base_offset | delta | count) < 0
+        or attributes & COMPRESSION_BITS > _CODEC_MAX
     ):
-        raise _bad_header(header, at)
-    return header
+        raise _bad_header(header_of(fields), at)
+    return fields
+
+
+def header_of(fields: Fields) -> BatchHeader:
+    """The header with these fields."""
+    # Not by `_make`, which checks the length of what has that length.
+    return tuple.__new__(BatchHeader, fields)
 
 
 def _short_header(data: BytesLike, at: int) -> CorruptBatch:
@@ -193,7 +209,7 @@ def _short_header(data: BytesLike, at: int) -> CorruptBatch:
 def _bad_header(header: BatchHeader, at: int) -> CorruptBatch:
     if header.magic != MAGIC:
         return UnsupportedMagic(at, header.magic)
-    if header.batch_length < HEADER_BYTES - LOG_OVERHEAD:
+    if header.batch_length < _LENGTH_MIN:
         return CorruptBatch(at, f"its length is {header.batch_length}")
     if header.attributes & COMPRESSION_BITS > _CODEC_MAX:
         return CorruptBatch(at, f"its codec is {header.attributes & COMPRESSION_BITS}")
@@ -209,9 +225,14 @@ def check_crc(data: BytesLike, header: BatchHeader, at: int = 0) -> None:
     end = at + header.batch_length + LOG_OVERHEAD
     if end > len(data):
         raise CorruptBatch(at, f"{header.size_bytes} bytes, of which {len(data) - at} are there")
-    crc = crc32c(memoryview(data)[at + _ATTRIBUTES_AT : end])
-    if crc != header.crc:
-        raise CorruptBatch(at, f"its CRC is {header.crc:#010x}, its bytes' is {crc:#010x}")
+    check_crc_of(memoryview(data)[at + ATTRIBUTES_AT : end], header.crc, at)
+
+
+def check_crc_of(checked: memoryview, wanted: int, at: int = 0) -> None:
+    """As `check_crc`, of what is behind the CRC in a batch that is all there."""
+    crc = crc32c(checked)
+    if crc != wanted:
+        raise CorruptBatch(at, f"its CRC is {wanted:#010x}, its bytes' is {crc:#010x}")
 
 
 def check_batch(data: BytesLike, at: int = 0) -> BatchHeader:
@@ -250,8 +271,8 @@ def place(data: bytearray | memoryview, at: int, *, base_offset: Offset, epoch: 
 
 def place_log_append_time(data: bytearray | memoryview, at: int, timestamp_ms: int) -> None:
     """Give all records of the batch the broker's time, and the batch a new CRC."""
-    (attributes,) = _ATTRIBUTES.unpack_from(data, at + _ATTRIBUTES_AT)
-    _ATTRIBUTES.pack_into(data, at + _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
+    (attributes,) = _ATTRIBUTES.unpack_from(data, at + ATTRIBUTES_AT)
+    _ATTRIBUTES.pack_into(data, at + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
     _TIMESTAMP.pack_into(data, at + _MAX_TIMESTAMP_AT, timestamp_ms)
     seal(data, at)
 
@@ -268,7 +289,7 @@ def place_producer(
     """Write who produced the batch and its first sequence into it, and give it a new CRC."""
     if is_transactional:
         # The lower byte of the attributes has all the bits that are in use.
-        data[at + _ATTRIBUTES_AT + 1] |= TRANSACTIONAL_BIT
+        data[at + ATTRIBUTES_AT + 1] |= TRANSACTIONAL_BIT
     _PRODUCER.pack_into(data, at + _PRODUCER_AT, producer_id, epoch, sequence)
     seal(data, at)
 
@@ -277,4 +298,4 @@ def seal(data: bytearray | memoryview, at: int) -> None:
     """Write the CRC of a batch that is otherwise complete."""
     (length,) = _INT32.unpack_from(data, at + _BASE_OFFSET.size)
     end = at + LOG_OVERHEAD + length
-    _CRC.pack_into(data, at + _CRC_AT, crc32c(memoryview(data)[at + _ATTRIBUTES_AT : end]))
+    _CRC.pack_into(data, at + _CRC_AT, crc32c(memoryview(data)[at + ATTRIBUTES_AT : end]))

@@ -79,8 +79,8 @@ MUTATIONS = (
     Mutation(
         name="held requests keep their order",
         file="broker/replicas/held.py",
-        old="        waiting = list(self._waiting)\n",
-        new="        waiting = list(reversed(self._waiting))\n",
+        old="        waiting = list(self.waiting)\n",
+        new="        waiting = list(reversed(self.waiting))\n",
         killed_by=f"{_HELD}test_those_who_wait_go_on_once_in_the_order_of_their_coming",
     ),
     Mutation(
@@ -133,7 +133,7 @@ MUTATIONS = (
     Mutation(
         name="nor by a request of a kind that is not decoded",
         file="broker/replicas/replica_writes.py",
-        old="        if member is None or self.line or not member.is_accepting:\n",
+        old="        if member is None or self.line.waiting or not member.is_accepting:\n",
         new="        if member is None or not member.is_accepting:\n",
         killed_by=f"{_PRODUCE}test_who_comes_once_writes_flow_again_does_not_overtake_those_who_"
         "waited",

@@ -17,7 +17,7 @@ MUTATIONS = (
     Mutation(
         name="a run begins with what comes next",
         file="partitions/state_machines/producers.py",
-        old="            or producer.next_sequence != header.base_sequence\n",
+        old="            and producer.next_sequence == first\n",
         new="",
         killed_by=f"{_RUNS}test_a_batch_that_is_sent_twice_in_one_burst_is_stored_once",
     ),
@@ -31,29 +31,31 @@ MUTATIONS = (
     Mutation(
         name="a batch in a transaction is in no run",
         file="partitions/state_machines/producers.py",
-        old=" or attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):\n                break",
+        old=" or attributes & NOT_PLAIN:\n                break",
         new=":\n                break",
         killed_by=_ONE_PRODUCER,
     ),
     Mutation(
         name="nor is one that comes by itself",
         file="partitions/state_machines/producers.py",
-        old="            or header.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT)\n",
+        old="        if attributes & NOT_PLAIN:\n            return False\n",
         new="",
         killed_by=_ONE_PRODUCER,
     ),
     Mutation(
         name="who was forgotten is not taken for who was heard last",
         file="partitions/state_machines/producers.py",
-        old="        self._newest, self._newest_id = None, _NOBODY\n",
+        old="        self._newest, self._newest_id = _NO_PRODUCER, _NOBODY\n"
+        "        self.awaited = None\n",
         new="",
         killed_by=f"{_OF_PRODUCERS}test_who_was_forgotten_is_awaited_no_more",
     ),
     Mutation(
         name="who is heard again stands last",
         file="partitions/state_machines/producers.py",
-        old="            self._heard(header.producer_id, producer)\n",
-        new="            pass\n",
+        old="            self._heard(producer_id, self._producers[producer_id])\n"
+        "        producer = self._newest\n        # As",
+        new="            pass\n        producer = self._producers[producer_id]\n        # As",
         killed_by=f"{_OF_PRODUCERS}test_taking_in_what_was_awaited_is_appending_it",
     ),
     Mutation(
@@ -66,9 +68,31 @@ MUTATIONS = (
     Mutation(
         name="nor is one of a producer that has a transaction open",
         file="partitions/state_machines/producers.py",
-        old="            or producer_id in self.transactions.opened\n        ):\n",
-        new="        ):\n",
+        old="            and producer_id not in self.transactions.opened\n        )\n",
+        new="        )\n",
         killed_by=_ONE_PRODUCER,
+    ),
+    Mutation(
+        name="whatever else is done about a producer nothing is awaited before it is asked",
+        file="partitions/state_machines/producers.py",
+        old="is not known here.\n        self.awaited = None\n",
+        new="is not known here.\n",
+        killed_by=f"{_OF_PRODUCERS}test_nothing_is_awaited_of_who_has_a_transaction_open",
+    ),
+    Mutation(
+        name="what was cut is not what something follows",
+        file="partitions/state_machines/producers.py",
+        old="        self.transactions.forget_from(offset)\n        self.awaited = None\n",
+        new="        self.transactions.forget_from(offset)\n",
+        killed_by=f"{_OF_PRODUCERS}test_after_a_cut_what_was_cut_comes_next",
+    ),
+    Mutation(
+        name="what is in a transaction is not taken for what is awaited",
+        file="partitions/replication/appending.py",
+        old=" or attributes & NOT_PLAIN\n            ) and",
+        new="\n            ) and",
+        killed_by="tests/partitions/replication/test_solo.py"
+        "::test_a_batch_in_a_transaction_is_not_simply_what_comes_next",
     ),
     Mutation(
         name="the batches of a run are remembered one by one",
@@ -87,8 +111,8 @@ MUTATIONS = (
     Mutation(
         name="the batches of a failed write are refused",
         file="broker/replicas/replica_writes.py",
-        old="            return _run((base_offsets, end_offset, stamp, refusal))\n",
-        new="            return _run((base_offsets, end_offset, stamp, None))\n",
+        old=", stamp, member.log.start_offset, False, refusal\n",
+        new=", stamp, member.log.start_offset, True, None\n",
         killed_by=f"{_RUNS}test_a_write_that_fails_refuses_what_was_in_it_and_nothing_else",
     ),
     Mutation(

@@ -9,6 +9,8 @@ import pytest
 from tests.partitions.replication.cluster import KEY, Cluster
 from tidemark.partitions.raft.group import Group
 from tidemark.protocol.errors import RequestError
+from tidemark.protocol.records.header import place_producer, read_fields, read_header
+from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 
@@ -36,6 +38,25 @@ def test_what_a_lone_replica_has_committed_is_reported_once_a_turn() -> None:
     assert [change.key for change in output.changes if change.committed] == [KEY]
     assert not output.records
     assert not output.sends
+
+
+def idempotent(sequence: int, *, is_transactional: bool = False) -> bytearray:
+    batch = bytearray(encode_batch([Record(timestamp_ms=1, value=b"a")]))
+    place_producer(
+        batch, 0, producer_id=7, epoch=0, sequence=sequence, is_transactional=is_transactional
+    )
+    return batch
+
+
+def test_a_batch_in_a_transaction_is_not_simply_what_comes_next() -> None:
+    replica = alone(flush_commit=False)[1].replica()
+    first, second, third = idempotent(0), idempotent(1), idempotent(2)
+    replica.append(read_header(first), first, 1)
+    assert replica.append_next(read_fields(second), second, 1)
+    others = idempotent(2, is_transactional=True)
+    assert not replica.append_next(read_fields(others), others, 1)
+    assert replica.append_next(read_fields(third), third, 1)
+    assert not replica.append_next(read_fields(third), third, 1), "it is there already"
 
 
 def test_whoever_looks_at_the_core_finds_all_that_was_appended() -> None:

@@ -248,7 +248,7 @@ def test_a_run_is_of_one_producer_and_in_no_transaction() -> None:
     assert table.count_fresh([mine, batch(2, producer_id=-1)]) == 1
     assert table.count_fresh([batch(-1, producer_id=-1), batch(-1, producer_id=-1), mine]) == 2
     assert table.count_fresh([batch(1, attributes=TRANSACTIONAL_BIT)]) == 0
-    assert table.awaiting(batch(1, attributes=TRANSACTIONAL_BIT)) is None
+    assert not table.is_awaiting(batch(1, attributes=TRANSACTIONAL_BIT))
     assert table.count_fresh([mine, batch(2, attributes=TRANSACTIONAL_BIT)]) == 1
     table.append(batch(1, attributes=TRANSACTIONAL_BIT), Offset(2))
     assert table.count_fresh([batch(2)]) == 0, "its producer has a transaction open"
@@ -257,12 +257,66 @@ def test_a_run_is_of_one_producer_and_in_no_transaction() -> None:
 def test_who_was_forgotten_is_awaited_no_more() -> None:
     table = ProducerTable()
     table.append(batch(0), Offset(0), heard_ms=0)
-    assert table.awaiting(batch(1)) is not None
+    assert table.is_awaiting(batch(1))
     table.forget_from(Offset(0))
-    assert table.awaiting(batch(1)) is None
+    assert not table.is_awaiting(batch(1))
     table.append(batch(0), Offset(0), heard_ms=0)
-    table.expire(1_000, idle_ms=1_000)
-    assert table.awaiting(batch(1)) is None
+    take_in(table, batch(1), Offset(1))
+    table.expire(1_000, idle_ms=500)
+    assert not table.is_awaiting(batch(2))
+
+
+def test_after_a_cut_what_was_cut_comes_next() -> None:
+    table = ProducerTable()
+    table.append(batch(0), Offset(0), heard_ms=0)
+    for sequence in (1, 2):
+        take_in(table, batch(sequence), Offset(sequence))
+    table.forget_from(Offset(2))
+    assert table.is_awaiting(batch(2))
+    assert not table.is_awaiting(batch(3))
+
+
+@given(history=HISTORIES)
+def test_what_is_awaited_is_what_is_known_to_come_next(
+    history: list[tuple[int, int, int, int]],
+) -> None:
+    partition, table = Partition(), ProducerTable()
+    produce_all(partition, history)
+    for header, base_offset in partition.log:
+        take_in(table, header, base_offset)
+        awaited = table.awaited
+        if awaited is not None:
+            producer_id, epoch, sequence = awaited
+            following = batch(sequence, producer_id=producer_id, epoch=epoch)
+            assert table.check(following) is FRESH
+            assert table.is_awaiting(following)
+
+
+def test_nothing_is_awaited_of_who_has_a_transaction_open() -> None:
+    table = ProducerTable()
+    table.append(batch(0), Offset(0), heard_ms=0)
+    take_in(table, batch(1), Offset(1))
+    assert (table.awaited or ()) == (7, 0, 2)
+    table.append(batch(2, attributes=TRANSACTIONAL_BIT), Offset(2), heard_ms=0)
+    assert table.awaited is None
+    assert not table.is_awaiting(batch(3))
+
+
+def take_in(table: ProducerTable, header: BatchHeader, base_offset: Offset) -> None:
+    """By the short way, where that is open."""
+    if not table.is_awaiting(header):
+        table.append(header, base_offset, heard_ms=base_offset)
+        return
+    assert table.check(header) is FRESH
+    table.append_awaited(
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.last_offset_delta,
+        base_offset,
+        header.max_timestamp,
+        base_offset,
+    )
 
 
 @given(history=HISTORIES)
@@ -272,12 +326,7 @@ def test_taking_in_what_was_awaited_is_appending_it(
     partition, other = Partition(), ProducerTable()
     produce_all(partition, history)
     for header, base_offset in partition.log:
-        producer = other.awaiting(header)
-        if producer is None:
-            other.append(header, base_offset, heard_ms=base_offset)
-        else:
-            assert other.check(header) is FRESH
-            other.append_awaited(producer, header, base_offset, heard_ms=base_offset)
+        take_in(other, header, base_offset)
     replayed = ProducerTable()
     for header, base_offset in partition.log:
         replayed.append(header, base_offset, heard_ms=base_offset)

@@ -67,14 +67,17 @@ class Connection:
         "is_closed",
         "received_bytes",
         "session",
+        "was_active",
     )
 
     def __init__(self, client: socket.socket, session: Session, shared: Connections) -> None:
         self.session = session
         session.hold_back = self.hold_back
         self.is_closed = False
+        self.was_active = False
+        """Whether bytes have gone either way; for who looks after it, to see when that was."""
         self.active_at = shared.now
-        """When bytes last went either way."""
+        """When they last had gone, as far as that was looked at."""
         self.received_bytes = 0
         """In all, since it came."""
         self._shared = shared
@@ -134,26 +137,35 @@ class Connection:
         if events & WRITABLE:
             self._guarded(self._flush)
         if events & READABLE and not self.is_closed:
-            self._guarded(self._receive)
+            try:
+                self._receive()
+            except Exception as error:
+                self._end_by(error)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         """Run what may fail by the client's doing, by the network's or by ours: the firewall."""
         try:
             action()
-        except FrameTooLarge as error:
-            self._refuse(BadInput.FRAME_TOO_LARGE, error)
-        except UnsupportedVersion as error:
-            self._refuse(BadInput.UNSUPPORTED_VERSION, error)
-        except ProtocolError as error:
-            self._refuse(BadInput.MALFORMED_MESSAGE, error)
-        except Unanswerable as error:
-            self._warn("unanswerable requests", error)
-            self.close(ConnectionEnd.BAD_INPUT)
-        except OSError:
-            self.close(ConnectionEnd.BY_CLIENT)
         except Exception as error:
-            self._warn("broken connections", error, is_bug=True)
-            self.close(ConnectionEnd.ERROR)
+            self._end_by(error)
+
+    def _end_by(self, error: Exception) -> None:
+        """To be called where it is being handled."""
+        match error:
+            case FrameTooLarge():
+                self._refuse(BadInput.FRAME_TOO_LARGE, error)
+            case UnsupportedVersion():
+                self._refuse(BadInput.UNSUPPORTED_VERSION, error)
+            case ProtocolError():
+                self._refuse(BadInput.MALFORMED_MESSAGE, error)
+            case Unanswerable():
+                self._warn("unanswerable requests", error)
+                self.close(ConnectionEnd.BAD_INPUT)
+            case OSError():
+                self.close(ConnectionEnd.BY_CLIENT)
+            case _:
+                self._warn("broken connections", error, is_bug=True)
+                self.close(ConnectionEnd.ERROR)
 
     def _refuse(self, kind: BadInput, error: ProtocolError) -> None:
         self._shared.metrics.bad_input[kind].inc()
@@ -179,9 +191,9 @@ class Connection:
         else:
             if self.session.gathers:
                 received += self._received.gather(self._socket)
-            self.active_at = self._shared.now
+            self.was_active = True
             self.received_bytes += received
-            self._shared.metrics.received_bytes.inc(received)
+            self._shared.metrics.received_bytes.value += received
             self._handle_frames()
 
     def feed(self) -> None:
@@ -208,27 +220,24 @@ class Connection:
                 break
             del frames[:count]
             if answer is not None:
-                # What a producer's next requests ask is done in no time.
-                is_early = is_first and bool(frames) and self.session.one_batches is None
-                self._take_answer(answer, count, is_early=is_early)
+                if isinstance(answer, list) and not self._calls:
+                    self._out.add(answer)
+                    if is_first and frames and self.session.one_batches is None:
+                        # A client with several requests in flight sends the next one for it, while
+                        # the others are worked on; else it and the broker would wait by turns. What
+                        # a producer's next requests ask is done in no time.
+                        self._send()
+                else:
+                    self._wait_in_line(answer, count)
                 is_first = False
+            if not frames and received.start == received.end:
+                break
         if frames and not self.is_closed:
             received.put_back(frames)
-        if self._out:
+        if self._out.size_bytes and not self._flush_is_due:
             self._flush_later()
         if not self._flush_is_due:
             self._update_interest()
-
-    def _take_answer(self, answer: Call | list[Part], count: int, *, is_early: bool) -> None:
-        """`is_early`: requests that came with it are yet to be looked at."""
-        if isinstance(answer, list) and not self._calls:
-            self._out.add(answer)
-            if is_early:
-                # A client with several requests in flight sends the next one for it, while the
-                # others are worked on; else it and the broker would wait by turns.
-                self._send()
-        else:
-            self._wait_in_line(answer, count)
 
     def go_on(self, *, may_be_held: bool) -> None:
         """Take the request that was held again; `may_be_held`: it may be held once more."""
@@ -257,14 +266,18 @@ class Connection:
     def _flush_now(self) -> None:
         self._flush_is_due = False
         if not self.is_closed:
-            self._guarded(self._flush)
+            try:
+                self._flush()
+            except Exception as error:
+                self._end_by(error)
 
     def _flush(self) -> None:
-        self._queue_answers()
+        if self._calls:
+            self._queue_answers()
         self._send()
         if self._calls and self._calls[0].is_failed:
             self.close(ConnectionEnd.BAD_INPUT)
-        elif self._received.is_empty or not self._has_room:
+        elif self._received.start == self._received.end or not self._has_room:
             self._update_interest()
         else:
             # It may have been stopped by its limits with requests left in the buffer.
@@ -274,8 +287,8 @@ class Connection:
         before = self._out.size_bytes
         self._is_blocked = not self._out.send(self._socket)
         if sent := before - self._out.size_bytes:
-            self.active_at = self._shared.now
-            self._shared.metrics.sent_bytes.inc(sent)
+            self.was_active = True
+            self._shared.metrics.sent_bytes.value += sent
 
     def _queue_answers(self) -> None:
         """Move the answers that are next in order to the send queue."""

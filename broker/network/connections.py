@@ -196,6 +196,8 @@ class Connections:
     def _sweep_once(self) -> None:
         now = self.now
         for connection in list(self._open):
+            if connection.was_active:
+                connection.was_active, connection.active_at = False, now
             silent_seconds = now - connection.active_at
             if silent_seconds >= self._idle_seconds and not connection.owes_answers:
                 slow = connection.has_unsent

@@ -127,7 +127,8 @@ class Dispatcher:
         if answered is None:
             return None
         count, answer = answered
-        route.metrics.requests.value += count - 1
+        if count > 1:
+            route.metrics.requests.value += count - 1
         if isinstance(answer, Pending):
             call = Call(route, _NO_CORRELATION, came_at, count=count)
             call.wait_for(answer)

@@ -18,8 +18,10 @@ from tidemark.broker.network.turn import Turn
 READABLE: Final = select.EPOLLIN
 WRITABLE: Final = select.EPOLLOUT
 
-# How many turns, of two looks at the sockets each, there are before other tasks (timers, the HTTP
-# side, handlers that wait) get theirs: yielding costs a few microseconds, never yielding costs them
+# At the sockets, in one turn.
+_LOOKS: Final = 2
+# How many turns, of so many looks each, there are before other tasks (timers, the HTTP side,
+# handlers that wait) get theirs: yielding costs a few microseconds, never yielding costs them
 # everything.
 _TURNS_MAX: Final = 4
 _EVENTS_MAX: Final = 256
@@ -64,15 +66,13 @@ class Reactor:
     def _serve(self) -> None:
         """Serve who is ready, and then who has become ready meanwhile: requests of a burst that
         come a little apart are made durable together, and answered in one send."""
-        self._serve_ready()
-        if self._served:
-            self._serve_ready()
-
-    def _serve_ready(self) -> None:
-        events = self._epoll.poll(0, _EVENTS_MAX)
-        self._served = bool(events)
-        for descriptor, mask in events:
-            # An event before this one may have closed the connection.
-            on_ready = self._on_ready.get(descriptor)
-            if on_ready is not None:
-                on_ready(mask)
+        for _ in range(_LOOKS):
+            events = self._epoll.poll(0, _EVENTS_MAX)
+            self._served = bool(events)
+            if not events:
+                break
+            for descriptor, mask in events:
+                # An event before this one may have closed the connection.
+                on_ready = self._on_ready.get(descriptor)
+                if on_ready is not None:
+                    on_ready(mask)

@@ -57,14 +57,15 @@ class MemoryBudget:
 class ReceiveBuffer:
     """One connection's. Invariant: start <= end <= capacity; frames lie in [start, end)."""
 
-    __slots__ = ("_budget", "_end", "_frame_bytes_max", "_start", "_view", "_wanted_bytes")
+    __slots__ = ("_budget", "_frame_bytes_max", "_view", "_wanted_bytes", "end", "start")
 
     def __init__(self, *, frame_bytes_max: int, budget: MemoryBudget) -> None:
         self._frame_bytes_max = frame_bytes_max
         self._budget = budget
         self._view: memoryview | None = None
-        self._start = 0
-        self._end = 0
+        self.start = self.end = 0
+        """Where what is received and not yet cut begins and ends. To look at: asking whether it
+        `is_empty` takes longer, and is done for every request."""
         self._wanted_bytes = FIRST_BYTES
 
     @property
@@ -73,7 +74,7 @@ class ReceiveBuffer:
 
     @property
     def is_empty(self) -> bool:
-        return self._start == self._end
+        return self.start == self.end
 
     @property
     def is_large(self) -> bool:
@@ -88,9 +89,9 @@ class ReceiveBuffer:
         view = self._make_room()
         if view is None:
             return None
-        received = client.recv_into(view[self._end :])
-        self._end += received
-        if self._end == len(view) < STREAMING_BYTES:
+        received = client.recv_into(view[self.end :])
+        self.end += received
+        if self.end == len(view) < STREAMING_BYTES:
             wanted = min(2 * len(view), STREAMING_BYTES)
             self._wanted_bytes = max(self._wanted_bytes, wanted)
         return received
@@ -112,17 +113,17 @@ class ReceiveBuffer:
         Raises `FrameTooLarge` for a length that is negative or over the limit.
         """
         view = self._view
-        start = self._start + 4
-        if view is None or self._end < start:
+        start = self.start + 4
+        if view is None or self.end < start:
             return None
-        (length,) = _LENGTH.unpack_from(view, self._start)
+        (length,) = _LENGTH.unpack_from(view, self.start)
         if not 0 <= length <= self._frame_bytes_max:
             raise FrameTooLarge(length, self._frame_bytes_max)
         end = start + length
-        if self._end < end:
+        if self.end < end:
             self._wanted_bytes = max(self._wanted_bytes, length + 4)
             return None
-        self._start = end
+        self.start = end
         return view[start:end]
 
     def next_frames(self, count_max: int) -> list[memoryview]:
@@ -131,14 +132,14 @@ class ReceiveBuffer:
         Raises `FrameTooLarge` once all before it have been taken.
         """
         frames: list[memoryview] = []
-        view, start, end = self._view, self._start + 4, self._end
+        view, start, end = self._view, self.start + 4, self.end
         while view is not None and start <= end and len(frames) < count_max:
             (length,) = _LENGTH.unpack_from(view, start - 4)
             if not 0 <= length <= end - start:
                 break
             frames.append(view[start : start + length])
             start += length + 4
-        self._start = start - 4
+        self.start = start - 4
         if not frames and count_max > 0:
             # There is none; or what is there of it is too large, or says how large it will be.
             frame = self.next_frame()
@@ -147,14 +148,14 @@ class ReceiveBuffer:
 
     def put_back(self, frames: Sequence[memoryview]) -> None:
         """Have the frames that were cut last come again; nothing was received since."""
-        self._start -= sum(map(len, frames)) + 4 * len(frames)
-        assert self._start >= 0
+        self.start -= sum(map(len, frames)) + 4 * len(frames)
+        assert self.start >= 0
 
     def release(self) -> None:
         """Let go of the memory, and of what is in it."""
         self._budget.give_back(_beyond_first(self.capacity_bytes))
         self._view = None
-        self._start = self._end = 0
+        self.start = self.end = 0
         self._wanted_bytes = FIRST_BYTES
 
     def _make_room(self) -> memoryview | None:
@@ -163,23 +164,23 @@ class ReceiveBuffer:
         if view is None:
             view = self._view = memoryview(bytearray(FIRST_BYTES))
             return view
-        if self._start == self._end:
-            self._start = self._end = 0
-        is_full = self._end == len(view)
+        if self.start == self.end:
+            self.start = self.end = 0
+        is_full = self.end == len(view)
         if is_full and self._wanted_bytes > len(view) and (grown := self._grow(view)):
             return grown
-        if is_full and self._start == 0:
+        if is_full and self.start == 0:
             return None
-        if is_full or 0 < self._end - self._start < _MOVE_BYTES:
+        if is_full or 0 < self.end - self.start < _MOVE_BYTES:
             self._move(view)
         return view
 
     def _move(self, to: memoryview) -> None:
         """Put the incomplete frame at the front of `to`, which may be the buffer itself."""
         assert self._view is not None
-        size = self._end - self._start
-        to[:size] = self._view[self._start : self._end]
-        self._view, self._start, self._end = to, 0, size
+        size = self.end - self.start
+        to[:size] = self._view[self.start : self.end]
+        self._view, self.start, self.end = to, 0, size
 
     def _grow(self, view: memoryview) -> memoryview | None:
         """At most twice the size at a time: a client pays with bytes for the memory it gets."""

@@ -66,6 +66,15 @@ class SendQueue:
         """
         left = TURN_BYTES_MAX
         try:
+            if len(self._parts) == 1 and self.memory_bytes == self.size_bytes and not self._at:
+                # An answer, or those of a burst, in memory and at once: the common case.
+                sent = client.send(self._parts[0])  # type: ignore[arg-type]  # it is in memory
+                if sent == self.size_bytes:
+                    self._parts.clear()
+                    self.size_bytes = self.memory_bytes = 0
+                    return True
+                left -= sent
+                self._advance(sent)
             while self._parts and left > 0:
                 part = self._parts[0]
                 if isinstance(part, bytes):

@@ -133,6 +133,11 @@ class PartitionQueue:
         return None
 
     @property
+    def has_more(self) -> bool:
+        """Whether there is anything to be taken, now or later."""
+        return bool(self._returned or self._sealed or self._open is not None)
+
+    @property
     def next_bytes(self) -> int:
         """The size of what `take` would give."""
         if self._returned:

@@ -128,7 +128,13 @@ class Connection:
         back-pressure. Cancelled there, nothing has been sent. `patience_seconds` is how long the
         broker is allowed to hold the request back, on top of the usual timeout.
         """
-        await self._wait_drained()
+        await self.wait_drained()
+        return self.send_now(message, answer, patience_seconds=patience_seconds)
+
+    def send_now(
+        self, message: Message, answer: type[R], *, patience_seconds: float = 0.0
+    ) -> Reply[R]:
+        """As `send`; only when `is_drained`. Raises `ConnectionError` if it is closed by then."""
         return self._send(self.wire.request(message), answer, patience_seconds)
 
     def _send(self, frame: bytes, answer: type[R], patience_seconds: float = 0.0) -> Reply[R]:
@@ -140,10 +146,20 @@ class Connection:
 
     async def send_unanswered(self, message: Message) -> None:
         """Send a request that gets no answer by its nature (produce with acks=0)."""
-        await self._wait_drained()
+        await self.wait_drained()
+        self.send_unanswered_now(message)
+
+    def send_unanswered_now(self, message: Message) -> None:
+        """As `send_unanswered`; only when `is_drained`."""
         self._write(self.wire.request(message, is_answered=False))
 
-    async def _wait_drained(self) -> None:
+    @property
+    def is_drained(self) -> bool:
+        """Whether it is open, and all earlier requests have been handed to the kernel."""
+        return not self._unsent and not self.is_closed
+
+    async def wait_drained(self) -> None:
+        """Until it is drained. Raises `ConnectionError` if it is closed."""
         while self._unsent and not self.is_closed:
             await self._drained.wait()
         if self.is_closed:

@@ -311,7 +311,7 @@ class Producer:
         batch = queue.open(record, size_bytes, trio.current_time())
         self._buffered_bytes += size_bytes
         self._track(batch)
-        self._routes.offer(queue)
+        self._routes.send_or_offer(queue)
         await trio.lowlevel.checkpoint()
         return DeliveryFuture(batch, 0, record.timestamp_ms)
 
@@ -326,7 +326,8 @@ class Producer:
                 transaction.failure = transaction.failure or failure_of(batch.outcome)
             del self._unsettled[batch]
             self._buffered_bytes -= batch.size_bytes
-            self._waiting_for_room.unpark_all()
+            if self._waiting_for_room:
+                self._waiting_for_room.unpark_all()
 
         batch.when_settled.append(release)
 

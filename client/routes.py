@@ -93,6 +93,12 @@ class Routes:
         if sender is not None:
             sender.offer(queue)
 
+    def send_or_offer(self, queue: PartitionQueue) -> None:
+        """As `offer`; what is due is sent at once where nothing has to be waited for."""
+        sender = self.topics[queue.topic].senders[queue.partition]
+        if sender is not None:
+            sender.send_or_offer(queue)
+
     def update(self) -> None:
         """Give every partition to the sender of the broker that leads it now."""
         has_leaderless = False

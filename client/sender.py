@@ -14,7 +14,7 @@ from tidemark.client.accumulator import PartitionQueue
 from tidemark.client.background import Signal
 from tidemark.client.batches import Batch
 from tidemark.client.codes import error_code
-from tidemark.client.connection import Reply
+from tidemark.client.connection import Connection, Reply
 from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
@@ -70,11 +70,36 @@ class BrokerSender:
         self._offered: dict[PartitionQueue, None] = {}
         self._requests_in_flight = 0
         self._signal = Signal()
+        self._sleeps = False
 
     def offer(self, queue: PartitionQueue) -> None:
         """This queue may have something to take, now or when its linger is over."""
         self._offered[queue] = None
         self._signal.set()
+
+    def send_or_offer(self, queue: PartitionQueue) -> None:
+        """As `offer`. But where nothing is on its way, and nothing has to be waited for, what is
+        due is sent by whoever calls this: a record that comes alone waits for no other task then.
+        Those that come with it, from other tasks, are collected for the next request.
+        """
+        self._offered[queue] = None
+        if self._sleeps and not self._requests_in_flight:
+            connection = self._drained_connection()
+            taken = {} if connection is None else self._take(trio.current_time())[0]
+            if connection is not None and taken:
+                self._send_on(connection, taken)
+                if not self._offered:
+                    return
+        self._signal.set()
+
+    def _drained_connection(self) -> Connection | None:
+        """The one to this broker, if it is there and takes a request at once."""
+        try:
+            address = address_of(self._network.broker(self.node_id))
+        except RequestError:
+            return None
+        connection = self._pool.open_connection(address)
+        return connection if connection is not None and connection.is_drained else None
 
     def withdraw(self, queue: PartitionQueue) -> None:
         """This queue has another leader now."""
@@ -87,7 +112,11 @@ class BrokerSender:
             if taken:
                 await self._send(taken)
             else:
-                await self._signal.wait_until(wake_at)
+                self._sleeps = True
+                try:
+                    await self._signal.wait_until(wake_at)
+                finally:
+                    self._sleeps = False
 
     def _take(self, now: float) -> tuple[Taken, float]:
         """The batches for one request; without any, when to look again."""
@@ -108,21 +137,33 @@ class BrokerSender:
                 taken[queue.topic, queue.partition] = (queue, queue.take())
                 # To the end, so that the others come first in the next request.
                 del self._offered[queue]
-                self._offered[queue] = None
+                if queue.has_more:
+                    self._offered[queue] = None
         return taken, wake_at
 
     async def _send(self, taken: Taken) -> None:
         """Send one request. Cancelled, its batches stay in flight: the producer is closing."""
-        request = _request(taken, self._settings)
         try:
             address = address_of(self._network.broker(self.node_id))
             connection = await self._pool.connection(address)
+            await connection.wait_drained()
+        except OSError as error:
+            self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
+        except RequestError as error:
+            self._all_answered(taken, error.code, error.message)
+        else:
+            self._send_on(connection, taken)
+
+    def _send_on(self, connection: Connection, taken: Taken) -> None:
+        """Send one request on a connection that is drained."""
+        request = _request(taken, self._settings)
+        try:
             if self._settings.acks == 0:
-                await connection.send_unanswered(request)
+                connection.send_unanswered_now(request)
                 for queue, batch in taken.values():
                     self._answered(queue, batch, ErrorCode.NONE)
                 return
-            reply = await connection.send(
+            reply = connection.send_now(
                 request,
                 ProduceResponse,
                 patience_seconds=self._settings.request_timeout_ms / 1000,
@@ -140,7 +181,8 @@ class BrokerSender:
 
     def _receive(self, taken: Taken, reply: Reply[ProduceResponse]) -> None:
         self._requests_in_flight -= 1
-        self._signal.set()
+        if self._offered:
+            self._signal.set()
         try:
             response = reply.result()
         except OSError as error:
@@ -220,8 +262,9 @@ class BrokerSender:
             message=message,
             retry_at=retry_at,
         )
-        # Which may be another broker's by now.
-        self._offer_to_leader(queue)
+        if queue.has_more:
+            # Its leader may be another broker by now.
+            self._offer_to_leader(queue)
 
 
 def _request(taken: Taken, settings: SendSettings) -> ProduceRequest:

@@ -163,9 +163,10 @@ def pack_header(header: BatchHeader) -> bytes:
 
 def build_batch(section: BytesLike, header: BatchHeader) -> bytes:
     """The batch of this compressed records section, and of a header without its length and CRC."""
-    header = header._replace(batch_length=HEADER_BYTES - LOG_OVERHEAD + len(section))
-    crc = crc32c(section, crc32c(pack_header(header)[ATTRIBUTES_AT:]))
-    return b"".join((pack_header(header._replace(crc=crc)), section))
+    head = pack_header(header._replace(batch_length=HEADER_BYTES - LOG_OVERHEAD + len(section)))
+    counted = head[ATTRIBUTES_AT:]
+    crc = _CRC.pack(crc32c(section, crc32c(counted)))
+    return b"".join((head[:_CRC_AT], crc, counted, section))
 
 
 def read_header(data: BytesLike, at: int = 0) -> BatchHeader:

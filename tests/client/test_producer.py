@@ -17,6 +17,7 @@ from tidemark.client import (
     open_client,
 )
 from tidemark.client.partitioner import murmur2_partition
+from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.testing import open_cluster
 
@@ -125,6 +126,22 @@ async def test_linger_waits_for_company_and_flush_does_not(client: Client, topic
         with trio.fail_after(20):
             await producer.flush()
         assert [future.result().offset for future in futures] == [0, 1, 2]
+
+
+async def test_the_first_of_a_burst_is_sent_at_once_and_the_others_together(
+    client: Client, topic: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer() as producer:
+        await (await producer.send(topic, b"connects")).wait()
+        async with trio.open_nursery() as nursery:
+            for value in numbered(10):
+                nursery.start_soon(producer.send, topic, value)
+    async with client.consumer(topic, until_end=True) as consumer:
+        counts = list[int]()
+        while (fetched := await consumer.fetch_batches()) is not None:
+            counts += [header.record_count for _, header in iter_headers(fetched.data)]
+    assert counts == [1, 1, 9]
 
 
 async def test_what_cannot_be_sent_is_refused_at_once(client: Client, topic: str) -> None:

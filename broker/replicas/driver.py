@@ -107,7 +107,13 @@ class ReplicationDriver:
         """Take part in a group from now on. `is_eager`: all brokers are to know what is committed,
         and at once."""
         self._watchers[replica.key] = watcher
-        self.node.add(replica, priority=priority, preference=preference, is_eager=is_eager)
+        self.node.add(
+            replica,
+            priority=priority,
+            preference=preference,
+            is_eager=is_eager,
+            now=self._timers.now(),
+        )
         self.touch()
 
     def remove(self, key: PartitionKey, *, is_deleted: bool, lives_on: bool = False) -> None:

@@ -119,6 +119,7 @@ class ReplicationNode:
         priority: Priority = Priority.REST,
         preference: Sequence[NodeId] = (),
         is_eager: bool = False,
+        now: float | None = None,
     ) -> None:
         """Take part in a group.
 
@@ -126,6 +127,7 @@ class ReplicationNode:
         brokers want to know at once what is committed, not the group's members alone.
         """
         assert replica.key not in self._replicas
+        self._advance(now)
         self._replicas[replica.key] = replica
         replica.priority, replica.preference = priority, preference
         replica.is_eager = is_eager
@@ -207,9 +209,13 @@ class ReplicationNode:
         replica = self._replicas.get(key)
         if replica is None:
             raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker has no replica of it")
-        # Where little happens, the last event may have been long ago.
-        self._now = self._now if now is None else now
+        self._advance(now)
         self.moves.begin(replica, target, now=self._now, deadline=deadline)
+
+    def _advance(self, now: float | None) -> None:
+        """Where little happens, the last event may have been long ago."""
+        if now is not None:
+            self._now = now
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:
         """Who leads the group, as far as this broker knows, and in which epoch."""

@@ -93,6 +93,7 @@ class Broker:
         applier: Applier | None = None,
         settings: LogSettings | None = None,
         journaled_bytes_max: int = 1 << 20,
+        now: float | None = None,
     ) -> GroupReplica:
         if partition not in self.directory.partitions():
             self.directory.create_partition(partition)
@@ -118,6 +119,7 @@ class Broker:
             priority=priority,
             preference=tuple(map(NodeId, preference)),
             is_eager=is_eager,
+            now=now,
         )
         return replica
 

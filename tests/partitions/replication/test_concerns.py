@@ -55,6 +55,17 @@ def test_a_broker_that_starts_does_not_count_from_before_its_start() -> None:
     assert not _of_no_leader(back.warnings)
 
 
+def test_a_group_that_comes_after_a_long_silence_is_missed_from_then_on() -> None:
+    cluster = Cluster(1)
+    broker = cluster[1]
+    broker.node.tick(cluster.now)
+    cluster.run(100)
+    broker.open([1], now=cluster.now)
+    cluster.run(1)
+    assert broker.replica().is_leader
+    assert not _of_no_leader(broker.warnings)
+
+
 def test_that_all_count_again_is_told_once_the_last_that_was_opened_does() -> None:
     cluster = Cluster(3)
     later = PartitionKey(UUID(int=8), 0)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Final, Protocol
+from typing import Final
 
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.topic import Topic
@@ -25,19 +25,6 @@ from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId
 from tidemark.protocol.values import dataclass, maker_of
-
-
-class LocalReplica(Protocol):
-    """The replica on this broker."""
-
-    @property
-    def is_available(self) -> bool: ...
-
-    @property
-    def epoch(self) -> Epoch: ...
-
-    @property
-    def key(self) -> PartitionKey: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tidemark.client.codes import error_code
-from tidemark.protocol.errors import (
-    ErrorCode,
-    FrameTooLarge,
-    MalformedMessage,
-    RequestError,
-)
+from tidemark.client.frame_buffer import FrameBuffer
+from tidemark.protocol.buffers import Buffers
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.frames import decode_correlation_id, decode_response, encode_request
 from tidemark.protocol.messages import fetch, offset_commit, offset_fetch, produce
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -30,10 +27,6 @@ from tidemark.protocol.schema import Message
 from tidemark.protocol.values import dataclass
 
 SOFTWARE_NAME: Final = "tidemark"
-_LENGTH_BYTES: Final = 4
-_TLS_ALERT: Final = b"\x15\x03"
-"""How a listener with TLS answers who does not speak it; as a length, beyond any limit."""
-_SCRATCH_BYTES: Final = 64 * 1024
 _API_VERSIONS: Final = api_of(ApiVersionsRequest)
 _NO_LIMITS: Final[Mapping[int, int]] = {}
 _NAMES_UNTIL: Final = {
@@ -43,73 +36,6 @@ _NAMES_UNTIL: Final = {
     api_of(offset_fetch.OffsetFetchRequest).key: offset_fetch.NAMES_UNTIL,
 }
 """The client calls topics by name; newer versions know only ids."""
-
-
-class FrameBuffer:
-    """Cuts a stream into frames, with one copy of small frames and none of large ones.
-
-    Small frames are collected in a scratch buffer and copied out. As soon as a length says that a
-    frame does not fit into what is left of it, a buffer of exactly that length takes its place,
-    the stream is received straight into it, and it becomes the frame.
-    """
-
-    def __init__(self, frame_bytes_max: int) -> None:
-        self._frame_bytes_max = frame_bytes_max
-        self._scratch = bytearray(_SCRATCH_BYTES)
-        self._scratch_view = memoryview(self._scratch)
-        self._filled = 0
-        self._large: memoryview | None = None
-        self._large_filled = 0
-
-    def space(self) -> memoryview:
-        """Where the next bytes go; never empty."""
-        if self._large is not None:
-            return self._large[self._large_filled :]
-        return self._scratch_view[self._filled :]
-
-    def received(self, count: int) -> list[memoryview]:
-        """`count` bytes more are in `space()`: the frames they complete, without their lengths.
-
-        Raises `FrameTooLarge` on a length that is negative or beyond the limit.
-        """
-        if self._large is not None:
-            self._large_filled += count
-            if self._large_filled < len(self._large):
-                return []
-            frame, self._large = self._large, None
-            return [frame]
-        self._filled += count
-        return self._cut()
-
-    def _cut(self) -> list[memoryview]:
-        frames: list[memoryview] = []
-        at = 0
-        while self._filled - at >= _LENGTH_BYTES:
-            body = at + _LENGTH_BYTES
-            length = int.from_bytes(self._scratch_view[at:body], "big", signed=True)
-            if bytes(self._scratch_view[at : at + 2]) == _TLS_ALERT:
-                raise MalformedMessage("it speaks TLS (security.protocol=SSL or SASL_SSL)")
-            if not 0 <= length <= self._frame_bytes_max:
-                raise FrameTooLarge(length, self._frame_bytes_max)
-            if body + length > self._filled:
-                if length > _SCRATCH_BYTES - _LENGTH_BYTES:
-                    self._begin_large(body, length)
-                    return frames
-                break
-            frames.append(memoryview(bytes(self._scratch_view[body : body + length])))
-            at = body + length
-        # What is left is the start of a small frame: to the front, so that all of it has room.
-        left = self._filled - at
-        if at and left:
-            self._scratch[:left] = self._scratch[at : self._filled]
-        self._filled = left
-        return frames
-
-    def _begin_large(self, body: int, length: int) -> None:
-        self._large = memoryview(bytearray(length))
-        self._large_filled = self._filled - body
-        self._large[: self._large_filled] = self._scratch_view[body : self._filled]
-        self._filled = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +67,14 @@ class Wire:
         self.features: Mapping[str, int] = {}
         """Kafka's names for what the cluster can do, and the level that is in force."""
         """What the broker said it speaks, by API key; empty until it is settled."""
+
+    def receive_into(self, memory: Buffers | None) -> None:
+        """Have large answers from now on in `memory`, or in memory of their own.
+
+        An answer is written over once nobody has a view of it any more; see `Buffers` for what
+        counts as one.
+        """
+        self._frames.memory = memory
 
     @property
     def awaited(self) -> int:

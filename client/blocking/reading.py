@@ -18,6 +18,7 @@ from tidemark.client.reading import next_offset
 from tidemark.client.records import FetchedBatches
 from tidemark.client.retries import may_pass
 from tidemark.client.settings import ClientSettings
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (
     FetchPartition,
@@ -41,6 +42,7 @@ def read_batches(
     fetch_bytes: int = 4 * 1024 * 1024,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     connections: KeptConnections | None = None,
+    memory: Buffers | None = None,
 ) -> Generator[FetchedBatches]:
     """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
 
@@ -50,6 +52,9 @@ def read_batches(
     (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
     after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection: it
     goes back to `connections`, where it came from, or is closed.
+
+    With `memory`, fetches are received into that, and written over once there are no views of their
+    `data`; see `Buffers`.
     """
     reader = _RangeReader(
         parse_bootstrap(bootstrap),
@@ -60,6 +65,7 @@ def read_batches(
         fetch_bytes,
         isolation,
         connections,
+        memory,
     )
     try:
         yield from reader.read()
@@ -80,6 +86,7 @@ class _RangeReader:
         fetch_bytes: int,
         isolation: Isolation,
         connections: KeptConnections | None,
+        memory: Buffers | None,
     ) -> None:
         self._brokers = Brokers(bootstrap, settings, connections)
         self._topic_partition = topic_partition
@@ -88,6 +95,7 @@ class _RangeReader:
         self._settings = settings
         self._fetch_bytes = fetch_bytes
         self._isolation = isolation
+        self._memory = memory
         self._random = Random()
         self._leader: BlockingConnection | None = None
         self._leader_epoch: Epoch = NO_EPOCH
@@ -99,6 +107,7 @@ class _RangeReader:
     def let_go(self) -> None:
         """Of the connection, which somebody else may use if nothing is on its way."""
         if self._leader is not None:
+            self._leader.wire.receive_into(None)
             self._brokers.release(self._leader)
             self._leader = None
 
@@ -118,6 +127,7 @@ class _RangeReader:
                 self._ask()
             if fetched is not None:
                 yield fetched
+                fetched = None  # its memory may be wanted for the next
             if self._position >= self._end:
                 return
 
@@ -152,6 +162,7 @@ class _RangeReader:
         if self._leader is None:
             address, self._leader_epoch = self._find_source()
             self._leader = self._brokers.open(address)
+            self._leader.wire.receive_into(self._memory)
         return self._leader
 
     def _find_source(self) -> tuple[Address, Epoch]:

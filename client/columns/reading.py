@@ -12,6 +12,7 @@ from tidemark.client.offsets import Isolation
 from tidemark.client.reading import visible_batches
 from tidemark.client.records import FetchedBatches
 from tidemark.client.settings import ClientSettings
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.records.columns import SCHEMA, decode_columns
 from tidemark.protocol.types import Offset, TopicPartition
 
@@ -38,6 +39,7 @@ def read_columns(
     it raises, and `tidemark.protocol.records.columns.SCHEMA` for the columns. Also raises
     `CorruptBatch`.
     """
+    memory = Buffers()
     with closing(
         read_batches(
             bootstrap,
@@ -48,12 +50,18 @@ def read_columns(
             fetch_bytes=fetch_bytes,
             isolation=isolation,
             connections=connections,
+            memory=memory,
         )
     ) as fetches:
         for fetched in fetches:
-            batch = to_columns(fetched, end=Offset(end), columns=columns, isolation=isolation)
+            batch = to_columns(
+                fetched, end=Offset(end), columns=columns, isolation=isolation, memory=memory
+            )
+            # Both may be written over as soon as nobody else has them.
+            del fetched
             if batch.num_rows:
                 yield batch
+            del batch
 
 
 def to_columns(
@@ -62,6 +70,7 @@ def to_columns(
     end: Offset | None = None,
     columns: Sequence[str] = COLUMNS,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    memory: Buffers | None = None,
 ) -> pa.RecordBatch:
     """The records of a fetch from its position on, below `end`, as columns.
 
@@ -75,4 +84,4 @@ def to_columns(
                 for at, header in visible_batches(data, fetched.aborted, isolation)
             )
         )
-    return decode_columns(data, start=fetched.fetch_offset, end=end, columns=columns)
+    return decode_columns(data, start=fetched.fetch_offset, end=end, columns=columns, memory=memory)

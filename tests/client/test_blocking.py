@@ -4,8 +4,10 @@ import inspect
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
@@ -17,8 +19,10 @@ from tidemark.client.blocking import (
     open_client,
     read_batches,
 )
+from tidemark.client.columns import read_columns
 from tidemark.client.options import ConsumerOptions, ProducerOptions
 from tidemark.client.settings import ClientSettings
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import Offset
@@ -112,6 +116,28 @@ def test_a_range_is_read_on_a_plain_socket(
     assert fetched[0].fetch_offset == 100
     for one, following in pairwise(fetched):
         assert one.next_offset == following.fetch_offset
+
+
+def test_fetches_that_are_kept_stay_as_they_are_though_memory_is_used_again(
+    tidemark_session: BlockingCluster, scripts: BlockingClient, topic: str
+) -> None:
+    values = [b"%d" % i * 20_000 for i in range(100)]
+    scripts.run(scripts.admin.create_topic, topic, partitions=1)
+    with scripts.producer() as producer:
+        producer.send_all(topic, [(None, value) for value in values])
+    here = TopicPartition(topic, 0)
+    read = partial(read_batches, tidemark_session.bootstrap, here, 0, 100, fetch_bytes=300_000)
+    memory = Buffers()
+    assert [bytes(part.data) for part in read(memory=memory)] == (
+        known := [bytes(part.data) for part in read()]
+    )
+    assert len(known) > 5
+    kept = list(read(memory=memory))
+    assert [bytes(part.data) for part in kept] == known
+    places = {pa.py_buffer(part.data).address for part in read(memory=memory)}
+    assert len(places) < len(known)
+    batches = list(read_columns(tidemark_session.bootstrap, here, 0, 100, fetch_bytes=300_000))
+    assert [value for batch in batches for value in batch["value"].to_pylist()] == values
 
 
 def test_an_empty_range_asks_nobody() -> None:

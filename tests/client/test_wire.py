@@ -1,8 +1,12 @@
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.client.wire import FrameBuffer, Wire
+from tidemark.client.frame_buffer import FrameBuffer
+from tidemark.client.wire import Wire
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.errors import ErrorCode, FrameTooLarge, MalformedMessage, RequestError
 from tidemark.protocol.frames import decode_request_header, encode_response
 from tidemark.protocol.messages.api_versions import (
@@ -169,6 +173,29 @@ def test_any_split_of_the_stream_gives_the_same_frames(sizes: list[int], cuts: l
         space[:count], stream = stream[:count], stream[count:]
         got += [bytes(frame) for frame in buffer.received(count)]
     assert got == frames
+
+
+def test_a_large_frame_is_received_where_one_was_that_nobody_looks_into() -> None:
+    buffer = FrameBuffer(1_000_000)
+    buffer.memory = Buffers()
+
+    def receive(content: bytes) -> memoryview:
+        stream = len(content).to_bytes(4, "big") + content
+        while True:
+            space = buffer.space()
+            count = min(len(space), len(stream))
+            space[:count], stream = stream[:count], stream[count:]
+            if frames := buffer.received(count):
+                return frames[0]
+
+    first, second = receive(b"a" * 200_000), receive(b"b" * 200_000)
+    assert (bytes(first), bytes(second)) == (b"a" * 200_000, b"b" * 200_000)
+    first_view = np.frombuffer(first, np.uint8)[1:].data
+    where = pa.py_buffer(second).address
+    del first, second
+    third = receive(b"c" * 190_000)
+    assert pa.py_buffer(third).address == where
+    assert (bytes(first_view), bytes(third)) == (b"a" * 199_999, b"c" * 190_000)
 
 
 @pytest.mark.parametrize("length", [-1, 101])

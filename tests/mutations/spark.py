@@ -12,6 +12,7 @@ _SINK = "client/spark/sink.py"
 _COLUMNS = "client/columns/reading.py"
 _GRIDS = "protocol/records/columns/grids.py"
 _GUESS = "protocol/records/columns/guess.py"
+_BUFFERS = "protocol/buffers.py"
 _OF_STREAMS = "tests/client/spark/test_stream.py::"
 _OF_READERS = "tests/client/spark/test_readers.py::"
 _OF_RANGES = "tests/client/spark/test_ranges.py::"
@@ -140,6 +141,13 @@ MUTATIONS = (
         old="    if fetched.aborted:",
         new="    if False:",
         killed_by=_OF_READERS + "test_committed_transactions_are_read_and_aborted_ones_are_not",
+    ),
+    Mutation(
+        name="memory that is looked into is not written over",
+        file=_BUFFERS,
+        old="    except BufferError:\n        return False\n",
+        new="    except BufferError:\n        return True\n",
+        killed_by="tests/protocol/test_buffers.py::test_what_somebody_looks_into_is_left_to_him",
     ),
     Mutation(
         name="one length stands for all only if all have it",

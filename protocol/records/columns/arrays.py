@@ -6,13 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.records.columns.cursor import HeaderSlices, Slices
 from tidemark.protocol.records.columns.schema import HEADERS_TYPE
 from tidemark.protocol.records.columns.varints import Integers
 
+_RUN_MIN: Final = 32
+"""Records; a copy with a stride costs a microsecond or two before it begins."""
 
-def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
-    """The byte strings, copied out of `buffer` by Arrow.
+
+def binary_array(
+    buffer: pa.Buffer, slices: Slices, memory: Buffers | None = None
+) -> pa.BinaryArray:
+    """The byte strings, copied out of `buffer` by Arrow, or into `memory`.
 
     A binary array is offsets into a buffer, so the slices and the gaps between them are one without
     any copy: every second element. `take` then makes a compact array of those.
@@ -21,7 +27,7 @@ def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
     if not count or (longest := int(slices.lengths.max())) < 0:
         return pa.nulls(count, pa.binary())
     if longest and longest == slices.lengths.min():
-        return _of_one_length(buffer, slices.starts, longest)
+        return _of_one_length(buffer, slices.starts, longest, memory)
     nulls = slices.lengths < 0
     has_nulls = nulls.any()
     lengths = np.maximum(slices.lengths, 0) if has_nulls else slices.lengths
@@ -40,13 +46,40 @@ def binary_array(buffer: pa.Buffer, slices: Slices) -> pa.BinaryArray:
     return pa.BinaryArray.from_buffers(pa.binary(), count, [_validity(~nulls), offsets, data])
 
 
-def _of_one_length(buffer: pa.Buffer, starts: Integers, length: int) -> pa.BinaryArray:
+def _of_one_length(
+    buffer: pa.Buffer, starts: Integers, length: int, memory: Buffers | None
+) -> pa.BinaryArray:
     """The same for byte strings of one length, as elements of that size: in half the time."""
     elements = np.ndarray((buffer.size - length + 1,), f"V{length}", buffer=buffer, strides=(1,))
     offsets = np.arange(0, len(starts) * length + 1, length, dtype=np.int32)
+    data = None if memory is None else _copied_in_runs(elements, starts, memory)
+    if data is None:
+        data = pa.py_buffer(elements[starts])
     return pa.BinaryArray.from_buffers(
-        pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(elements[starts])]
+        pa.binary(), len(starts), [None, pa.py_buffer(offsets), data]
     )
+
+
+def _copied_in_runs(elements: np.ndarray, starts: Integers, memory: Buffers) -> pa.Buffer | None:
+    """The elements at `starts`, into memory that may have been used before.
+
+    numpy looks elements up into new memory only. But where records have one length, so have the
+    gaps between them, and a run of such is a copy with a stride. None if the runs are too short.
+    """
+    gaps = np.diff(starts)
+    ends = np.flatnonzero(gaps[1:] != gaps[:-1]) + 2  # a gap may be that to the next run
+    if len(ends) * _RUN_MIN > len(starts):
+        return None
+    view = memory.take(len(starts) * elements.itemsize)
+    copied = np.frombuffer(view, elements.dtype)
+    begin = 0
+    for end in [*ends.tolist(), len(starts)]:
+        if begin < end:
+            stride = int(gaps[begin]) if end - begin > 1 else 1
+            first = int(starts[begin])
+            copied[begin:end] = elements[first : first + (end - begin - 1) * stride + 1 : stride]
+            begin = end
+    return pa.py_buffer(view)
 
 
 def headers_array(buffer: pa.Buffer, headers: HeaderSlices) -> pa.ListArray:

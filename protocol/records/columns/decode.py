@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.columns.fields import read_columns
 from tidemark.protocol.records.columns.schema import SCHEMA
@@ -30,13 +31,15 @@ def decode_columns(
     end: Offset | None = None,
     columns: Sequence[str] = tuple(SCHEMA.names),
     bytes_max: int = 1 << 30,
+    memory: Buffers | None = None,
 ) -> pa.RecordBatch:
     """The records of the whole batches in `data` with offsets in [start, end), as `SCHEMA` columns.
 
     Batches wholly outside the range are skipped unread, transaction markers are left out, and so is
     an incomplete last batch. Of each batch read the CRC is checked; columns that are not asked for
     are neither decoded nor checked. `bytes_max` (at most `BYTES_MAX`) bounds the uncompressed size
-    of all batches read together. Raises `CorruptBatch`, `KeyError` for an unknown column.
+    of all batches read together. Values may be copied into `memory`, which a batch keeps for itself
+    as long as it lives. Raises `CorruptBatch`, `KeyError` for an unknown column.
     """
     assert bytes_max <= BYTES_MAX
     schema = pa.schema([SCHEMA.field(name) for name in columns])
@@ -54,7 +57,7 @@ def decode_columns(
         check_crc(data, header, at)
     try:
         joined, sections = join_sections(data, batches, bytes_max=bytes_max)
-        return read_columns(joined, sections, schema, start=start, end=end)
+        return read_columns(joined, sections, schema, start=start, end=end, memory=memory)
     except (Unusual, IndexError, ValueError):
         # ValueError is pyarrow's, too: a header's key that is not UTF-8.
         return _decode_plainly(data, batches, schema, start=start, end=end, bytes_max=bytes_max)

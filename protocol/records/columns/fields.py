@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.records.columns.arrays import (
     binary_array,
     headers_array,
@@ -29,6 +30,7 @@ def read_columns(
     *,
     start: Offset | None,
     end: Offset | None,
+    memory: Buffers | None = None,
 ) -> pa.RecordBatch:
     """The columns of `schema`, of the records with offsets in [start, end).
 
@@ -36,9 +38,10 @@ def read_columns(
     """
     reader = VarintReader(np.frombuffer(data, np.uint8))
     try:
-        return _read(Grids(reader, sections), data, sections, schema, start, end)
+        return _read(Grids(reader, sections), data, sections, schema, start, end, memory)
     except Uneven:
-        return _read(_find_records(reader, sections), data, sections, schema, start, end)
+        cursor = _find_records(reader, sections)
+        return _read(cursor, data, sections, schema, start, end, memory)
 
 
 def _read(
@@ -48,6 +51,7 @@ def _read(
     schema: pa.Schema,
     start: Offset | None,
     end: Offset | None,
+    memory: Buffers | None,
 ) -> pa.RecordBatch:
     numbers = _read_numbers(cursor, sections)
     keep = _in_range(numbers["offset"], start, end)
@@ -58,7 +62,7 @@ def _read(
         "offset": pa.array(numbers["offset"]),
         "timestamp": timestamps_array(numbers["timestamp"]),
         "timestamp_type": pa.array(numbers["timestamp_type"]),
-        **_read_bytes(cursor, pa.py_buffer(data), frozenset(schema.names)),
+        **_read_bytes(cursor, pa.py_buffer(data), frozenset(schema.names), memory),
     }
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
@@ -118,7 +122,7 @@ def _in_range(offsets: Integers, start: Offset | None, end: Offset | None) -> np
 
 
 def _read_bytes(
-    cursor: Cursor | Grids, buffer: pa.Buffer, names: frozenset[str]
+    cursor: Cursor | Grids, buffer: pa.Buffer, names: frozenset[str], memory: Buffers | None
 ) -> dict[str, pa.Array]:
     """Keys, values and headers, as far into the records as `names` needs."""
     columns: dict[str, pa.Array] = {}
@@ -129,7 +133,7 @@ def _read_bytes(
     if not names.isdisjoint(("value", "headers")):
         values = cursor.slices()
         if "value" in names:
-            columns["value"] = binary_array(buffer, values)
+            columns["value"] = binary_array(buffer, values, memory)
     if "headers" in names:
         columns["headers"] = headers_array(buffer, cursor.headers())
     return columns

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol.records.strategies import CODECS, RECORDS, records_of
+from tidemark.protocol.buffers import Buffers
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.columns import SCHEMA, decode_columns, encode_columns
 from tidemark.protocol.records.columns.grids import Grids
@@ -77,6 +78,7 @@ def test_columns_are_the_records(batches: list[tuple[list[Record], Compression]]
     columns = decode_columns(log)
     columns.validate(full=True)
     assert columns.equals(columns_of(decode_records(log)))
+    assert decode_columns(log, memory=Buffers()).equals(columns)
 
 
 @given(
@@ -100,7 +102,33 @@ def test_runs_of_records_of_one_length_are_the_records(
             for count in counts
         ]
     )
-    assert decode_columns(log).equals(columns_of(decode_records(log)))
+    columns = columns_of(decode_records(log))
+    assert decode_columns(log).equals(columns)
+    memory = Buffers()
+    first = decode_columns(log, memory=memory)
+    assert first.equals(columns)
+    part = columns.slice(len(columns) // 3, len(columns) // 2)
+    if len(part):
+        start, last = part["offset"][0].as_py(), part["offset"][-1].as_py()
+        assert decode_columns(log, start=start, end=last + 1, memory=memory).equals(part)
+    assert first.equals(columns), "it was written over"
+
+
+def test_values_of_one_length_are_copied_to_where_earlier_ones_were() -> None:
+    memory = Buffers()
+    logs = [
+        log_of([([Record(value=bytes([first + i]) * 90) for i in range(100)], Compression.NONE)])
+        for first in (0, 50, 100)
+    ]
+    one = decode_columns(logs[0], memory=memory)
+    two = decode_columns(logs[1], memory=memory)
+    was = one["value"].buffers()[2].address
+    assert two["value"].buffers()[2].address != was
+    del one
+    three = decode_columns(logs[2], memory=memory)
+    assert three["value"].buffers()[2].address == was
+    for columns, log in zip((two, three), logs[1:], strict=True):
+        assert columns.equals(columns_of(decode_records(log)))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"a key"])

@@ -51,6 +51,14 @@ async def new_topic(node: Node, *, flush: str = "os", partitions: int = 3) -> To
     return await node.topics.create(NewTopic(name="t", partitions=partitions, configs=configs))
 
 
+async def hold_once_committed(disk: HeldDisk, topic: Topic) -> None:
+    """Nothing reaches the disk behind the first record of partitions 0 and 1."""
+    with trio.fail_after(20):
+        for index in (0, 1):
+            await topic.replicas[index].wait_committed(Offset(1))
+    disk.hold()
+
+
 def numbered(given: Given, version: int = VERSION) -> dict[int, list[PartitionProduceResponse]]:
     """What each request was answered, by its number, in the order of the answers."""
     found = {
@@ -175,9 +183,7 @@ async def test_a_burst_is_answered_once_all_its_partitions_are_committed(
     async with open_node(tmp_path) as node:
         topic, client = await new_topic(node, flush="commit"), connect(node)
         client.ask(spread((0, batch()), (1, batch())))
-        with trio.fail_after(20):
-            await topic.replicas[1].wait_committed(Offset(1))
-        disk.hold()
+        await hold_once_committed(disk, topic)
         ((count, call),) = client.ask_all([spread((0, batch()), (1, batch())) for _ in range(3)])
         assert isinstance(call, Call)
         assert (count, call.count, call.is_settled) == (3, 3, False)
@@ -192,10 +198,9 @@ async def test_a_burst_whose_time_is_over_is_told_so_where_it_is_not_committed(
 ) -> None:
     disk = HeldDisk(monkeypatch)
     async with open_node(tmp_path) as node:
-        _, client = await new_topic(node, flush="commit"), connect(node)
-        client.ask(spread((0, batch()), (1, batch()), timeout_ms=1))
-        await trio.sleep(0.05)
-        disk.hold()
+        topic, client = await new_topic(node, flush="commit"), connect(node)
+        client.ask(spread((0, batch()), (1, batch())))
+        await hold_once_committed(disk, topic)
         asked = [spread((0, batch()), (1, batch()), timeout_ms=1) for _ in range(2)]
         ((count, call),) = client.ask_all(asked)
         assert isinstance(call, Call)
@@ -215,9 +220,7 @@ async def test_only_the_partition_whose_leader_goes_is_refused(
     async with open_node(tmp_path) as node:
         topic, client = await new_topic(node, flush="commit"), connect(node)
         client.ask(spread((0, batch()), (1, batch())))
-        with trio.fail_after(20):
-            await topic.replicas[1].wait_committed(Offset(1))
-        disk.hold()
+        await hold_once_committed(disk, topic)
         ((count, call),) = client.ask_all([spread((0, batch()), (1, batch())) for _ in range(2)])
         topic.replicas[0].close()
         assert isinstance(call, Call)

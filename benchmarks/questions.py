@@ -115,7 +115,7 @@ QUESTIONS: Final[dict[str, Question]] = {
     "compaction": Question(measure=_asks("compacting"), minutes=1.0),
     "moving": Question(measure=_asks("moving"), minutes=2.0),
     "clients": Question(measure=_asks("clients"), minutes=3.0),
-    "spark": Question(measure=_asks("spark"), minutes=2.0),
+    "spark": Question(measure=_asks("spark"), minutes=3.0),
 }
 """In the order of what is asked first when there is not time for all."""
 

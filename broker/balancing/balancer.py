@@ -27,7 +27,7 @@ from tidemark.partitions.balancing.agenda import Agenda
 from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
 from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
-from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
+from tidemark.partitions.balancing.snapshot import BrokerState, Group, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
     EndMoves,
     FinishReassignments,
@@ -105,6 +105,7 @@ class Balancer:
         self._agenda = Agenda()
         self._emptying: set[PartitionId] = set()
         self._settled: Settled | None = None
+        self._at_rest: Sequence[Group] | None = None
         self._by_hand: _ByHand | None = None
         self._is_woken = trio.Event()
         self._is_busy = False
@@ -183,7 +184,7 @@ class Balancer:
             await self._plan(snapshot, rules)
         self._metrics.show(snapshot)
         await self._begin(self._agenda.take(snapshot))
-        self._is_busy |= bool(self._agenda) or any(group.is_moving for group in snapshot.groups)
+        self._is_busy |= bool(self._agenda) or self._moves(snapshot)
         if not self._is_busy:
             self._by_hand = None
         if not self._is_busy:
@@ -192,6 +193,14 @@ class Balancer:
             if broker.state is BrokerState.DECOMMISSIONING:
                 await self._move_replicas(snapshot, broker.node_id)
                 await self._let_go(snapshot, broker.node_id)
+
+    def _moves(self, snapshot: Snapshot) -> bool:
+        """Whether a leader is on its way. Not looked for again where all is as it was."""
+        if self._at_rest is snapshot.groups:
+            return False
+        moves = any(group.is_moving for group in snapshot.groups)
+        self._at_rest = None if moves else snapshot.groups
+        return moves
 
     def _rules_now(self) -> Settings:
         by_hand = self._by_hand

@@ -11,7 +11,7 @@ what has happened since the last one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -87,6 +87,7 @@ class Gathering:
         self._changes = Changes(state, brokers, reports, leaders)
         self._unheard = 0
         self._groups: list[Group] = []
+        self._leaders: Counter[NodeId | None] = Counter()
         self._made: dict[PartitionKey, _Made] = {}
         self._one_at_a_time = trio.Lock()
 
@@ -111,8 +112,8 @@ class Gathering:
                 self._forget(gone)
             if gone or self._changes:
                 await self._look_again(now_ms)
-            groups = self._groups
-        return Snapshot(now_ms=now_ms, brokers=self.members(groups, now_ms), groups=groups)
+            groups, brokers = self._groups, self._members(now_ms)
+        return Snapshot(now_ms=now_ms, brokers=brokers, groups=groups)
 
     def moved(self, at: PartitionId) -> None:
         """What `History` knows of a partition has changed."""
@@ -132,6 +133,7 @@ class Gathering:
             if looked % _AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         self._groups = [made.group for made in self._made.values()]
+        self._leaders = Counter(group.leader for group in self._groups)
         self._unheard = sum(not made.is_heard for made in self._made.values())
 
     def _forget(self, topics: Collection[UUID]) -> None:
@@ -139,10 +141,9 @@ class Gathering:
         self._reports.forget_topics(topics)
         self._history.forget_topics(topics)
 
-    def members(self, groups: Sequence[Group], now_ms: int) -> list[Broker]:
-        """The brokers; those that lead nothing of `groups` any more are drained."""
-        leaders = Counter(group.leader for group in groups)
-        state = self._state()
+    def _members(self, now_ms: int) -> list[Broker]:
+        """The brokers; those that lead nothing any more are drained."""
+        state, leaders = self._state(), self._leaders
         return [
             self._broker(
                 node, broker.rack, _STATES[state.wishes.broker_state(node)], leaders[node], now_ms

@@ -42,7 +42,7 @@ _SIZE_CHANGE_MIN: Final = 1 << 20
 Leader: TypeAlias = Callable[[], tuple[NodeId | None, Epoch]]
 """Who leads the metadata, and in which epoch."""
 Look: TypeAlias = Callable[[], Awaitable[Sequence[GroupLoad]]]
-"""What this broker leads."""
+"""What this broker leads; the same object again where nothing has changed."""
 Tell: TypeAlias = Callable[[NodeId, LoadReportRequest], Awaitable[LoadReportResponse]]
 """Tells another broker, or this one. Raises `RequestError` where it cannot be reached."""
 
@@ -110,6 +110,8 @@ class Reporter:
         # What there was the last time, and was told or was no news: mostly it is all there still.
         self._settled: dict[int, GroupLoad] = {}
         self._told_to: tuple[NodeId, Epoch] | None = None
+        # All of what was found last, if nothing of it is left to be told.
+        self._told_all: Sequence[GroupLoad] | None = None
 
     async def run(self) -> None:
         pause = REPORT_SECONDS
@@ -127,6 +129,9 @@ class Reporter:
         if leader is None:
             return True
         begins = self._told_to != (leader, epoch)
+        if not begins and loads is self._told_all:
+            return False
+        self._told_all = None
         if begins:
             self._told.clear()
             self._settled.clear()
@@ -145,6 +150,7 @@ class Reporter:
             self._told_to, begins = (leader, epoch), False
             self._told.update((_key(load), load) for load in told)
         self._settled = {id(load): load for load in loads}
+        self._told_all = loads
         return is_news_told
 
     async def _is_taken(self, leader: NodeId, request: LoadReportRequest) -> bool:

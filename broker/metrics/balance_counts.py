@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tidemark.broker.metrics.counts import Count
 from tidemark.partitions.balancing.leaders import Cause, Plan
-from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.partitions.balancing.snapshot import Group, Snapshot
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
@@ -32,14 +33,19 @@ class BalanceMetrics:
         """Leaders on brokers that are to lead nothing."""
         self.unevenness: float | None = None
         """The sum that is made smaller."""
+        self._counted: Sequence[Group] | None = None
+        self._leaders: Counter[NodeId | None] = Counter()
+        self._replicas: Counter[NodeId] = Counter()
 
     def show(self, snapshot: Snapshot) -> None:
-        leaders = Counter(group.leader for group in snapshot.groups)
-        replicas = Counter(node for group in snapshot.groups for node in group.replicas)
+        if self._counted is not snapshot.groups:  # an idle cluster's are the same ones
+            self._counted = snapshot.groups
+            self._leaders = Counter(group.leader for group in snapshot.groups)
+            self._replicas = Counter(node for group in snapshot.groups for node in group.replicas)
         self.brokers = {
             broker.node_id: BrokerFigures(
-                leaders[broker.node_id],
-                replicas[broker.node_id],
+                self._leaders[broker.node_id],
+                self._replicas[broker.node_id],
                 broker.state.name.lower(),
                 broker.is_alive,
             )
@@ -51,5 +57,5 @@ class BalanceMetrics:
         self.misplaced = made.before.misplaced
 
     def clear(self) -> None:
-        self.brokers = {}
+        self.brokers, self._counted = {}, None
         self.misplaced = self.unevenness = None

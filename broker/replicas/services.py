@@ -123,8 +123,10 @@ async def open_services(
 
 def _check_complete(files: Files, directory: DataDirectory) -> None:
     """Raises `StorageError` where records lie, and what says whose they are has gone."""
+    if files.exists(directory.state_db_path):
+        return
     partitions = directory.partitions()
-    if partitions and not files.exists(directory.state_db_path):
+    if partitions:
         raise StorageError(
             f"{directory.path} has {len(partitions)} partitions and no state.db: nobody knows what "
             "their logs hold without it. Restore it from a copy; or, where other brokers have "

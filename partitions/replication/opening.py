@@ -101,7 +101,7 @@ def open_groups(
             opened.append(OpenedGroup(spec, None, str(error)))
             continue
         opened.append(OpenedGroup(spec, replica))
-        if after != found:
+        if after is not found and after != found:
             changed.append(after)
     files.sync_directories(unsynced)
     if changed or returned:

@@ -100,6 +100,8 @@ class LogState:
 
     @settings.setter
     def settings(self, settings: LogSettings) -> None:
+        if settings is self._settings:
+            return
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
         self._home = replace(self._home, interval_bytes=settings.index_interval_bytes)

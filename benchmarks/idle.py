@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from benchmarks.harness import Row, row_of
 from benchmarks.matrix.processes import used
 from benchmarks.replication import create, leaders_of
 from tidemark.cli.processes import cpu_seconds
+from tidemark.client.blocking import open_client
 from tidemark.testing.process import BrokerProcess
 from tidemark.testing.process_cluster import ProcessCluster, open_process_cluster
 
@@ -22,8 +24,11 @@ PARTITIONS: Final = 10_000
 _TOPIC_PARTITIONS: Final = 1_000
 """A request for more would wait for longer than clients do."""
 _LEADERS_SECONDS_MAX: Final = 300.0
-_SETTLE_SECONDS: Final = 110
-"""The balancer looks closely at new leaders for a minute, once it has heard of the last of them."""
+_SETTLE_SECONDS_MAX: Final = 900.0
+_ASK_SECONDS: Final = 10.0
+"""Between two questions whether leaders are even: to answer costs a plan for all partitions."""
+_SETTLED_ANSWERS: Final = 3
+"""In a row: what was noticed last has been told by then, and looked at."""
 _IDLE_SECONDS: Final = 10.0
 _CASE: Final = f"{PARTITIONS:,} partitions with 3 replicas, in each broker"
 
@@ -38,7 +43,7 @@ def measure(directory: Path) -> Iterator[Row]:
         for number in range(PARTITIONS // _TOPIC_PARTITIONS):
             create(cluster, f"idle-{number}", _TOPIC_PARTITIONS, {})
             leaders_of(cluster, f"idle-{number}", seconds_max=_LEADERS_SECONDS_MAX)
-        time.sleep(_SETTLE_SECONDS)
+        _wait_settled(cluster)
         after = [used([broker.pid]).resident_bytes for broker in brokers]
         yield _processor(brokers)
         grown = max(a - b for a, b in zip(after, before, strict=True))
@@ -51,6 +56,20 @@ def measure(directory: Path) -> Iterator[Row]:
             at_most=True,
         )
         yield _start(cluster)
+
+
+def _wait_settled(cluster: ProcessCluster) -> None:
+    """Until nobody's lead would be moved, not even if nothing had to wait."""
+    deadline = time.monotonic() + _SETTLE_SECONDS_MAX
+    answers = 0
+    with open_client(cluster.bootstrap) as client:
+        while answers < _SETTLED_ANSWERS:
+            time.sleep(_ASK_SECONDS)
+            plan = client.run(partial(client.admin.balance_leaders, dry_run=True, now=True))
+            answers = 0 if plan.moves else answers + 1
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{len(plan.moves)} leaders are still to be moved")
+    time.sleep(_ASK_SECONDS)
 
 
 def _processor(brokers: list[BrokerProcess]) -> Row:

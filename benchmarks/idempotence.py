@@ -9,19 +9,21 @@ is smaller than what a busy machine makes of the same run by the clock.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.against_limits import Address, address_of
 from benchmarks.anew import Anew
 from benchmarks.harness import Row, in_pairs, row_of_pairs
-from benchmarks.librdkafka import COMMON, TOPIC, rate
+from benchmarks.librdkafka import COMMON, MOCK, RECORDS, TOPIC, rate
 from benchmarks.raw_client import batch_of, check_produced, create_topic, produce_frame
 from tidemark.cli.processes import cpu_seconds
 from tidemark.protocol.records.header import place_producer, read_header
@@ -32,7 +34,7 @@ _IN_FLIGHT: Final = 5
 _AIM: Final = 0.95
 _PAIRS: Final = 41
 """Many short ones: the difference is smaller than what a noisy machine makes of one run."""
-_CLIENT_PAIRS: Final = 15
+_CLIENT_ROUNDS: Final = 15
 _SHAPES: Final = (
     ("one 1 KB record a request", 1_100, 4_000),
     ("16 KB requests", 16_384, 2_000),
@@ -60,11 +62,12 @@ def measure(directory: Path) -> Iterator[Row]:
             against="the same without",
             aim=_AIM,
         )
-    yield _from_librdkafka(directory / "idempotence-librdkafka")
+    yield from _from_librdkafka(directory / "idempotence-librdkafka")
 
 
-def _from_librdkafka(folder: Path) -> Row:
-    """What a producer notices of it, by the clock."""
+def _from_librdkafka(folder: Path) -> Iterator[Row]:
+    """What a producer notices of it, by the clock, and who spends that: the broker, or the client
+    itself, which loses with its own mock cluster what is its own."""
     folder.mkdir()
     with open_broker_process(folder / "data") as broker:
         begin = Anew(
@@ -74,27 +77,77 @@ def _from_librdkafka(folder: Path) -> Row:
             partial(create_topic, address_of(broker), flush="os"),
         )
 
-        def run(*, is_idempotent: bool) -> float:
-            settings = {
-                "bootstrap.servers": broker.bootstrap,
-                "enable.idempotence": is_idempotent,
-                "max.in.flight.requests.per.connection": _IN_FLIGHT,  # without it, a million
-            }
-            return rate({**COMMON, **settings}, begin())
+        def ours(is_idempotent: bool) -> _ClientRun:
+            address = {"bootstrap.servers": broker.bootstrap}
+            return _client_run(address, is_idempotent, begin(), broker.pid)
 
-        pairs = in_pairs(
-            lambda: run(is_idempotent=True),
-            lambda: run(is_idempotent=False),
-            runs=_CLIENT_PAIRS,
-        )
-    return row_of_pairs(
-        "produce, flush=os, idempotent: librdkafka's throughput",
-        "1 KB records, 1 partition, acks=all",
+        def mock(is_idempotent: bool) -> _ClientRun:
+            return _client_run(MOCK, is_idempotent, TOPIC, os.getpid())
+
+        rounds = [
+            (*_both(ours, first=bool(number % 2)), *_both(mock, first=bool(number % 2)))
+            for number in range(_CLIENT_ROUNDS + 1)
+        ][1:]  # the first one warms what there is to warm
+    case = "1 KB records, 1 partition, acks=all"
+    without = "the same without"
+    idempotent = "produce, flush=os, idempotent:"
+    yield row_of_pairs(
+        f"{idempotent} librdkafka's throughput",
+        case,
         "records/s",
-        pairs,
-        against="the same without",
+        [(ours.rate, plain.rate) for ours, plain, _, _ in rounds],
+        against=without,
+    )
+    yield row_of_pairs(
+        f"{idempotent} what is left of librdkafka's throughput",
+        case,
+        "%",
+        [
+            (100 * ours.rate / plain.rate, 100 * mock.rate / mock_plain.rate)
+            for ours, plain, mock, mock_plain in rounds
+        ],
+        against="what its own mock cluster leaves of it",
         aim=_AIM,
     )
+    for whose, name in (("the broker", "by_broker"), ("librdkafka itself", "by_client")):
+        yield row_of_pairs(
+            f"{idempotent} records a processor second of {whose}",
+            f"from librdkafka, {case}",
+            "records/s",
+            [(getattr(ours, name), getattr(plain, name)) for ours, plain, _, _ in rounds],
+            against=without,
+            aim=_AIM if name == "by_broker" else None,
+        )
+
+
+class _ClientRun(NamedTuple):
+    """Records a second: of the clock, and of processors."""
+
+    rate: float
+    by_broker: float
+    by_client: float
+
+
+def _both(run: Callable[[bool], _ClientRun], *, first: bool) -> tuple[_ClientRun, _ClientRun]:
+    """Idempotent and plain; `first` says which comes first, for who does finds warmer memory."""
+    found = {first: run(first), not first: run(not first)}
+    return found[True], found[False]
+
+
+def _client_run(
+    settings: Mapping[str, object], is_idempotent: bool, topic: str, broker: int
+) -> _ClientRun:
+    all_settings = {
+        **COMMON,
+        **settings,
+        "enable.idempotence": is_idempotent,
+        "max.in.flight.requests.per.connection": _IN_FLIGHT,  # without it, a million
+    }
+    before, client_before = cpu_seconds(broker), time.process_time()
+    per_second = rate(all_settings, topic)
+    broker_seconds = cpu_seconds(broker) - before
+    client_seconds = time.process_time() - client_before
+    return _ClientRun(per_second, RECORDS / broker_seconds, RECORDS / client_seconds)
 
 
 class _Producers:

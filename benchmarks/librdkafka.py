@@ -19,7 +19,7 @@ from benchmarks.raw_client import create_topic
 from tidemark.testing.process import open_broker_process
 
 _RECORD_BYTES: Final = 1_000
-_RECORDS: Final = 300_000
+RECORDS: Final = 300_000
 _PAIRS: Final = 5
 TOPIC: Final = "librdkafka"
 COMMON: Final = {
@@ -29,6 +29,7 @@ COMMON: Final = {
     "queue.buffering.max.messages": 10_000_000,
     "queue.buffering.max.kbytes": 2_000_000,
 }
+MOCK: Final = {"test.mock.num.brokers": 1, "log_level": 4}
 
 
 def measure(directory: Path) -> Iterator[Row]:
@@ -38,7 +39,7 @@ def measure(directory: Path) -> Iterator[Row]:
     with open_broker_process(folder / "data") as broker:
         create_topic(address_of(broker), TOPIC, flush="os")
         ours = {**COMMON, "bootstrap.servers": broker.bootstrap}
-        mock = {**COMMON, "test.mock.num.brokers": 1, "log_level": 4}
+        mock = {**COMMON, **MOCK}
         pairs = in_pairs(lambda: rate(ours), lambda: rate(mock), runs=_PAIRS)
     yield row_of_pairs(
         "librdkafka beside its own ceiling",
@@ -57,8 +58,8 @@ def rate(settings: dict[str, object], topic: str = TOPIC) -> float:
     producer.produce(topic, value)
     assert producer.flush(30) == 0, "the first record was not acknowledged"
     began = time.perf_counter()
-    for _ in range(_RECORDS):
+    for _ in range(RECORDS):
         producer.produce(topic, value)
     left = producer.flush(60)
     assert left == 0, f"{left} records were not acknowledged"
-    return _RECORDS / (time.perf_counter() - began)
+    return RECORDS / (time.perf_counter() - began)

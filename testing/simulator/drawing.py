@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 from tidemark.testing.simulator.kinds import (
+    CALM_TRIGGERS,
     CORE_KINDS,
     DAMAGE_KINDS,
     DISK_KINDS,
@@ -23,6 +24,7 @@ from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.drawing import draw_transactions
 
 _CACHES_SHARE: Final = 0.15
+_CALM_SHARE: Final = 0.1
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
 _ROT_SHARE: Final = 0.15
 _WHISPERS_SHARE: Final = 0.08
@@ -48,7 +50,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = _with_observers(stream(seed, "observers"), knobs)
     knobs = _with_long_checkpoints(stream(seed, "checkpoints"), knobs)
     knobs = _with_page_caches(stream(seed, "page caches"), knobs)
-    return _with_rot(stream(seed, "rot"), knobs)
+    knobs = _with_rot(stream(seed, "rot"), knobs)
+    return _with_calm(stream(seed, "calm"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
@@ -72,6 +75,23 @@ def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=("power", "strand", "isolate"),
         fault_seconds=rng.choice((0.3, 1.0)),
+    )
+
+
+def _with_calm(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs little happens, so that heartbeats are few, and leaders fall just then."""
+    if rng.random() >= _CALM_SHARE or knobs.aim:
+        return knobs
+    return replace(
+        knobs,
+        aim="calm",
+        heartbeat=knobs.failure_timeout / rng.choice((16, 32)),
+        send_interval=rng.choice((1.0, 3.0)),
+        fault_interval=rng.choice((5.0, 10.0)),
+        triggers=CALM_TRIGGERS,
+        trigger_chance=rng.choice((0.05, 0.2)),
+        trigger_delay=rng.choice((0.003, 0.1, 0.4)),
+        answers=("kill", "power", "pause", "isolate", "strand", "hold"),
     )
 
 

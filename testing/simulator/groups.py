@@ -26,6 +26,8 @@ _PLACES: Final = (
     TopicPartition(INPUTS, 1),
     TopicPartition(TRANSACTION_STATE, 1),
     TopicPartition(CONSUMER_OFFSETS, 1),
+    TopicPartition(INPUTS, 2),
+    TopicPartition(INPUTS, 3),
 )
 """Where there are transactions: the first five at least."""
 _COMPACTED: Final = (TABLE, TRANSACTION_STATE, CONSUMER_OFFSETS)

@@ -56,6 +56,12 @@ COORDINATOR_TRIGGERS: Final = (
 )
 """Moments in which a coordinator has just written, or is about to read what is written."""
 
+CALM_TRIGGERS: Final = ("calm", "leader", "commit")
+"""Moments in which a leader has nothing new to say, or is about to."""
+
+GROUP_TRIGGERS: Final = ("member joins", "member leaves", "group commits", "coordinator loading")
+"""Moments of a group that changes."""
+
 ROT_KINDS: Final = ("damage", "rot")
 """The same, in some runs of the full layer: a bit flips in a journal, or in a segment."""
 

@@ -99,6 +99,11 @@ class Knobs:
     """Whether transformers are fenced by their group; else those of one partition share an id."""
     assigned_by_coordinator: bool = False
     """Whether groups are of the consumer protocol (KIP-848), not of the classic one."""
+    migrating: float = 0.0
+    """How often in a second a member of a group is replaced by another process, which may speak the
+    other protocol (KIP-848's migration); 0 for never."""
+    cooperative: bool = False
+    """Whether classic members of such groups read on while they rebalance."""
     members: int = 0
     """Members of a group that commit how far they have read."""
     bumping: float = 0.5

@@ -19,7 +19,11 @@ from tidemark.partitions.raft.messages import (
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.moves import Phase
 from tidemark.partitions.replication.outbox import NOTHING, Output
-from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
+from tidemark.partitions.replication.peer_messages import (
+    Heartbeat,
+    PeerMessage,
+    group_messages,
+)
 from tidemark.partitions.storage.compaction.at_once import compact_at_once
 from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
@@ -65,6 +69,8 @@ class Process:
         self.newest_batch = 0
         self._checkpoint: Checkpoint | None = None
         self._move_phases: dict[PartitionKey, Phase | None] = {}
+        self._has_told_news = False
+        """Whether the last heartbeat that left had some."""
         opened: Opened = open_broker(broker)
         self.node, self.journal, self.replicas, self.directory = opened
         self.writer = Writer(self, self.journal)
@@ -196,6 +202,7 @@ class Process:
             self.world.watch.says(self.broker.node_id, target, messages)
             self.world.send(self.broker.node_id, target, messages)
             self._mark_moments(messages)
+            self._mark_calm(messages)
         for change in output.changes:
             self.desk.look_again(change.key)
             if self.transactions is not None:
@@ -229,6 +236,14 @@ class Process:
                 self.moment(name)
             elif isinstance(said, VoteResponse) and said.granted:
                 self.moment("promise" if said.ballot is Ballot.PRE else "grant")
+
+    def _mark_calm(self, messages: Sequence[PeerMessage]) -> None:
+        """All that was new has been told: heartbeats are fewer from now on."""
+        for said in messages:
+            if isinstance(said, Heartbeat):
+                if self._has_told_news and not said.groups:
+                    self.moment("calm")
+                self._has_told_news = bool(said.groups)
 
     def _look_at(self, output: Output) -> None:
         node_id, watch, trace = self.broker.node_id, self.world.watch, self.world.trace

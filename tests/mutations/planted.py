@@ -109,6 +109,15 @@ PLANTED = {
         "a committed transaction supersedes those whose records lie before its own",
         "offsets that are undecided are read back as that",
     ),
+    "Groups that change their protocol": (
+        "what a classic member was assigned is held for it in the new group",
+        "what a cooperative member is letting go of is held for it in the new group",
+        "a classic member that was taken out and still claims partitions hears so",
+        "a classic member that is asked to join again does so in time",
+        "a group becomes a classic one once all its members have its epoch",
+        "a group that somebody has joined meanwhile does not become a classic one",
+        "a classic member in the log is one of the classic protocol for the next coordinator",
+    ),
     "Coordinators on failing disks": (
         "what has to come about is tried again when it could not be written",
         "a change of an id that could not be written has not come about",
@@ -155,5 +164,6 @@ AIMS = {
     "what could not be written is written again": "bad disks",
     "no journal file is written over before its checkpoint": "long checkpoints",
     "what was in the page cache only is unclean when that was lost": "page caches",
+    **dict.fromkeys(PLANTED["Groups that change their protocol"], "migration"),
 }
 """Rules that any seed rarely meets: of these only seeds are run that were drawn with that aim."""

@@ -27,6 +27,7 @@ _OF_TRANSACTIONS = (
     "Transactions",
     "Transactions at partitions",
     "Groups",
+    "Groups that change their protocol",
     "Coordinators on failing disks",
     "Compaction",
 )

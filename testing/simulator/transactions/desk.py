@@ -11,6 +11,7 @@ from tidemark.broker.network.requests import NotNow, Pending
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.verifying import ADDS_SINCE, Transactional
 from tidemark.partitions.replication.outbox import GroupChange
+from tidemark.partitions.state_machines.groups.consumer.member import JOINING_EPOCH
 from tidemark.partitions.state_machines.groups.requests import (
     Answer as GroupAnswer,
 )
@@ -122,10 +123,10 @@ class TransactionDesk:
                 self._commit_in_transaction(body, reply, client)
             case Commit() | Sync() | Leave() | ConsumerHeartbeat():
                 _settle(coordinators.groups.ask(body, GroupAnswer, _same), reply)
-                if isinstance(body, Commit):
-                    self.process.moment("group commits")
+                self._moment_of_group(body)
             case Join():
                 named = replace(body, new_member_id=self._play.new_member_id())
+                self.process.moment("member joins")
                 _settle(coordinators.groups.ask(named, GroupAnswer, _same), reply)
             case Heartbeat():
                 reply(coordinators.groups.heartbeat(body), None)
@@ -137,6 +138,17 @@ class TransactionDesk:
                 raise AssertionError("reads go to the partition that is asked about")
             case _:
                 assert_never(body)
+
+    def _moment_of_group(self, body: Commit | Sync | Leave | ConsumerHeartbeat) -> None:
+        match body:
+            case Commit():
+                self.process.moment("group commits")
+            case ConsumerHeartbeat(epoch=epoch) if epoch == JOINING_EPOCH:
+                self.process.moment("member joins")
+            case Leave() | ConsumerHeartbeat(epoch=-1):
+                self.process.moment("member leaves")
+            case _:
+                pass
 
     def _of_transaction(self, body: Init | End | Add, reply: Reply) -> None:
         transactions = self.coordinators.transactions

@@ -13,6 +13,7 @@ from tidemark.testing.simulator.kinds import (
     COMPACTION_KINDS,
     COORDINATOR_TRIGGERS,
     DISK_KINDS,
+    GROUP_TRIGGERS,
     TRANSACTION_TRIGGERS,
 )
 from tidemark.testing.simulator.knobs import Knobs
@@ -22,6 +23,8 @@ from tidemark.testing.simulator.randomness import stream
 _ASSIGNED_SHARE: Final = 0.35
 _BAD_DISKS_SHARE: Final = 0.3
 _RARE_ORDERS_SHARE: Final = 0.3
+_MIGRATION_SHARE: Final = 0.6
+"""Of those that have no other aim."""
 
 
 def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
@@ -36,7 +39,7 @@ def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
         return rng.choice((_with_late_markers, _with_lost_decisions, _with_late_answers))(
             rng, knobs
         )
-    return knobs
+    return _with_migration(stream(seed, "migration"), knobs)
 
 
 def _draw(rng: Random, knobs: Knobs) -> Knobs:
@@ -161,4 +164,34 @@ def _with_late_answers(rng: Random, knobs: Knobs) -> Knobs:
         in_order=False,
         fault_interval=rng.choice((2.0, 5.0)),
         triggers=(),
+    )
+
+
+def _with_migration(rng: Random, knobs: Knobs) -> Knobs:
+    """Members of groups are restarted all the time, by either protocol, and coordinators fall when
+    somebody comes or goes."""
+    if rng.random() >= _MIGRATION_SHARE:
+        return knobs
+    is_orderly = rng.random() < 0.6
+    return replace(
+        knobs,
+        aim="migration",
+        groups=rng.choice((7, 11, 11)),
+        writers=rng.choice((0, 1)),
+        rivals=1,
+        transformers=rng.choice((0, 0, 2)),
+        members=rng.choice((2, 3, 4)),
+        has_generations=True,
+        assigned_by_coordinator=False,
+        migrating=rng.choice((0.1, 0.3, 1.0)),
+        cooperative=rng.random() < 0.5,
+        client_lateness=0.0 if is_orderly else knobs.client_lateness,
+        client_duplication=0.0 if is_orderly else knobs.client_duplication,
+        fault_interval=rng.choice((2.0, 5.0)),
+        triggers=(*GROUP_TRIGGERS, "leader"),
+        trigger_chance=rng.choice((0.0, 0.01, 0.05, 0.2)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1)),
+        answers=rng.choice(
+            ((), ("kill", "power", "hand over", "hand over", "strand", "sync error"))
+        ),
     )

@@ -19,6 +19,7 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.testing.simulator.rpc import Answered
 from tidemark.testing.simulator.transactions.asking import FetchOffset
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.talker import Talker
@@ -54,7 +55,7 @@ class Member:
             client_id=self._talker.session.name,
             client_host="/",
             protocol_type="consumer",
-            protocols=(("range", b""),),
+            protocols=self._protocols(),
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=REBALANCE_MS,
             new_member_id=UNKNOWN_MEMBER,
@@ -65,34 +66,56 @@ class Member:
             self.id = joined.member_id
             return None
         if answer.error is not ErrorCode.NONE or not isinstance(joined, JoinAnswer):
-            if answer.error is ErrorCode.UNKNOWN_MEMBER_ID:
-                self.id = UNKNOWN_MEMBER
+            self._refused(answer.error)
             return None
         self.id, self.generation = joined.member_id, joined.generation
         return await self._sync(joined)
 
     async def _sync(self, joined: JoinAnswer) -> Sequence[TopicPartition] | None:
-        assignments = {}
-        if joined.leader == self.id:
-            members = sorted(member.member_id for member in joined.members)
-            for at, member_id in enumerate(members):
-                mine = self._places.inputs[at :: len(members)]
-                part = [(each.topic, each.partition) for each in mine]
-                assignments[member_id] = json.dumps(part).encode()
         sync = Sync(
             group_id=self.group_id,
             member_id=self.id,
             instance_id=None,
             generation=self.generation,
-            assignments=assignments,
+            protocol_type=joined.protocol_type,
+            protocol=joined.protocol,
+            assignments=self._assign(joined) if joined.leader == self.id else {},
         )
         answer = await self._joining.ask(self._key, sync)
         if answer.error is not ErrorCode.NONE or not isinstance(answer.value, SyncAnswer):
+            self._refused(answer.error)
             return None
-        return [TopicPartition(*each) for each in json.loads(answer.value.assignment or b"[]")]
+        return self._read(answer.value.assignment)
+
+    def _protocols(self) -> tuple[tuple[str, bytes], ...]:
+        """What it can share out the group's partitions by, and what it says for each."""
+        return (("range", b""),)
+
+    def _assign(self, joined: JoinAnswer) -> dict[str, bytes]:
+        """As the leader: everybody's part."""
+        members = sorted(member.member_id for member in joined.members)
+        parts = {id: self._places.inputs[at :: len(members)] for at, id in enumerate(members)}
+        return {
+            id: json.dumps([(each.topic, each.partition) for each in part]).encode()
+            for id, part in parts.items()
+        }
+
+    def _read(self, assignment: bytes) -> Sequence[TopicPartition]:
+        """What it was given."""
+        return [TopicPartition(*each) for each in json.loads(assignment or b"[]")]
+
+    def _refused(self, error: ErrorCode) -> None:
+        """It is told that it is not what it takes itself for."""
+        if error is ErrorCode.UNKNOWN_MEMBER_ID:
+            self.id = UNKNOWN_MEMBER
 
     async def is_current(self) -> bool:
         """Say that it lives; false: it has to join anew."""
+        answer = await self._beat()
+        # Without an answer it goes on, and is mistaken perhaps: that is for others to notice.
+        return answer.error is ErrorCode.NONE or answer.error.retriable
+
+    async def _beat(self) -> Answered:
         heartbeat = Heartbeat(
             group_id=self.group_id,
             member_id=self.id,
@@ -100,10 +123,8 @@ class Member:
             generation=self.generation,
         )
         answer = await self._talker.ask(self._key, heartbeat)
-        if answer.error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self.id = UNKNOWN_MEMBER
-        # Without an answer it goes on, and is mistaken perhaps: that is for others to notice.
-        return answer.error is ErrorCode.NONE or answer.error.retriable
+        self._refused(answer.error)
+        return answer
 
     async def position(self, partition: TopicPartition) -> Offset | None:
         """Where the group goes on; `None` if that is not to be had."""

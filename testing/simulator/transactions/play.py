@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -22,19 +21,11 @@ from tidemark.testing.checkers.transactions import (
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Ask
 from tidemark.testing.simulator.transactions.asking import CommitInTransaction
-from tidemark.testing.simulator.transactions.clients import (
-    COUNTERS,
-    TRANSFORMERS,
-    Counter,
-    Transformer,
-    Writer,
-)
-from tidemark.testing.simulator.transactions.consumer_member import ConsumerMember, Holdings
+from tidemark.testing.simulator.transactions.casting import make_tasks
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
-from tidemark.testing.simulator.transactions.member import REBALANCE_MS, Member
-from tidemark.testing.simulator.transactions.onlookers import ask_offsets, look_on, scan
+from tidemark.testing.simulator.transactions.member import REBALANCE_MS
+from tidemark.testing.simulator.transactions.onlookers import ask_offsets
 from tidemark.testing.simulator.transactions.places import Places
-from tidemark.testing.simulator.transactions.producer import TransactionalProducer
 from tidemark.testing.simulator.transactions.readers import Reader
 from tidemark.testing.simulator.transactions.talker import Talker
 from tidemark.testing.simulator.transactions.tasks import Task, run
@@ -72,35 +63,7 @@ class Play:
         self.reader_of_all = self._reader("uncommitted reader", History(), READ_UNCOMMITTED)
         self.last_reader = self.committed_reader
         """Who reads all there is in the end."""
-        knobs = world.knobs
-        is_orderly = not (knobs.client_lateness or knobs.client_duplication)
-        self._holdings = Holdings(is_judged=is_orderly)
-        self._tasks = list(self._make_tasks())
-
-    def _make_tasks(self) -> Iterator[Callable[[], Task]]:
-        knobs = self._world.knobs
-        for number in range(knobs.writers):
-            bumps = self._rng.random() < knobs.bumping
-            for rival in range(knobs.rivals):
-                talker = self._talker(f"writer {number} {rival}")
-                yield Writer(self, talker, self._maker(talker, f"writing {number}", bumps)).run
-        for number in range(knobs.transformers):
-            bumps = self._rng.random() < knobs.bumping
-            talker = self._talker(f"transformer {number}")
-            member = self._member(talker, TRANSFORMERS)
-            if knobs.has_generations:
-                maker = self._maker(talker, f"transforming {number}", bumps)
-                yield Transformer(self, talker, member, maker).run
-            else:
-                source = self.places.inputs[number % len(self.places.inputs)]
-                maker = self._maker(talker, f"transforming {source}", bumps)
-                yield Transformer(self, talker, member, maker, [source]).run
-        for number in range(knobs.members):
-            talker = self._talker(f"counter {number}")
-            yield Counter(self, talker, self._member(talker, COUNTERS)).run
-        yield partial(look_on, self, self._talker("onlooker"))
-        for partition in self.places.table:
-            yield partial(scan, self, self._talker(f"scanner of {partition}"), partition)
+        self._tasks = list(make_tasks(self, world, self._rng))
 
     def start(self) -> None:
         for task in self._tasks:
@@ -124,17 +87,6 @@ class Play:
     def _talker(self, name: str) -> Talker:
         return Talker(self._world.session(name))
 
-    def _maker(self, talker: Talker, name: str, bumps: bool) -> _Maker:
-        timeout_ms = int(self._world.knobs.transaction_seconds * 1000)
-        return _Maker(talker, self.places, name, bumps, timeout_ms)
-
-    def _member(self, talker: Talker, group_id: str) -> Member:
-        if self._world.knobs.assigned_by_coordinator:
-            return ConsumerMember(talker, self.places, group_id, self._holdings)
-        name = f"{talker.session.name} joining"
-        joining = Talker(self._world.session(name, timeout_seconds=_JOIN_SECONDS))
-        return Member(talker, joining, self.places, group_id)
-
     def _reader(self, name: str, history: History, isolation: int) -> Reader:
         return Reader(
             self._talker(name),
@@ -149,6 +101,18 @@ class Play:
 
     def fresh_producer_id(self) -> ProducerId:
         return ProducerId(next(self._fresh_ids))
+
+    def kind_of(self, group_id: str) -> str | None:
+        """What its coordinator takes a group for, where there is one, and such a group."""
+        groups = {group.key: group for group in self._world.groups}
+        broker = self._world.leader(groups[self.places.groups_coordinator(group_id)])
+        if broker is None or broker.process is None or broker.process.transactions is None:
+            return None
+        coordinator = broker.process.transactions.coordinators.groups
+        if coordinator.is_loading:
+            return None
+        listed = (each for each in coordinator.list_groups() if each.group_id == group_id)
+        return next((each.kind for each in listed), None)
 
     def new_member_id(self) -> str:
         return f"member-{next(self._member_ids)}"
@@ -225,26 +189,3 @@ class Play:
         found["offsets committed"] = len(self.commits)
         found["offsets fetched"] = len(self.fetched)
         return found
-
-
-class _Maker:
-    """Makes a producer anew."""
-
-    def __init__(
-        self, talker: Talker, places: Places, name: str, bumps: bool, timeout_ms: int
-    ) -> None:
-        self._talker = talker
-        self._places = places
-        self._name = name
-        self._bumps = bumps
-        self._timeout_ms = timeout_ms
-
-    def __call__(self) -> TransactionalProducer:
-        return TransactionalProducer(
-            self._talker,
-            self._places,
-            self._name,
-            bumps=self._bumps,
-            timeout_ms=self._timeout_ms,
-            give_up_seconds=self._talker.rng.choice(_GIVE_UP_SECONDS),
-        )

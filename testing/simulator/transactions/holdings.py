@@ -1,0 +1,44 @@
+"""Who reads what, as far as the members of groups know it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tidemark.protocol.types import TopicPartition
+from tidemark.testing.checkers.violation import Violation
+
+_SURE_SECONDS: Final = 0.7
+"""So long after a request that was granted, whoever it was for has not lost what it had: neither
+the session's time is over nor that to give up, or to join again, by any clock."""
+
+
+class Holdings:
+    """Of all groups of a run."""
+
+    def __init__(self, *, is_judged: bool) -> None:
+        """Not where requests come late or twice: a doubled one can be the sender's new beginning,
+        which it does not know of."""
+        self._is_judged = is_judged
+        self._held: dict[tuple[str, TopicPartition], tuple[str, float]] = {}
+
+    def now(
+        self, group: str, member: str, reads: Sequence[TopicPartition], *, asked: float, now: float
+    ) -> None:
+        """A request of a member, from when it `asked`, was granted: this is all that it reads.
+
+        Raises `Violation` if another one may be sure that it reads the same.
+        """
+        self.only(group, member, ())
+        for partition in reads:
+            other, since = self._held.get((group, partition), ("", -1e9))
+            if other and self._is_judged and now - since < _SURE_SECONDS:
+                what = f"{member} and {other} of {group}, at {now:.3f} and {since:.3f}"
+                raise Violation("one member reads a partition", str(partition), what)
+            self._held[group, partition] = member, asked
+
+    def only(self, group: str, member: str, reads: Sequence[TopicPartition]) -> None:
+        """A member reads no more than these of what it has read."""
+        for key, (name, _) in list(self._held.items()):
+            if name == member and key[0] == group and key[1] not in reads:
+                del self._held[key]

@@ -1,0 +1,154 @@
+"""Members of a group that is restarted process by process, from one protocol to the other and back
+(KIP-848's migration), while the others read on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from random import Random
+from typing import Final
+
+from tidemark.partitions.state_machines.groups.requests import Commit
+from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.transactions.classic_consumer import ClassicConsumer
+from tidemark.testing.simulator.transactions.consumer_member import ConsumerMember
+from tidemark.testing.simulator.transactions.holdings import Holdings
+from tidemark.testing.simulator.transactions.member import Member
+from tidemark.testing.simulator.transactions.places import Places
+from tidemark.testing.simulator.transactions.talker import Talker
+
+_LEAVES: Final = 0.7
+"""The others are killed: their session has to end."""
+_AS_ROLLED_OUT: Final = 0.95
+_LOOK_SECONDS: Final = 0.1
+SETTLE_SECONDS_MAX: Final = 12.0
+"""The sessions of who was killed last end, and the rebalance after that, with requests that nobody
+has answered in between."""
+
+Process = ClassicConsumer | ConsumerMember
+
+
+class Rollout:
+    """Of one group: which protocol the next process speaks, and whether all has come to rest."""
+
+    def __init__(
+        self, group_id: str, places: Places, rng: Random, kind_of: Callable[[str], str | None]
+    ) -> None:
+        """`kind_of` says what the group's coordinator takes it for, if there is one."""
+        self._group_id = group_id
+        self._places = places
+        self._rng = rng
+        self._kind_of = kind_of
+        self._begun = 0
+        self._settling_since: float | None = None
+        self._settling = 0
+        self._is_over = False
+        self.members: list[Migrant] = []
+
+    def is_next_of_consumer_protocol(self) -> bool:
+        """All of one, then all of the other, but for some that were forgotten."""
+        wave, self._begun = self._begun // len(self.members), self._begun + 1
+        return (wave % 2 == 1) == (self._rng.random() < _AS_ROLLED_OUT)
+
+    def begins_to_settle(self, now: float) -> None:
+        """One more of its members is replaced no more."""
+        self._settling += 1
+        self._settling_since = now
+
+    def is_settled(self, now: float) -> bool:
+        """Whether the members read everything, each its part, and know of nothing left to do.
+
+        Raises `Violation` if that takes too long.
+        """
+        self._is_over = self._is_over or not (why := self._why_not())
+        if self._is_over:
+            return True
+        since = self._settling_since
+        if self._settling == len(self.members) and since and now - since > SETTLE_SECONDS_MAX:
+            raise Violation("a group settles", self._group_id, why)
+        return False
+
+    def _why_not(self) -> str:
+        if self._settling < len(self.members):
+            return "some members are being replaced"
+        processes = [member.process for member in self.members]
+        reads = [partition for process in processes for partition in process.reads]
+        if not all(process.is_settled for process in processes):
+            return f"some of {[process.id for process in processes]} have to join"
+        if sorted(reads) != [*self._places.inputs]:
+            return f"{sorted(reads)} are read"
+        has_consumers = any(isinstance(process, ConsumerMember) for process in processes)
+        wanted = "consumer" if has_consumers else "classic"
+        if (kind := self._kind_of(self._group_id)) != wanted:
+            return f"the group is {kind}, and its members make it {wanted}"
+        return ""
+
+
+class Migrant(Member):
+    """Whoever is started in one place, one process after the other."""
+
+    def __init__(
+        self,
+        talker: Talker,
+        joining: Talker,
+        places: Places,
+        group_id: str,
+        rollout: Rollout,
+        holdings: Holdings,
+        *,
+        replaced_per_second: float,
+        is_cooperative: bool,
+    ) -> None:
+        super().__init__(talker, joining, places, group_id)
+        self._rollout = rollout
+        self._holdings = holdings
+        self._replaced_per_second = replaced_per_second
+        self._is_cooperative = is_cooperative
+        self._numbers = count(1)
+        self._is_replaced = True
+        rollout.members.append(self)
+        self.process: Process = self._begin(is_of_consumer_protocol=False)
+
+    async def join(self) -> Sequence[TopicPartition] | None:
+        return await self.process.join()
+
+    async def is_current(self) -> bool:
+        if self._is_replaced and self.now >= self._until:
+            await self._replace()
+            return False
+        return await self.process.is_current()
+
+    def commit(self, partition: TopicPartition, offset: Offset) -> Commit:
+        return self.process.commit(partition, offset)
+
+    async def settle(self) -> None:
+        """Go on as a member, and be replaced no more, until the group has come to rest."""
+        self._is_replaced = False
+        self._rollout.begins_to_settle(self.now)
+        while not self._rollout.is_settled(self.now):
+            await self.process.join()
+            await self._talker.sleep(_LOOK_SECONDS)
+
+    async def _replace(self) -> None:
+        if self._talker.rng.random() < _LEAVES:
+            await self.process.leave()
+        else:
+            self.process.vanish()
+        is_of_consumer_protocol = self._rollout.is_next_of_consumer_protocol()
+        self.process = self._begin(is_of_consumer_protocol=is_of_consumer_protocol)
+
+    def _begin(self, *, is_of_consumer_protocol: bool) -> Process:
+        self._until = self.now + self._talker.rng.expovariate(self._replaced_per_second)
+        talker, places, group_id = self._talker, self._places, self.group_id
+        if is_of_consumer_protocol:
+            name = f"member {talker.session.name} {next(self._numbers)}"
+            return ConsumerMember(talker, places, group_id, self._holdings, name=name)
+        return ClassicConsumer(
+            talker,
+            self._joining,
+            places,
+            group_id,
+            self._holdings,
+            is_cooperative=self._is_cooperative,
+        )

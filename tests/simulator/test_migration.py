@@ -1,0 +1,92 @@
+"""Groups whose members are restarted by either protocol (KIP-848's migration), under faults."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tidemark.partitions.state_machines.groups import migration
+from tidemark.partitions.state_machines.groups.consumer import embedded
+from tidemark.protocol.types import TopicPartition
+from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.drawing import draw_knobs
+from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.run import simulate
+from tidemark.testing.simulator.transactions.holdings import Holdings
+
+ROLLING = Knobs(
+    seconds=5.0,
+    groups=11,
+    producers=1,
+    consumers=1,
+    send_interval=0.1,
+    fault_interval=0,
+    members=3,
+    migrating=1.2,
+)
+
+
+def test_a_group_goes_up_and_back_while_its_members_read_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = Counter[str]()
+    up, down = migration.give_way, migration.downgrade_stored
+
+    def gives_way(*args: Any) -> None:  # Any: as `give_way`
+        done["up"] += 1
+        up(*args)
+
+    def is_stored(*args: Any) -> Any:  # Any: as `downgrade_stored`
+        classic = down(*args)
+        done["down"] += classic is not None
+        return classic
+
+    monkeypatch.setattr(migration, "give_way", gives_way)
+    monkeypatch.setattr(migration, "downgrade_stored", is_stored)
+    verdict = simulate(4, knobs=ROLLING)
+    assert verdict.passed, verdict.what
+    assert min(done["up"], done["down"]) > 0
+    assert verdict.coverage.counts["offsets committed"] > 10
+
+
+def test_cooperative_members_get_on() -> None:
+    verdict = simulate(1, knobs=replace(ROLLING, cooperative=True))
+    assert verdict.passed, verdict.what
+    assert verdict.coverage.counts["offsets committed"] > 10
+
+
+def test_a_group_that_does_not_come_to_rest_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_args: Any) -> None:  # Any: as `begin_downgrade`
+        pass
+
+    monkeypatch.setattr(migration, "begin_downgrade", never)
+    assert simulate(4, knobs=ROLLING).invariant == "a group settles"
+
+
+def test_classic_members_of_whose_parts_the_new_group_knows_nothing_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedded, "assigned", lambda *_: frozenset())
+    assert simulate(1, knobs=ROLLING).invariant == "one member reads a partition"
+
+
+def test_two_that_are_sure_to_read_a_partition_are_one_too_many() -> None:
+    read = [TopicPartition("inputs", 0)]
+    for is_judged, second_at in ((True, 2.0), (False, 1.2)):
+        holdings = Holdings(is_judged=is_judged)
+        holdings.now("g", "one", read, asked=1.0, now=1.0)
+        holdings.now("h", "two", read, asked=1.1, now=1.1)
+        holdings.now("g", "two", read, asked=second_at, now=second_at)
+    holdings = Holdings(is_judged=True)
+    holdings.now("g", "one", read, asked=1.0, now=1.0)
+    with pytest.raises(Violation, match="one member reads a partition"):
+        holdings.now("g", "two", read, asked=1.2, now=1.2)
+
+
+def test_some_runs_are_of_members_that_change_their_protocol() -> None:
+    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(40)]
+    migrating = [knobs for knobs in drawn if knobs.migrating]
+    assert 4 < len(migrating) < 20
+    assert {knobs.aim for knobs in migrating} == {"migration"}
+    assert {knobs.cooperative for knobs in migrating} == {False, True}

@@ -3,7 +3,6 @@ names that Kafka's clients and kcat have.
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +47,8 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
         if not equals:
             raise click.UsageError(f"-X {pair}: expected NAME=VALUE")
         if name not in known:
+            from difflib import get_close_matches
+
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known)}"
             raise click.UsageError(f"-X {name}: no such option; {hint}")

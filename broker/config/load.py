@@ -3,7 +3,6 @@
 Precedence: option, environment, file, default.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +82,9 @@ def _note_unknown(given: Given, source: Source, problems: list[str], notices: li
     if source.is_kafka and is_without_meaning(given.name):
         notices.append(f"{given.name} ({given.origin}) has no meaning here and is passed over")
     elif source.is_strict:
-        near = difflib.get_close_matches(given.name, MEANINGS, n=1)
+        from difflib import get_close_matches
+
+        near = get_close_matches(given.name, MEANINGS, n=1)
         advice = f"; did you mean {near[0]}?" if near else ""
         problems.append(f"{given.name} ({given.origin}) is not a setting{advice}")
     elif not source.is_kafka and given.name != "bootstrap":

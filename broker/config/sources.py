@@ -1,7 +1,6 @@
 """Where settings come from: a file, the environment, options. Each gives names and raw values."""
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -71,6 +70,8 @@ def from_file(path: Path) -> Source:
         raise ConfigError(f"the configuration file {path} is not text in UTF-8") from error
     if path.suffix == ".properties":
         return _from_properties(path, content)
+    import tomllib  # which most starts do without
+
     try:
         table = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:

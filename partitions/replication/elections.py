@@ -3,8 +3,7 @@
 When a broker dies, a thousand groups lose their leader in one moment. Each waits a little, by
 chance and by how many living voters come before this one, so that mostly one voter stands. The
 cluster's metadata goes first, then consumers' offsets, then the rest; and only so many campaign at
-once, so that elections do not starve each other of the disk; and fewer begin in one turn, so that
-the candidate has something to do while voters read. So the first voter may be at work for
+once, so that elections do not starve each other of the disk. So the first voter may be at work for
 longer than the next one waits; as long as groups are getting leaders, that one waits on.
 
 No campaign is given up, and no voter stands in place of the one before it, until the voters have
@@ -156,8 +155,8 @@ class ElectionQueue:
                 self._wait(key, waiting)
             else:
                 heappush(self._due, (waiting.priority, due, number, key))
-        taken: list[PartitionKey] = []
-        while self._due and self._has_room(len(taken)):
+        taken = []
+        while self._due and len(self._campaigning) < self._timing.campaigns_at_once:
             _, _, number, key = heappop(self._due)
             waiting = self._waiting.get(key)
             if waiting is None or waiting.number != number:
@@ -173,14 +172,6 @@ class ElectionQueue:
                 taken.append(key)
         return taken
 
-    def _has_room(self, begun: int) -> bool:
-        """For one more, where so many have begun in this turn."""
-        timing = self._timing
-        return (
-            begun < timing.campaigns_begun_at_once
-            and len(self._campaigning) < timing.campaigns_at_once
-        )
-
     def _others_are_at_work(self, waiting: _Waiting, now: float) -> bool:
         """Whether the voters before this one will come to this group, too, as far as it seems."""
         return (
@@ -192,7 +183,7 @@ class ElectionQueue:
 
     def next_deadline(self) -> float:
         """When `take_due` may have something to do."""
-        if self._due and self._has_room(0):
+        if self._due and len(self._campaigning) < self._timing.campaigns_at_once:
             return 0.0
         first = self._heap[0][0] if self._heap else _NEVER
         if self._campaigning:

@@ -12,7 +12,7 @@ _CALM_HEARTBEATS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """All in seconds but how many campaign at once.
+    """All in seconds but `campaigns_at_once`.
 
     A broker that is killed is noticed by its connection. The failure timeout is for one that
     hangs, or is cut off: it has to be longer than any pause of a process that is well, also of one
@@ -29,9 +29,6 @@ class Timing:
     campaigns_at_once: int = 256
     """Groups with several voters that campaign at the same time. Each round of them takes several
     messages and syncs, one after the other."""
-    campaigns_begun_at_once: int = 64
-    """Of these, so many begin in one turn: were it all, candidate and voters would wait for each
-    other in turns, each for a message about all of them."""
     campaign_timeout_s: float = 0.5
     """After this long without a leader, a candidate tries again, after a pause that is up to as
     long, and may be twice as long each time: a busy disk takes its time for the votes."""
@@ -68,4 +65,3 @@ class Timing:
         assert 0 < self.heartbeat_s < self.failure_timeout_s
         assert 0 < self.retry_s <= self.retry_max_s
         assert self.campaigns_at_once > 0
-        assert self.campaigns_begun_at_once > 0

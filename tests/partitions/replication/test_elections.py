@@ -1,6 +1,5 @@
 """The queue of groups without a leader: ordered, jittered, paced."""
 
-from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from uuid import UUID
@@ -87,17 +86,6 @@ def test_only_so_many_campaign_at_once() -> None:
     elections.remove(first[0], 11.0)
     assert elections.next_deadline() <= 11.0
     assert len(elections.take_due(11.0)) == 1
-
-
-def test_fewer_begin_in_one_turn_than_campaign_at_once() -> None:
-    timing = replace(TIMING, campaigns_at_once=5, campaigns_begun_at_once=2)
-    elections = ElectionQueue(timing, Random(1))
-    for number in range(6):
-        add(elections, number)
-    turns = []
-    while elections.next_deadline() <= 11.0:
-        turns.append(len(elections.take_due(11.0)))
-    assert turns == [2, 2, 1], "the next turns follow at once, as long as there is room"
 
 
 def test_who_was_not_elected_tries_again() -> None:

@@ -155,7 +155,7 @@ MUTATIONS = (
         old="        for place in range(self.at, self.at + size):\n"
         "            self.check_same(place)\n",
         new="",
-        killed_by="tests/protocol/records/test_columns.py::"
+        killed_by="tests/protocol/records/test_columns_by_layout.py::"
         "test_records_of_one_length_whose_fields_differ_are_the_records",
     ),
     Mutation(
@@ -163,7 +163,7 @@ MUTATIONS = (
         file=_GUESS,
         old="    if (expected != following).any() or (starts[bounds - counts] != begins).any():\n",
         new="    if False:\n",
-        killed_by="tests/protocol/records/test_columns.py::"
+        killed_by="tests/protocol/records/test_columns_by_layout.py::"
         "test_what_looks_like_a_record_does_not_stand_for_one_that_does_not",
     ),
     Mutation(

@@ -55,7 +55,8 @@ _MAY_BE_ZERO: Final = {
         "copy_bytes",
         "near_bytes",
     ),
-    *("writers", "transformers", "members", "bumping", "client_lateness", "client_duplication"),
+    *("writers", "transformers", "members", "migrating", "bumping"),
+    *("client_lateness", "client_duplication"),
     *("trigger_chance", "trigger_delay"),
 }
 _KINDS: Final = (

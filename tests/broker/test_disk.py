@@ -266,7 +266,7 @@ async def test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal(
 
         def note_slowly() -> None:
             at_gate.set()
-            gate.acquire()
+            gate.acquire(timeout=5)
 
         journal.note_synced = note_slowly  # type: ignore[method-assign]  # the thread's, this time
         with disk.others():

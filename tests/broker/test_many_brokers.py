@@ -29,6 +29,8 @@ from tidemark.protocol.messages.describe_quorum import (
 )
 from tidemark.protocol.messages.describe_quorum_response import (
     DescribeQuorumResponse,
+)
+from tidemark.protocol.messages.describe_quorum_response import (
     PartitionData as QuorumOfPartition,
 )
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse

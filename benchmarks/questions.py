@@ -107,7 +107,7 @@ QUESTIONS: Final[dict[str, Question]] = {
     "resources": Question(measure=_resources, minutes=0.7),
     "idle": Question(measure=_asks("idle"), minutes=2.5),
     "latency": Question(measure=_asks("latency"), minutes=0.7),
-    "idempotence": Question(measure=_asks("idempotence"), minutes=0.5),
+    "idempotence": Question(measure=_asks("idempotence"), minutes=4.5),
     "columns": Question(measure=_columns, minutes=0.2),
     "observers": Question(measure=_asks("observers"), minutes=0.5),
     "rebalance": Question(measure=_asks("rebalance"), minutes=0.8),

@@ -29,6 +29,7 @@ SECONDS: Final = {
     Layer.TRANSACTIONS: 20.0,
 }
 EVENTS_MAX: Final = 600_000
+"""In a run of that length; a longer one may have so many more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +111,10 @@ def _make_world(
 
 
 def _run(world: World | CoreWorld) -> None:
-    world.queue.taken_max = EVENTS_MAX
+    knobs = world.knobs
+    world.queue.taken_max = int(EVENTS_MAX * max(1.0, knobs.seconds / SECONDS[Layer(knobs.layer)]))
     world.start()
-    world.queue.run_until(world.knobs.seconds)
+    world.queue.run_until(knobs.seconds)
     if isinstance(world, World):
         finish(world)
     else:

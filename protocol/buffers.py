@@ -31,9 +31,8 @@ class Buffers:
         if len(self._spare) == _SPARE_MAX:
             del self._spare[0]  # it is too small, or kept by somebody
         new = bytearray(size + size // _ROOM)
-        _has_no_views(
-            new
-        )  # from the first time that it grows on it has room, and stays where it is
+        # It grows once, with nobody looking on, and from then on has room where it is.
+        _has_no_views(new)
         self._spare.append(new)
         return memoryview(new)[:size]
 

@@ -226,7 +226,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "what was in the page cache only is unclean when that was lost",
-        "state_db.py",
+        "state_file.py",
         old="            if is_cache_lost:\n",
         new="            if False:\n",
         killed_by="test_state_db.py"

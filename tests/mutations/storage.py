@@ -270,7 +270,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "a transaction that fails changes nothing",
-        "state_db.py",
+        "state_file.py",
         old="                connection.rollback()\n",
         new="                connection.commit()\n",
         killed_by="test_state_db.py::test_a_transaction_that_fails_changes_nothing",

@@ -1,0 +1,127 @@
+"""The file of `state.db`: opened, its transactions, and what it says of the directory itself."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Final, Self
+from uuid import UUID, uuid4
+
+from tidemark.partitions.storage.state_schema import prepare
+from tidemark.partitions.storage.state_values import BrokerRun, Condition
+from tidemark.protocol.errors import StorageError
+
+_DIRECTORY_ID: Final = "directory_id"
+_INCARNATION: Final = "incarnation"
+_BOOT_ID: Final = "boot_id"
+_CLEAN_STOP: Final = "clean_stop"
+JOURNAL_START: Final = "journal_start"
+
+
+class StateFile:
+    """The part of `StateDb` that other parts build on. Any thread may use it, one at a time; each
+    method is a transaction.
+
+    Methods called inside `with db.transaction()` are one transaction together. Methods raise
+    `StorageError` when the file cannot be read or written; nothing was changed then.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str, new_id: UUID | None) -> None:
+        """For `open`."""
+        self._connection = connection
+        self._path = path
+        self._lock = RLock()
+        if self.meta(_DIRECTORY_ID) is None:
+            self.set_meta(_DIRECTORY_ID, str(new_id or uuid4()))
+
+    @classmethod
+    def open(cls, path: str, *, new_id: UUID | None = None) -> Self:
+        """Open the file, or make it. Raises `StorageError` for a file that is not a sound one.
+
+        `new_id` is given to a directory that has none yet; a random one by default.
+        """
+        try:
+            # No implicit transactions: they are begun and ended in one place, below.
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise StorageError(f"{path}: {error}") from error
+        try:
+            prepare(connection, path)
+            return cls(connection, path, new_id)
+        except sqlite3.Error as error:
+            connection.close()
+            raise StorageError(
+                f"{path}: {error}. Restore the file from a copy; without it, nobody knows what "
+                "the logs beside it hold"
+            ) from error
+        except StorageError:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All within is done, durably, or nothing is."""
+        connection = self._connection
+        with self._lock:
+            if connection.in_transaction:
+                yield connection
+                return
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StorageError(f"{self._path}: {error}") from error
+            finally:
+                # Does nothing after a commit.
+                connection.rollback()
+
+    def meta(self, name: str) -> str | None:
+        with self.transaction() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, name: str, value: str) -> None:
+        with self.transaction() as connection:
+            connection.execute("REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    @property
+    def directory_id(self) -> UUID:
+        """Made with the file: whoever has lost it is another replica."""
+        stored = self.meta(_DIRECTORY_ID)
+        assert stored is not None
+        return UUID(stored)
+
+    def begin_run(self, boot_id: str) -> BrokerRun:
+        """To be called once, before anything else. `boot_id` is the machine's since it booted.
+
+        If the page cache may have been lost since the last run, partitions that rely on it are
+        unclean from now on.
+        """
+        with self.transaction() as connection:
+            last_boot, was_clean = self.meta(_BOOT_ID), self.meta(_CLEAN_STOP) == "1"
+            is_cache_lost = last_boot not in (None, boot_id) and not was_clean
+            incarnation = int(self.meta(_INCARNATION) or 0) + 1
+            self.set_meta(_INCARNATION, str(incarnation))
+            self.set_meta(_BOOT_ID, boot_id)
+            self.set_meta(_CLEAN_STOP, "0")
+            if is_cache_lost:
+                connection.execute(
+                    "UPDATE partition SET condition = ? WHERE condition = ? AND NOT is_journaled",
+                    (Condition.UNCLEAN, Condition.CLEAN),
+                )
+            return BrokerRun(self.directory_id, incarnation, is_cache_lost)
+
+    def end_run(self) -> None:
+        """Everything is synced and recorded, and nothing follows."""
+        self.set_meta(_CLEAN_STOP, "1")
+
+    @property
+    def journal_start(self) -> int | None:
+        """The journal's records from this lsn on are not in here; `None`: there was no journal."""
+        stored = self.meta(JOURNAL_START)
+        return None if stored is None else int(stored)

@@ -1,0 +1,106 @@
+"""What `state.db` records of partitions: votes, epochs, log starts, recovery points, conditions."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from tidemark.partitions.raft.entries import Configuration, epoch_start
+from tidemark.partitions.storage.state_file import JOURNAL_START, StateFile
+from tidemark.partitions.storage.state_rows import (
+    Epochs,
+    delete_of,
+    epoch_row,
+    key_row,
+    partition_row,
+    state_of_row,
+    voters_of_text,
+)
+from tidemark.partitions.storage.state_values import Condition, PartitionKey, PartitionState
+
+
+class PartitionTable(StateFile):
+    """The part of `StateDb` that knows the partitions."""
+
+    def partition_states(self) -> dict[PartitionKey, PartitionState]:
+        """All there is, by partition."""
+        return self._partition_states("", ())
+
+    def partition_names(self) -> dict[PartitionKey, str]:
+        """All that are recorded, with their names: much less than their states."""
+        with self.transaction() as connection:
+            rows = connection.execute("SELECT topic_id, partition, name FROM partition")
+            return {PartitionKey(UUID(bytes=topic), number): name for topic, number, name in rows}
+
+    def partition_state(self, key: PartitionKey) -> PartitionState | None:
+        """One of them, without reading all."""
+        found = self._partition_states(" WHERE topic_id = ? AND partition = ?", key_row(key))
+        return found.get(key)
+
+    def _partition_states(
+        self, where: str, of: tuple[bytes | int, ...]
+    ) -> dict[PartitionKey, PartitionState]:
+        """A start has thousands of partitions, with an epoch for each start there was."""
+        epochs: Epochs = defaultdict(list)
+        configs: dict[tuple[str, str], Configuration] = {}
+        with self.transaction() as connection:
+            for topic_id, partition, epoch, start_offset, leader, *config in connection.execute(
+                "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing"
+                f" FROM epoch{where} ORDER BY topic_id, partition, epoch",
+                of,
+            ):
+                voters, outgoing = config
+                known = configs.get((voters, outgoing))
+                if known is None:
+                    known = Configuration(voters_of_text(voters), voters_of_text(outgoing))
+                    configs[voters, outgoing] = known
+                start = epoch_start(epoch, start_offset, leader, known)
+                epochs[topic_id, partition].append(start)
+            rows = connection.execute(
+                "SELECT topic_id, partition, name, log_start, recovery_point, vote_epoch,"
+                f" voted_for, condition, is_journaled FROM partition{where}",
+                of,
+            )
+            states = (state_of_row(epochs, *row) for row in rows)
+            return {state.key: state for state in states}
+
+    def save(self, states: Iterable[PartitionState], *, journal_start: int | None = None) -> None:
+        """Record partitions as they are now, new ones too.
+
+        A checkpoint passes its mark: the journal's records before it are no longer needed. What
+        is recorded must be durable in the journal and in the segments.
+        """
+        states = list(states)
+        with self.transaction() as connection:
+            connection.executemany(
+                "REPLACE INTO partition (topic_id, partition, name, log_start, recovery_point,"
+                " vote_epoch, voted_for, condition, is_journaled)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                map(partition_row, states),
+            )
+            connection.executemany(
+                "DELETE FROM epoch WHERE topic_id = ? AND partition = ?",
+                (key_row(state.key) for state in states),
+            )
+            connection.executemany(
+                "INSERT INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (epoch_row(state.key, start) for state in states for start in state.epochs),
+            )
+            if journal_start is not None:
+                self.set_meta(JOURNAL_START, str(journal_start))
+
+    def set_conditions(self, conditions: Mapping[PartitionKey, Condition]) -> None:
+        with self.transaction() as connection:
+            connection.executemany(
+                "UPDATE partition SET condition = ? WHERE topic_id = ? AND partition = ?",
+                ((condition, *key_row(key)) for key, condition in conditions.items()),
+            )
+
+    def forget_partitions(self, keys: Iterable[PartitionKey]) -> None:
+        """Remove all there is about partitions that were deleted.
+
+        For those whose groups live on elsewhere see `left_groups`.
+        """
+        with self.transaction() as connection:
+            for key in keys:
+                for table in ("epoch", "partition", "group_snapshot", "left_group"):
+                    delete_of(connection, table, key)

@@ -3,11 +3,9 @@
 from typing import Final
 
 from tidemark.protocol.buffers import Buffers
-from tidemark.protocol.errors import FrameTooLarge, MalformedMessage
+from tidemark.protocol.errors import FrameTooLarge
 
 _LENGTH_BYTES: Final = 4
-_TLS_ALERT: Final = b"\x15\x03"
-"""How a listener with TLS answers who does not speak it; as a length, beyond any limit."""
 _SCRATCH_BYTES: Final = 64 * 1024
 
 
@@ -55,8 +53,6 @@ class FrameBuffer:
         while self._filled - at >= _LENGTH_BYTES:
             body = at + _LENGTH_BYTES
             length = int.from_bytes(self._scratch_view[at:body], "big", signed=True)
-            if bytes(self._scratch_view[at : at + 2]) == _TLS_ALERT:
-                raise MalformedMessage("it speaks TLS (security.protocol=SSL or SASL_SSL)")
             if not 0 <= length <= self._frame_bytes_max:
                 raise FrameTooLarge(length, self._frame_bytes_max)
             if body + length > self._filled:

@@ -18,6 +18,7 @@ Wire codes are one enumeration (`ErrorCode`), not a class each.
 """
 
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -194,12 +195,28 @@ class MalformedMessage(ProtocolError):
 
 
 class FrameTooLarge(ProtocolError):
-    """A frame whose stated length is negative or beyond the limit."""
+    """A frame whose stated length is negative or beyond the limit: often another protocol's words,
+    which it then names."""
 
     def __init__(self, length: int, frame_bytes_max: int) -> None:
-        super().__init__(f"a frame of {length} bytes; the limit is {frame_bytes_max}")
+        other = _other_protocol(length.to_bytes(4, "big", signed=True))
+        super().__init__(other or f"a frame of {length} bytes; the limit is {frame_bytes_max}")
         self.length = length
         self.frame_bytes_max = frame_bytes_max
+
+
+_HTTP: Final = frozenset({b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"HTTP"})
+_TLS: Final = frozenset({b"\x16\x03", b"\x15\x03"})
+"""A record of a handshake or an alert, of SSL 3 or any TLS (RFC 8446, section 5.1)."""
+
+
+def _other_protocol(start: bytes) -> str | None:
+    """What to say of a stream that starts with these four bytes, if no Kafka client's does."""
+    if start in _HTTP:
+        return "it speaks HTTP; metrics and health have a port of their own (http.listen)"
+    if start[:2] in _TLS:
+        return "it speaks TLS (security.protocol=SSL or SASL_SSL), and this side does not"
+    return None
 
 
 class UnsupportedVersion(ProtocolError):

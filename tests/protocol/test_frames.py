@@ -71,6 +71,22 @@ def test_trap_a12_a_negative_or_huge_length_is_refused_before_it_is_read(start: 
         FrameDecoder(frame_bytes_max=100 * 2**20).feed(start)
 
 
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        (b"GET / HTTP/1.1\r\n", "it speaks HTTP"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "it speaks HTTP"),
+        (b"\x16\x03\x01\x02\x00", "it speaks TLS"),
+        (b"\x15\x03\x03\x00\x02", "it speaks TLS"),
+        (b"\x7f\xff\xff\xff", "a frame of 2147483647 bytes; the limit is 1000"),
+        (b"\xff\xff\xff\xff", "a frame of -1 bytes"),
+    ],
+)
+def test_another_protocol_is_called_by_its_name(start: bytes, says: str) -> None:
+    with pytest.raises(FrameTooLarge, match=says):
+        FrameDecoder(frame_bytes_max=1000).feed(start)
+
+
 def test_a_frame_of_exactly_the_limit_is_taken() -> None:
     assert FrameDecoder(frame_bytes_max=5).feed(frame_of(b"12345")) == [b"12345"]
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tidemark.protocol.errors import ConfigError
+
 DEFAULT_PORT = 9092
 
 
@@ -17,11 +19,11 @@ class Address(NamedTuple):
 
 
 def parse_bootstrap(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
-    """ "a:9092,b" or ["a:9092", "b"] as addresses; `ValueError` names what is none."""
+    """ "a:9092,b" or ["a:9092", "b"] as addresses; `ConfigError` names what is none."""
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
     addresses = tuple(_parse(part.strip()) for part in parts if part.strip())
     if not addresses:
-        raise ValueError("no bootstrap address: give one as host:port")
+        raise ConfigError("no bootstrap address: give one as host:port")
     return addresses
 
 
@@ -36,5 +38,7 @@ def _parse(text: str) -> Address:
     else:
         host, _, port = text.partition(":")
     if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
-        raise ValueError(f"not an address: {text!r} (expected host:port)")
+        raise ConfigError(
+            f"{text!r} is not a bootstrap address: give it as host:port, the port from 1 to 65535"
+        )
     return Address(host, int(port) if port else DEFAULT_PORT)

@@ -186,7 +186,7 @@ async def open_client(
 
     `bootstrap` is "host:port", several with commas or as a list; the port may be left out (9092).
     Connects to the first that answers and learns the others from it. Raises `OSError` with one line
-    that names every address if none does, `ValueError` if one is not an address. Errors that the
+    that names every address if none does, `ConfigError` if one is not an address. Errors that the
     block raises leave it as they are, not in an exception group.
     """
     settings = settings or ClientSettings()

@@ -243,7 +243,7 @@ class Connection:
         except BlockingIOError:
             return []
         if count == 0:
-            self.close("the broker closed the connection")
+            self.close(self.wire.hung_up)
             return []
         return self.wire.received(count)
 

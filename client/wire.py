@@ -64,9 +64,9 @@ class Wire:
         self._next_correlation_id = 0
         self._versions: dict[int, int] = {}
         self.ranges: Mapping[int, tuple[int, int]] = {}
+        """What the broker said it speaks, by API key; empty until it is settled."""
         self.features: Mapping[str, int] = {}
         """Kafka's names for what the cluster can do, and the level that is in force."""
-        """What the broker said it speaks, by API key; empty until it is settled."""
 
     def receive_into(self, memory: Buffers | None) -> None:
         """Have large answers from now on in `memory`, or in memory of their own.
@@ -80,6 +80,13 @@ class Wire:
     def awaited(self) -> int:
         """How many requests have no answer yet."""
         return len(self._awaited)
+
+    @property
+    def hung_up(self) -> str:
+        """What to say when the other side closes the connection."""
+        if self.ranges:
+            return "the broker closed the connection"
+        return "it closed the connection without an answer: is this a port for Kafka's clients?"
 
     def hello(self) -> bytes:
         """The first request of a connection, in the newest version that we speak."""

@@ -117,7 +117,7 @@ class BlockingConnection:
         try:
             count = self._socket.recv_into(self.wire.space())
             if count == 0:
-                raise self._lost("the broker closed the connection")
+                raise self._lost(self.wire.hung_up)
             return self.wire.received(count)
         except TimeoutError as error:
             raise self._lost(f"no answer within {self._socket.gettimeout():g} s") from error

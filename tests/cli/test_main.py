@@ -111,6 +111,16 @@ def test_a_broker_that_is_not_there_is_one_line_and_status_1(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:port", "127.0.0.1:70000", ":9092"])
+def test_an_address_that_is_none_is_called_so(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--bootstrap", address, "topic", "list"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"tidemark: '{address}' is not a bootstrap address: give it as host")
+    assert error.count("\n") == 1
+
+
 def test_the_brokers_can_be_named_by_the_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from tidemark.client.addresses import Address, parse_bootstrap
+from tidemark.protocol.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ def test_addresses_as_people_write_them(text: str, addresses: list[tuple[str, in
 
 @pytest.mark.parametrize("text", ["", " , ", ":9092", "a:port", "a:0", "a:70000", "[::1]9", "a:٣"])
 def test_what_is_no_address_is_refused_by_name(text: str) -> None:
-    with pytest.raises(ValueError, match="address"):
+    with pytest.raises(ConfigError, match="address"):
         parse_bootstrap(text)
 
 

@@ -3,6 +3,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.client.scripted_peer import Peer, open_peer
+from tidemark.client.blocking.connection import open_connection
 from tidemark.client.connection import Connection
 from tidemark.client.pool import Pool, open_pool
 from tidemark.client.settings import ClientSettings
@@ -95,6 +96,18 @@ async def test_a_peer_that_speaks_something_else_is_named(autojump_clock: trio.a
     async with open_peer(script) as address, open_pool(SETTINGS) as pool:
         with pytest.raises(ConnectionError, match=f"{address}: what it sent is not Kafka's"):
             await pool.connection(address)
+
+
+async def test_a_peer_that_hangs_up_without_a_word_is_doubted() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+
+    doubt = "it closed the connection without an answer: is this a port for Kafka's clients"
+    async with open_peer(script) as address, open_pool(SETTINGS) as pool:
+        with pytest.raises(ConnectionError, match=f"{address}: {doubt}"):
+            await pool.connection(address)
+        with pytest.raises(ConnectionError, match=f"{address}: {doubt}"):
+            await trio.to_thread.run_sync(open_connection, address, SETTINGS)
 
 
 async def test_a_peer_that_never_answers_is_given_up_in_time(

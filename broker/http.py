@@ -116,6 +116,12 @@ def _application(scrape: Scrape, readiness: Readiness) -> Starlette:
             return PlainTextResponse(f"not ready: {readiness.waits_for}\n", status_code=503)
         return PlainTextResponse("ready\n")
 
+    pages = {"/metrics": metrics, "/healthz": healthz, "/readyz": readyz}
+
+    async def not_found(_request: Request, _error: Exception) -> Response:
+        return PlainTextResponse(f"there are {', '.join(pages)}\n", status_code=404)
+
     return Starlette(
-        routes=[Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz)]
+        routes=[Route(path, page) for path, page in pages.items()],
+        exception_handlers={404: not_found},
     )

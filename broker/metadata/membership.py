@@ -243,7 +243,8 @@ class Membership:
         if request.cluster_id not in (None, state.cluster_id):
             raise RequestError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
-                f"it belongs to cluster {request.cluster_id}, and this is {state.cluster_id}",
+                f"it belongs to cluster {request.cluster_id}, and this is {state.cluster_id}: "
+                "correct its cluster.id or its --join",
             )
         broker = metadata_of(
             request.node_id,

@@ -54,14 +54,17 @@ class Whole:
             number = int(text.strip())
         except ValueError:
             raise ValueError(self._wanted()) from None
-        if not self.low <= number <= self.high:
+        if number > self.high:
+            raise ValueError(self._range())
+        if number < self.low:
             raise ValueError(self._wanted())
         return number
 
     def _wanted(self) -> str:
         top = INT_MAX if self.type is ConfigType.INT else LONG_MAX
-        if self.high >= top:
-            return f"a whole number, {self.low} or more"
+        return f"a whole number, {self.low} or more" if self.high >= top else self._range()
+
+    def _range(self) -> str:
         return f"a whole number from {self.low} to {self.high}"
 
 

@@ -63,7 +63,7 @@ async def test_metrics_are_the_brokers_and_nothing_else_is_there() -> None:
         assert (status, "tidemark_connections_opened_total 3.0" in page) == (200, True)
         _, page = await get(port, "/metrics", accept="application/openmetrics-text")
         assert page.endswith("# EOF\n")
-        assert (await get(port, "/"))[0] == 404
+        assert await get(port, "/") == (404, "there are /metrics, /healthz, /readyz\n")
 
 
 async def test_two_brokers_in_one_process_serve_their_own_metrics() -> None:

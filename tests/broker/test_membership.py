@@ -120,7 +120,7 @@ async def test_addresses_are_tried_in_turn_until_one_answers(autojump_clock: Moc
     [
         (broker(1, directory=9), None, "a broker 1 already"),
         (broker(1, incarnation=0), None, "has been started again since"),
-        (broker(2), "theirs", "belongs to cluster theirs, and this is ours"),
+        (broker(2), "theirs", "belongs to cluster theirs, and this is ours: correct its"),
         (replace(broker(2), peer=BrokerAddress("", 1)), "theirs", "refuses broker 2"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_brokers_default_comes_before_the_tables_and_after_the_topics() -> Non
     [
         ("retention.ms", "soon", "a whole number, -1 or more"),
         ("retention.ms", "-2", "a whole number, -1 or more"),
-        ("max.message.bytes", str(2**31), "a whole number, 0 or more"),
+        ("max.message.bytes", str(2**31), "a whole number from 0 to 2147483647"),
         ("compression.lz4.level", "18", "a whole number from 1 to 17"),
         ("cleanup.policy", "burn", "a list of delete and compact"),
         ("message.timestamp.type", "Now", "CreateTime or LogAppendTime"),

@@ -48,6 +48,9 @@ async def handle(
         producer=producer,
     )
     respond = _responder(request, commit.offsets)
+    if not commit.offsets:
+        # Who coordinates the transaction has nothing to say about partitions that are not there.
+        return respond(CommitAnswer())
     try:
         if not request.group_id:
             raise RequestError(ErrorCode.INVALID_GROUP_ID)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.broker.handlers.asking import ask
 from tests.broker.handlers.group_clients import (
@@ -17,7 +18,7 @@ from tests.broker.handlers.group_clients import (
     topic_id,
 )
 from tests.broker.nodes import open_node
-from tidemark.broker.handlers import offset_commit, offset_fetch
+from tidemark.broker.handlers import offset_commit, offset_fetch, txn_offset_commit
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -28,6 +29,11 @@ from tidemark.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
+)
+from tidemark.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 
 
@@ -173,3 +179,31 @@ async def test_the_oldest_fetch_has_an_error_for_each_partition(tmp_path: Path) 
         found = await fetch(node, [0], version=1)
         assert found["orders", 0].error_code == ErrorCode.NOT_COORDINATOR
         assert await fetch(node, [0], version=2) == {}
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_whose_transaction_it_is_is_not_asked_about_partitions_that_are_not_there(
+    tmp_path: Path, version: int
+) -> None:
+    request = TxnOffsetCommitRequest(
+        transactional_id="nobody",
+        group_id=GROUP,
+        producer_id=1,
+        producer_epoch=0,
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name="missing",
+                partitions=[
+                    TxnOffsetCommitRequestPartition(
+                        partition_index=0, committed_offset=1, committed_metadata=""
+                    )
+                ],
+            )
+        ],
+    )
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        with trio.fail_after(2):  # a coordinator is looked for for five seconds
+            answer = await ask(txn_offset_commit.handle, node, request, version)
+    (topic,) = answer.topics
+    assert [each.error_code for each in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

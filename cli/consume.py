@@ -16,6 +16,7 @@ from tidemark.cli.formats.rpk import compile_rpk
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import write_out
 from tidemark.client import (
+    AtOffset,
     Client,
     Consumer,
     FetchedBatches,
@@ -181,6 +182,8 @@ async def _consume(client: Client, plan: Plan) -> None:
                 if left <= 0:
                     await _stop_behind(consumer, fetched.topic_partition, printed.last, plan.group)
                     return
+        if isinstance(plan.start, AtOffset):
+            await _say_where_it_ends(consumer)
 
 
 async def _stop_behind(
@@ -190,6 +193,15 @@ async def _stop_behind(
     if group is not None:
         await consumer.seek(partition, last + 1)
         await consumer.commit()
+
+
+async def _say_where_it_ends(consumer: Consumer) -> None:
+    """Of partitions that do not reach to where reading was to begin: an empty output is no answer,
+    for there may be nothing behind it or a mistake before it."""
+    for partition, end in sorted((await consumer.end_offsets()).items()):
+        position = consumer.position(partition)
+        if position > end:
+            click.echo(f"tidemark: {partition} ends at offset {end}, before {position}", err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ class Producer:
             raise ValueError("a transactional producer sends within `async with p.transaction():`")
         raise RequestError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"a record of {size_bytes} bytes; request_bytes_max is"
+            f"a record of {size_bytes} bytes; this producer's requests have at most"
             f" {self._settings.request_bytes_max}",
         )
 

@@ -145,6 +145,24 @@ def test_an_offset_beyond_the_end_is_said(command: Command, topic: str) -> None:
     assert "OFFSET_OUT_OF_RANGE" in done.err
 
 
+def test_with_exit_the_partitions_that_end_before_it_are_named(
+    command: Command, topic: str
+) -> None:
+    command("produce", topic, "-p", "0", stdin=b"a\nb\nc\n")
+    done = command("consume", topic, "--from", "2", "--exit")
+    assert (done.status, done.out) == (0, b"c\n")
+    assert done.err == f"tidemark: {topic}-1 ends at offset 0, before 2\n"
+    assert command("consume", topic, "-p", "0", "--from", "3", "--exit").err == ""
+
+
+def test_a_record_that_no_request_has_room_for_is_told_how_much_there_is(
+    command: Command, topic: str
+) -> None:
+    done = command("produce", topic, stdin=b"x" * (1 << 20))
+    assert done.status == 1
+    assert "requests have at most 1048576" in done.err
+
+
 def test_max_stops_within_a_batch(command: Command, topic: str) -> None:
     command("produce", topic, "-p", "0", stdin=b"a\nb\nc\n")
     assert command("consume", topic, "--max", "2").out == b"a\nb\n"

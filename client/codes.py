@@ -3,6 +3,13 @@
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 _CODES = {int(code): code for code in ErrorCode}
+_NOT_THERE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+    }
+)
 
 
 def error_code(number: int) -> ErrorCode:
@@ -13,7 +20,10 @@ def error_code(number: int) -> ErrorCode:
 def check(number: int, what: object, message: str | None = None) -> None:
     """Raise `RequestError` unless `number` is 0, naming `what`, with the broker's words if any."""
     if number:
-        words = f"{what}: {message}" if message else str(what)
+        if message is None and number in _NOT_THERE:
+            words = f"there is no {what}"
+        else:
+            words = f"{what}: {message}" if message else str(what)
         if number not in _CODES:
             words = f"{words} (code {number})"
         raise RequestError(error_code(number), words)

@@ -145,7 +145,10 @@ class TransactionCalls:
             answer = await connection.request(request, TxnOffsetCommitResponse)
             for topic in answer.topics:
                 for each in topic.partitions:
-                    check(each.error_code, f"group {group.group}: {topic.name}")
+                    check(
+                        each.error_code,
+                        f"{topic.name}-{each.partition_index} of group {group.group}",
+                    )
 
         await on_coordinator(
             self._network,

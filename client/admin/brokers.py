@@ -49,7 +49,7 @@ class BrokerAdmin(Calls):
                 balance.BalanceLeadersRequest(dry_run=dry_run, now=now),
                 balance.BalanceLeadersResponse,
             )
-            check(answer.error_code, "BalanceLeaders", answer.error_message)
+            check(answer.error_code, answer.error_message or "BalanceLeaders")
             return answer
 
         answer = await self._on_any_broker(ask)
@@ -99,7 +99,7 @@ class BrokerAdmin(Calls):
                 ),
                 describe_brokers.DescribeBrokersResponse,
             )
-            check(answer.error_code, "DescribeBrokers", answer.error_message)
+            check(answer.error_code, answer.error_message or "DescribeBrokers")
             return answer
 
         return tuple(map(_status, (await self._on_any_broker(ask)).brokers))
@@ -129,7 +129,7 @@ class BrokerAdmin(Calls):
                 SetBrokerStateRequest(node_id=node_id, state=state, force=force, dry_run=dry_run),
                 SetBrokerStateResponse,
             )
-            check(answer.error_code, "SetBrokerState", answer.error_message)
+            check(answer.error_code, answer.error_message or "SetBrokerState")
             return answer
 
         answer = await self._on_any_broker(ask)

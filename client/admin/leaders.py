@@ -75,7 +75,7 @@ class LeaderAdmin(Calls):
             answer = await connection.request(
                 request, MoveLeadersResponse, patience_seconds=timeout_seconds + _LATE_SECONDS
             )
-            check(answer.error_code, "MoveLeaders", answer.error_message)
+            check(answer.error_code, answer.error_message or "MoveLeaders")
             return [
                 _moved(at, NodeId(target), each)
                 for (at, target), each in zip(targets.items(), answer.moves, strict=True)

@@ -1,0 +1,29 @@
+"""What an answer's error code becomes: an exception with one sentence."""
+
+import pytest
+
+from tidemark.client.codes import check
+from tidemark.protocol.errors import ErrorCode, RequestError
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "message", "told"),
+    [
+        (3, "topic tides", None, "UNKNOWN_TOPIC_OR_PARTITION: there is no topic tides"),
+        (3, "topic tides", "it is gone", "UNKNOWN_TOPIC_OR_PARTITION: topic tides: it is gone"),
+        (69, "group tides", None, "GROUP_ID_NOT_FOUND: there is no group tides"),
+        (105, "transactional id t", None, "TRANSACTIONAL_ID_NOT_FOUND: there is no transactional"),
+        (41, "topic tides", None, "NOT_CONTROLLER: topic tides"),
+        (9999, "topic tides", None, "UNKNOWN_SERVER_ERROR: topic tides (code 9999)"),
+    ],
+)
+def test_a_code_is_told_with_what_it_is_about(
+    number: int, what: str, message: str | None, told: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        check(number, what, message)
+    assert str(caught.value).startswith(told)
+
+
+def test_no_error_is_none() -> None:
+    check(ErrorCode.NONE, "topic tides")

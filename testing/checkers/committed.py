@@ -28,6 +28,8 @@ class CommittedLog:
         self._may_be_compacted = may_be_compacted
         self._batches: list[Committed] = []
         self._bases: list[Offset] = []
+        # By base offset, the one that was judged last.
+        self._judged: dict[Offset, BatchHeader] = {}
         self._producers: dict[tuple[int, int, int], Offset] = {}
         self._told: dict[NodeId, Position] = {}
         # How far was first called committed in which epoch; the positions ascend.
@@ -57,8 +59,8 @@ class CommittedLog:
     ) -> None:
         """A node at epoch `in_epoch` calls its log committed up to `committed`.
 
-        `starts` are the epochs of its log, `batches` what lies in it from what it last called
-        committed up to now.
+        `starts` are the epochs of its log, at least those behind what it last called committed;
+        `batches` is what lies in it from there up to now.
         """
         before = self.told(node)
         if committed < before:
@@ -66,11 +68,16 @@ class CommittedLog:
             raise Violation("committed never goes back", self._group, what)
         self._told[node] = committed
         news = [start for start in starts if before < start <= committed]
+        judged = self._judged
         for header in batches:
             while news and news[0].epoch <= header.partition_leader_epoch:
                 self._take_start(node, news.pop(0))
+            # The very same object, which others have in their logs, too: nothing new about it.
+            if judged.get(header.base_offset) is header:
+                continue
             self._take_batch(node, header)
             self._take_producer(header)
+            judged[header.base_offset] = header
         for start in news:
             self._take_start(node, start)
         if not self.lineage.contains(committed):
@@ -104,8 +111,9 @@ class CommittedLog:
         which it had won long ago, has a right not to know what came after.
         """
         before = self._committed_before(epoch)
-        what = f"{node} leads epoch {epoch} without {before}: {log}"
-        require(log.contains(before), "a leader holds what is committed", self._group, what)
+        if not log.contains(before):
+            what = f"{node} leads epoch {epoch} without {before}: {log}"
+            raise Violation("a leader holds what is committed", self._group, what)
 
     def is_voted_for(
         self, voter: NodeId, its_log: Lineage, candidate: NodeId, log: Lineage, epoch: Epoch
@@ -124,7 +132,7 @@ class CommittedLog:
 
     def _committed_before(self, epoch: Epoch) -> Position:
         """What was called committed in lower epochs."""
-        return max((p for e, p in self._first_in if e < epoch), default=ORIGIN)
+        return next((p for e, p in reversed(self._first_in) if e < epoch), ORIGIN)
 
     def is_kept(self, node: NodeId, epoch: Epoch, log: Lineage, to: Position) -> None:
         """A node at `epoch` cuts its log: no entry that it held, and that was committed, may go.
@@ -134,8 +142,9 @@ class CommittedLog:
         commit that.
         """
         kept = min(log.shared(self.lineage), self._committed_before(Epoch(epoch + 1)))
-        what = f"{node} cuts to {to} in epoch {epoch}, and held {kept}"
-        require(kept <= to, "no committed entry is cut off", self._group, what)
+        if kept > to:
+            what = f"{node} cuts to {to} in epoch {epoch}, and held {kept}"
+            raise Violation("no committed entry is cut off", self._group, what)
 
     def _is_known(self, header: BatchHeader) -> bool:
         """Whether that is what was committed there, or what compaction has left of it."""
@@ -156,9 +165,9 @@ class CommittedLog:
                 raise Violation("committed entries never change", self._group, what)
             return
         last = self.last
-        what = f"{node} has {batch}, and {last} is the last that is committed"
-        is_next = batch.base_offset == last.offset and batch.epoch == last.epoch
-        require(is_next, "committed entries follow each other", self._group, what)
+        if batch.base_offset != last.offset or batch.epoch != last.epoch:
+            what = f"{node} has {batch}, and {last} is the last that is committed"
+            raise Violation("committed entries follow each other", self._group, what)
         self._batches.append(batch)
         self._bases.append(batch.base_offset)
         self.lineage.extend(Position(batch.epoch, batch.end_offset))
@@ -168,8 +177,9 @@ class CommittedLog:
             return  # Coordinators do not number what they write for a producer.
         key = (header.producer_id, header.producer_epoch, header.base_sequence)
         offset = self._producers.setdefault(key, header.base_offset)
-        what = f"producer, epoch, sequence {key} at {offset} and {header.base_offset}"
-        require(offset == header.base_offset, "a batch is in once", self._group, what)
+        if offset != header.base_offset:
+            what = f"producer, epoch, sequence {key} at {offset} and {header.base_offset}"
+            raise Violation("a batch is in once", self._group, what)
 
     def _take_start(self, node: NodeId, start: Position) -> None:
         if start > self.last:
@@ -179,8 +189,9 @@ class CommittedLog:
             self.lineage.begin(start)
             return
         there = self.lineage.start_of(start.epoch)
-        what = f"{node} has epoch {start}, which starts at {there} in {self.lineage}"
-        require(there == start.offset, "committed entries never change", self._group, what)
+        if there != start.offset:
+            what = f"{node} has epoch {start}, which starts at {there} in {self.lineage}"
+            raise Violation("committed entries never change", self._group, what)
 
 
 def _of(header: BatchHeader) -> Committed:

@@ -2,7 +2,7 @@
 
 from tidemark.partitions.raft.messages import HardState
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
-from tidemark.testing.checkers.violation import require
+from tidemark.testing.checkers.violation import Violation, require
 
 
 class Elections:
@@ -32,14 +32,16 @@ class Elections:
     def leads(self, node: NodeId, epoch: Epoch) -> None:
         """The node acts as the epoch's leader."""
         leader = self._leaders.setdefault(epoch, node)
-        what = f"{leader} and {node} both lead epoch {epoch}"
-        require(leader == node, "one leader an epoch", self._group, what)
+        if leader != node:
+            what = f"{leader} and {node} both lead epoch {epoch}"
+            raise Violation("one leader an epoch", self._group, what)
 
     def is_at(self, node: NodeId, epoch: Epoch) -> None:
         """The node's own epoch, at any time while it runs."""
         before = self._current.get(node, NO_EPOCH)
-        what = f"{node} went from epoch {before} to {epoch}"
-        require(epoch >= before, "epochs never go back", self._group, what)
+        if epoch < before:
+            what = f"{node} went from epoch {before} to {epoch}"
+            raise Violation("epochs never go back", self._group, what)
         self._current[node] = epoch
 
     def durable(self, node: NodeId, state: HardState) -> None:
@@ -65,8 +67,9 @@ class Elections:
     def says_epoch(self, node: NodeId, epoch: Epoch) -> None:
         """The node acknowledges entries in an epoch: it must have the epoch on its disk."""
         before = self._durable.get(node, NO_EPOCH)
-        what = f"{node} acknowledged in epoch {epoch}; its disk has {before}"
-        require(before >= epoch, "an epoch is durable before it is said", self._group, what)
+        if before < epoch:
+            what = f"{node} acknowledged in epoch {epoch}; its disk has {before}"
+            raise Violation("an epoch is durable before it is said", self._group, what)
 
     def forgets(self, node: NodeId) -> None:
         """The node's disk may lose all of the group but its epoch. What it has voted is remembered

@@ -51,10 +51,15 @@ class Lineage:
         self.end_offset = start.offset
 
     def contains(self, position: Position) -> bool:
-        start, end = self.start_of(position.epoch), self.end_of(position.epoch)
-        if start is None or end is None:
-            return position == ORIGIN
-        return start <= position.offset <= end
+        epoch, offset = position
+        end = self.end_offset
+        for start in reversed(self.starts):
+            if start.epoch == epoch:
+                return start.offset <= offset <= end
+            if start.epoch < epoch:
+                break
+            end = start.offset
+        return position == ORIGIN
 
     def start_of(self, epoch: Epoch) -> Offset | None:
         """Where an epoch of this log starts; `None` if it has no such epoch."""

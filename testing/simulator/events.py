@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf
 from typing import TypeAlias, TypeVarTuple, Unpack
 
 from tidemark.testing.checkers.violation import bounded
@@ -34,7 +35,9 @@ class EventQueue:
         heappush(self._heap, (time if time > now else now, put, action, args))
 
     def after(self, seconds: float, action: Callable[[Unpack[_Args]], None], *args: *_Args) -> None:
-        self.at(self.now + seconds, action, *args)
+        self._put = put = self._put + 1
+        now = self.now
+        heappush(self._heap, (now + seconds if seconds > 0 else now, put, action, args))
 
     def step(self) -> bool:
         """Run the next action; false if there is none."""
@@ -49,7 +52,11 @@ class EventQueue:
 
     def run_until(self, time: float) -> None:
         """Run all that is due up to and at that time."""
-        heap = self._heap
+        heap, taken_max = self._heap, self.taken_max or inf
         while heap and heap[0][0] <= time:
-            self.step()
+            self.now, _, action, args = heappop(heap)
+            self.taken = taken = self.taken + 1
+            if taken > taken_max:
+                bounded(taken, self.taken_max, "events", f"{self.now:.1f} s")
+            action(*args)
         self.now = max(self.now, time)

@@ -6,7 +6,8 @@ come after.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Generic, Protocol, TypeVar
 
 from tidemark.partitions.raft.candidate import Candidate
@@ -165,20 +166,23 @@ class GroupJudge(Generic[R]):
 
     def says(self, node: NodeId, to: NodeId, message: Message) -> None:
         """A message leaves a node."""
-        match message:
-            case VoteResponse(epoch=epoch, ballot=ballot, granted=True) if ballot != Ballot.PRE:
-                self.elections.says_vote(node, epoch, to)
-                if not self.may_have_lost and node not in self._in_doubt:
-                    self._votes_for(node, to, epoch)
-            case AppendResponse(epoch=epoch, match=Position() as match):
-                self.elections.says_epoch(node, epoch)
-                # One of an older epoch was true once: it is as if it had been under way since.
-                if self.is_journaled and self.elections.durable_epoch(node) == epoch:
-                    self.durable_logs.says_match(node, match)
-            case AppendRequest(epoch=epoch):
-                self.elections.leads(node, epoch)
-            case _:
-                pass
+        if isinstance(message, AppendRequest):
+            self.elections.leads(node, message.epoch)
+        elif isinstance(message, AppendResponse):
+            if message.match is not None:
+                self._acknowledges(node, message.epoch, message.match)
+        elif isinstance(message, VoteResponse) and message.granted:
+            if message.ballot == Ballot.PRE:
+                return
+            self.elections.says_vote(node, message.epoch, to)
+            if not self.may_have_lost and node not in self._in_doubt:
+                self._votes_for(node, to, message.epoch)
+
+    def _acknowledges(self, node: NodeId, epoch: Epoch, match: Position) -> None:
+        self.elections.says_epoch(node, epoch)
+        # One of an older epoch was true once: it is as if it had been under way since.
+        if self.is_journaled and self.elections.durable_epoch(node) == epoch:
+            self.durable_logs.says_match(node, match)
 
     def changed(self, node: NodeId, replica: R) -> None:
         """At the end of a turn in which something about a replica has changed."""
@@ -246,13 +250,20 @@ class GroupJudge(Generic[R]):
                 self.durable_logs.is_committed(node, config, committed, damaged=damaged)
             if self.is_journaled and not self._has_changed_config and not self._in_doubt:
                 self.durable_logs.is_safe(node, config, committed)
+        told = self.committed.told(node)
         self.committed.advances(
             node,
             in_epoch=replica.epoch,
             committed=committed,
-            starts=positions(replica.group.shape.rows),
-            batches=self.batches(replica, self.committed.told(node).offset, committed.offset),
+            starts=_starts_behind(told, replica.group.shape.rows),
+            batches=self.batches(replica, told.offset, committed.offset),
         )
+
+
+def _starts_behind(told: Position, rows: Sequence[EpochStart]) -> list[Position]:
+    """Those of the epochs that begin behind `told`; they ascend."""
+    newer = takewhile(lambda row: row.position > told, reversed(rows))
+    return [row.position for row in newer][::-1]
 
 
 def positions(rows: Iterable[EpochStart]) -> list[Position]:

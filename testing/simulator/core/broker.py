@@ -40,6 +40,7 @@ class CoreBroker:
         self.disk_factor = 1.0
         self.step_seconds = 0.0
         self.is_buried = False
+        self._has_damage = "damage" in world.knobs.fault_kinds
 
     def start(self) -> None:
         if self.process is not None or self.is_buried:
@@ -75,10 +76,6 @@ class CoreBroker:
         self._journal.append(write)
         if len(self._journal) > _JOURNAL_MAX:
             self.save()
-
-    @property
-    def _has_damage(self) -> bool:
-        return "damage" in self.world.knobs.fault_kinds
 
     def save(self) -> None:
         """A checkpoint: what the journal said until now is safe."""

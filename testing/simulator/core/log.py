@@ -97,12 +97,22 @@ class CoreLog:
         """Where a batch begins, or the log ends."""
         return [*self._bases, self.end_offset]
 
+    def _first_row(self, after: Position, up_to: Position) -> EpochStart | None:
+        """The first epoch that begins between the two; mostly it is among the last."""
+        found = None
+        for row in reversed(self.rows):
+            if row.position <= after:
+                break
+            if row.position <= up_to:
+                found = row
+        return found
+
     def read(self, after: Position, up_to: Position, count_max: int) -> tuple[Entry, ...]:
         """The entries between two positions, about so many batches."""
         entries: list[Entry] = []
         position = after
         while position < up_to and count_max > 0:
-            following = next((r for r in self.rows if position < r.position <= up_to), None)
+            following = self._first_row(position, up_to)
             end = following.start_offset if following else up_to.offset
             if position.offset < end:
                 batches = tuple(self.batches(position.offset, end)[:count_max])

@@ -284,14 +284,15 @@ class CoreProcess:
         while self.failure is None:
             while group.has_ready:
                 self._do(group.take_ready())
-            if self.key not in self.moves:
+            if not self.moves:
                 break
             self.moves.changed(self._as_replica, now)
             if not group.has_ready:
                 break
         if self.failure is None:
-            if needs_watch(self._as_replica):
-                self._retries.watch(self._as_replica, now)
+            replica = self._as_replica
+            if group.is_leader and replica not in self._retries and needs_watch(replica):
+                self._retries.watch(replica, now)
             if self._has_learned:
                 self._has_learned = False
                 world.judge.believes(self.node_id, self)
@@ -365,10 +366,11 @@ class CoreProcess:
             self.group.leader_lost()
 
     def _say(self, outgoing: Sequence[Outgoing]) -> None:
-        broker = self.broker
-        for to, message in ((out.to, out.message) for out in outgoing):
-            self.world.judge.says(self.node_id, to, message)
-            self.world.send(self, to, message)
+        broker, world, node_id = self.broker, self.world, self.node_id
+        for out in outgoing:
+            to, message = out.to, out.message
+            world.judge.says(node_id, to, message)
+            world.send(self, to, message)
             name = _MOMENTS.get(type(message))
             if name is not None:
                 broker.moment(name)
@@ -398,9 +400,10 @@ class CoreProcess:
 
     def to_disk(self, writes: Sequence[Write]) -> None:
         """These have reached it."""
+        broker, judge, node_id = self.broker, self.world.judge, self.node_id
         for write in writes:
-            self.broker.wrote(write)
-            self.world.judge.synced(self.node_id, write)
+            broker.wrote(write)
+            judge.synced(node_id, write)
 
     @property
     def unsynced(self) -> list[list[Write]]:
@@ -449,8 +452,9 @@ class CoreProcess:
         """What there is to say; nothing, if it never led."""
         if self.led_epoch is None:
             return None
-        leads = self.is_leader and self.led_epoch == self.group.epoch
-        return Beat(self.led_epoch, leads, self.group.committed)
+        group = self.group
+        leads = group.is_leader and self.failure is None and self.led_epoch == group.epoch
+        return Beat(self.led_epoch, leads, group.committed)
 
     def _take_beat(self, sender: CoreProcess, beat: Beat) -> None:
         source, heard = sender.node_id, self._heard
@@ -481,11 +485,14 @@ class CoreProcess:
         self._move_phase = name
 
     def _arm(self) -> None:
-        deadline = min(self._elections.next_deadline(), self._retries.next_deadline())
+        deadline = self._elections.next_deadline()
+        retry = self._retries.next_deadline()
+        if retry < deadline:
+            deadline = retry
         if self.moves:
             deadline = min(deadline, self.moves.next_deadline())
-        now = self.world.queue.now
-        if deadline < self._armed_at and deadline != inf:
+        if deadline < self._armed_at:
+            now = self.world.queue.now
             self._armed_at = at = max(deadline, now + _LATE)
             self.world.later(self, at - now, partial(self._tick_if_due, at))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVarTuple, Unpack
 
 from tidemark.partitions.raft.messages import Message
 from tidemark.protocol.records.header import BatchHeader
@@ -31,6 +31,8 @@ from tidemark.testing.simulator.wishes import Wishes
 _SEVERAL_SHARE: Final = 0.2
 _ALONE_SECONDS_MAX: Final = 10.0
 """A leader that changes the voters may find out a while later that too few of them live."""
+
+_Args = TypeVarTuple("_Args")
 
 
 class _Envelope(NamedTuple):
@@ -65,6 +67,12 @@ class CoreWorld:
         self.starts = 0
         """Of processes, so far."""
         self._heard = dict.fromkeys(permutations(self.nodes, 2), 0.0)
+        self._links = [(pair, self.network.link(*pair)) for pair in self._heard]
+        self._ways = {
+            node: [(other, (node, other), (other, node)) for other in self.nodes if other != node]
+            for node in self.nodes
+        }
+        """To each of the others, there and back."""
         self._all_heard_at = 0.0
         self._rng = stream(seed, "world")
         self._batches = 0
@@ -140,22 +148,24 @@ class CoreWorld:
 
     # Events
 
-    def _do(self, process: CoreProcess, action: Callable[[], None]) -> None:
+    def _do(
+        self, process: CoreProcess, action: Callable[[Unpack[_Args]], None], *args: *_Args
+    ) -> None:
         if process.broker.process is not process:
             return
-        if not process.awake.is_awake:
-            self.queue.at(process.awake.paused_until, self._do, process, action)
+        paused_until = process.awake.paused_until
+        if self.queue.now < paused_until:
+            self.queue.at(paused_until, self._do, process, action, *args)
             return
-        action()
+        action(*args)
 
     def _deliver(self, source: End, target: End, message: object) -> None:
         assert isinstance(message, _Envelope)
-        sender, receiver = message.sender, message.receiver
+        sender, receiver, what = message
         if receiver is not None and sender.broker.process is sender:
-            what = message.message
             if isinstance(what, Beat):
                 sender.told[receiver.node_id] = what
-            self._do(receiver, partial(receiver.receive, sender, what))
+            self._do(receiver, receiver.receive, sender, what)
 
     def _load(self) -> None:
         """Clients find someone who takes their batches, be it the latest leader or not."""
@@ -193,17 +203,26 @@ class CoreWorld:
     def _beats(self) -> None:
         """Who hears whom by now, and what they have to say."""
         if self._is_calm():
-            self._all_heard_at = self.queue.now
-            for broker in self.brokers.values():
-                if broker.process is not None and broker.process.led_epoch is not None:
-                    self._tell_all(broker.process)
+            self._all_hear()
         else:
             self._hear()
+            for broker in self.brokers.values():
+                if broker.process is not None:
+                    self._look_at(broker.process)
+        self.queue.after(self.knobs.heartbeat, self._beats)
+
+    def _all_hear(self) -> None:
+        self._all_heard_at = now = self.queue.now
+        for broker in self.brokers.values():
+            process = broker.process
+            if process is not None and process.led_epoch is not None:
+                self._tell_all(process)
         for broker in self.brokers.values():
             process = broker.process
             if process is not None:
-                self._look_at(process)
-        self.queue.after(self.knobs.heartbeat, self._beats)
+                process.heard_majority_at = now  # as every leader does
+                if process.is_paused:
+                    self._look_at(process)
 
     def _look_at(self, process: CoreProcess) -> None:
         now = self.queue.now
@@ -219,48 +238,54 @@ class CoreWorld:
 
     def _is_calm(self) -> bool:
         """Whether all hear all, as before: mostly there is nothing more to find out."""
-        count, starts = len(self.nodes), self.starts
-        return self.network.is_calm and all(
-            process is not None
-            and len(process.alive) == count
-            and process.starts_known == starts
-            and process.awake.is_awake
-            for process in [broker.process for broker in self.brokers.values()]
-        )
+        if not self.network.is_calm:
+            return False
+        count, starts, now = len(self.nodes), self.starts, self.queue.now
+        for broker in self.brokers.values():
+            process = broker.process
+            if process is None or process.starts_known != starts or len(process.alive) != count:
+                return False
+            if now < process.awake.paused_until:
+                return False
+        return True
 
     def _hear(self) -> None:
-        now, rng, network, loss = self.queue.now, self._rng, self.network, self.network.weather.loss
+        now, rng, loss, all_heard = (
+            self.queue.now,
+            self._rng,
+            self.network.weather.loss,
+            self._heard,
+        )
         running = {
             node: broker.process
             for node, broker in self.brokers.items()
             if broker.process is not None and broker.process.awake.is_awake
         }
-        for pair in self._heard:
-            is_stopped = pair[0] not in running or network.is_stopped(*pair)
+        for pair, link in self._links:
+            is_stopped = pair[0] not in running or link.cuts or link.clogged_until > now
             if not is_stopped and (not loss or rng.random() >= loss):
-                self._heard[pair] = now
-        lost_before = now - self.knobs.failure_timeout
+                all_heard[pair] = now
+        lost_before, all_heard_at = now - self.knobs.failure_timeout, self._all_heard_at
         for node, process in running.items():
             process.starts_known = self.starts
-            for other in self.nodes:
-                if other == node:
-                    continue
+            alive, known = process.alive, process.known
+            for other, there, back in self._ways[node]:
                 # Both ways, for a broker is alive that hears and is heard.
-                heard = min(self._heard[other, node], self._heard[node, other])
-                if heard >= 0:
-                    heard = max(heard, self._all_heard_at)
-                there = running.get(other)
-                is_replaced = there is not None and there is not process.known.get(other)
-                if other in process.alive and (heard < lost_before or is_replaced):
+                heard = min(all_heard[there], all_heard[back])
+                if 0 <= heard < all_heard_at:
+                    heard = all_heard_at
+                is_lost, life = heard < lost_before, running.get(other)
+                is_replaced = life is not None and life is not known.get(other)
+                if (is_lost or is_replaced) and other in alive:
                     process.lost(other)
-                if there is not None and heard >= lost_before and other not in process.alive:
-                    process.came_alive(there)
+                if life is not None and not is_lost and other not in alive:
+                    process.came_alive(life)
             self._tell_all(process)
 
     def _tell_all(self, process: CoreProcess) -> None:
-        beat = process.beat()
+        beat, told = process.beat(), process.told
         if beat is None:
             return
-        for node in self.nodes:
-            if node != process.node_id and process.told.get(node) != beat:
+        for node, _, _ in self._ways[process.node_id]:
+            if told.get(node) != beat:
                 self.send(process, node, beat)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.harness import Row, row_of
+from benchmarks.harness import Row, row_of, with_bytecode
 from benchmarks.matrix.processes import used
 from benchmarks.replication import create, leaders_of
 from tidemark.cli.processes import cpu_seconds
@@ -37,7 +37,8 @@ def measure(directory: Path) -> Iterator[Row]:
     """Processor, memory, and the start of one of the brokers."""
     folder = directory / "idle"
     folder.mkdir()
-    with open_process_cluster(folder) as cluster:
+    environment = with_bytecode(directory / "bytecode")
+    with open_process_cluster(folder, environment=environment) as cluster:
         brokers = list(cluster.brokers.values())
         before = [used([broker.pid]).resident_bytes for broker in brokers]
         for number in range(PARTITIONS // _TOPIC_PARTITIONS):

@@ -1,12 +1,11 @@
 """How fast does a broker start, and how much memory does it hold, idle and loaded?"""
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.against_limits import address_of
-from benchmarks.harness import Row, row_of
+from benchmarks.harness import Row, row_of, with_bytecode
 from benchmarks.matrix.processes import used
 from benchmarks.raw_client import batch_of, create_topic, produce_frame, produce_load
 from tidemark.testing.process import BrokerProcess, open_broker_process
@@ -16,7 +15,7 @@ RUNS = 5
 
 def measure(directory: Path) -> Iterator[Row]:
     """Start to the first acknowledged record, and resident memory."""
-    environment = _with_bytecode(directory / "bytecode")
+    environment = with_bytecode(directory / "bytecode")
     _first_ack(directory / "start", environment)
     yield row_of(
         "start to first acknowledged record",
@@ -33,16 +32,6 @@ def measure(directory: Path) -> Iterator[Row]:
         frame = produce_frame("loaded", batch_of(1_000_000), acks=-1)
         produce_load(address_of(broker), frame, requests=1_000, connections=8)
         yield _memory(broker, "after 1 GB through 8 connections", aim=None)
-
-
-def _with_bytecode(directory: Path) -> dict[str, str]:
-    """The environment of a broker that is installed: compiled, by the first start at the latest.
-
-    Where Python is told to write no bytecode, as in many containers, every start of a checkout
-    compiles all modules anew, and that is half of it.
-    """
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": str(directory)}
 
 
 def _first_ack(data_dir: Path, environment: dict[str, str]) -> float:

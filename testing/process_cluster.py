@@ -23,9 +23,16 @@ _VOTE_SECONDS_MAX: Final = 60.0
 class ProcessCluster:
     """The brokers by node id, counted from 1. Made by `open_process_cluster`."""
 
-    def __init__(self, directory: Path, count: int, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        count: int,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._directory = directory
         self._settings = dict(settings)
+        self._environment = environment
         self.brokers: dict[int, BrokerProcess] = {}
         self._count = count
 
@@ -45,6 +52,7 @@ class ProcessCluster:
                 self._directory / f"broker-{node}",
                 settings=self._settings,
                 arguments=["--node-id", str(node), *joined],
+                environment=self._environment,
             )
             broker.start()
             self.brokers[node] = broker
@@ -77,10 +85,14 @@ class ProcessCluster:
 
 @contextmanager
 def open_process_cluster(
-    directory: Path, *, count: int = 3, settings: Mapping[str, str] | None = None
+    directory: Path,
+    *,
+    count: int = 3,
+    settings: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[ProcessCluster]:
     """Brokers that run when the block begins and are gone, by `kill -9`, when it ends."""
-    cluster = ProcessCluster(directory, count, settings or {})
+    cluster = ProcessCluster(directory, count, settings or {}, environment)
     with ExitStack() as stack:
         stack.callback(cluster.kill_all)
         cluster.start()

@@ -15,7 +15,7 @@ from itertools import pairwise
 from random import Random
 from typing import Final, TypeVar
 
-from tidemark.partitions.storage.files import File, Lock
+from tidemark.partitions.storage.files import File, Lock, Space
 from tidemark.protocol.types import BytesLike
 
 _SECTOR_BYTES: Final = 512
@@ -199,6 +199,9 @@ class MemoryFile:
         self._inode.change(_Truncate(size_bytes))
         self._inode.modified_ms = self._files.now_ms
 
+    def allocate(self, size_bytes: int) -> None:
+        self.pwrite(bytes(max(0, size_bytes - self.size())), self.size())
+
     def size(self) -> int:
         return len(self._inode.content)
 
@@ -255,6 +258,9 @@ class MemoryFiles:
         if self.capacity_bytes is None:
             return 1 << 62
         return self.capacity_bytes - _used_bytes(self._root)
+
+    def space(self, directory: str) -> Space:
+        return Space(self.capacity_bytes or self.free_bytes(), max(0, self.free_bytes()))
 
     def before_sync(self, path: str, node: _Node) -> None:
         """Fail if failures are due: the changes count as written from then on, and are lost."""

@@ -64,6 +64,9 @@ class _SlowFile:
     def truncate(self, size_bytes: int) -> None:
         self._file.truncate(size_bytes)
 
+    def allocate(self, size_bytes: int) -> None:
+        self._file.allocate(size_bytes)
+
     def size(self) -> int:
         return self._file.size()
 

@@ -5,6 +5,7 @@
 | `lock` | locked by the broker that uses the directory; holds its process id |
 | `state.db` | see `state_db` |
 | `journal/` | see `journal.blocks` |
+| `reserve` | see `reserve` |
 | `<topic>-<partition>/` | one partition's log |
 | `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted; a long topic is cut |
 """
@@ -169,5 +170,6 @@ def _lock(files: Files, path: str) -> Lock:
             f"(process {holder}). Stop that one, or give this one a directory of its own"
         )
     file = files.create(path)
-    file.pwrite(f"{os.getpid()}\n".encode(), 0)
+    with suppress(OSError):  # of a full disk: it is for people to read
+        file.pwrite(f"{os.getpid()}\n".encode(), 0)
     return lock

@@ -16,7 +16,7 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
@@ -50,11 +50,24 @@ class File(Protocol):
 
     def truncate(self, size_bytes: int) -> None: ...
 
+    def allocate(self, size_bytes: int) -> None:
+        """Take so much of the disk for it, whatever it holds: a write there finds room. Raises
+        `OSError` if there is none."""
+        ...
+
     def size(self) -> int: ...
 
     def sync(self) -> None:
         """Block until all that was written is on the disk (`fdatasync`: the size too)."""
         ...
+
+
+class Space(NamedTuple):
+    """Of a disk."""
+
+    total_bytes: int
+    free_bytes: int
+    """For who is not root."""
 
 
 class Lock(Protocol):
@@ -108,6 +121,10 @@ class Files(Protocol):
         """The same for many, in less time than one after the other."""
         ...
 
+    def space(self, directory: str) -> Space:
+        """How much room there is on the disk of a directory."""
+        ...
+
     def lock(self, path: str) -> Lock | None:
         """Lock a file, creating it; `None` if another process holds it."""
         ...
@@ -158,6 +175,9 @@ class OsFile:
 
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self._descriptor, size_bytes)
+
+    def allocate(self, size_bytes: int) -> None:
+        os.posix_fallocate(self._descriptor, 0, size_bytes)
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -242,6 +262,10 @@ class OsFiles:
         with ThreadPoolExecutor(_TOGETHER_MAX, thread_name_prefix="directories") as threads:
             for _ in threads.map(self.sync_directory, paths):
                 pass
+
+    def space(self, directory: str) -> Space:
+        found = os.statvfs(directory)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def lock(self, path: str) -> Lock | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -110,6 +110,8 @@ class AppendingLog(LogState):
 
     def _write(self, parts: Sequence[BytesLike], size_bytes: int, last_offset: Offset) -> int:
         """Write batches behind the last one, or into a new segment; the position there."""
+        if self.room.is_out:
+            raise self.room.refusal()
         active = self._active
         position = active.size_bytes
         if position and (

@@ -7,6 +7,7 @@ from typing import Final
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
 from tidemark.partitions.storage.recovery import RecoveryReport
+from tidemark.partitions.storage.room import ALWAYS
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
@@ -43,6 +44,7 @@ class LogState:
         "_unsynced",
         "end_offset",
         "recovery",
+        "room",
         "start_offset",
     )
 
@@ -59,6 +61,8 @@ class LogState:
         self.start_offset = max(start_offset, segments[0].base_offset)
         self.end_offset = segments[-1].end_offset
         self.recovery = recovery
+        self.room = ALWAYS
+        """Whether it takes appends; its owner may give it another."""
         self._home = home
         self._segments = segments
         self._sealed_bytes = sum(segment.size_bytes for segment in segments[:-1])

@@ -27,7 +27,7 @@ class HeldFile:
         self._file = file
         self._disk = disk
         self.fileno, self.pread = file.fileno, file.pread
-        self.truncate, self.size = file.truncate, file.size
+        self.truncate, self.size, self.allocate = file.truncate, file.size, file.allocate
         self.pwritev = file.pwritev
 
     def pwrite(self, data: BytesLike, position: int) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidemark.broker.peers.asking import Calls
     from tidemark.broker.reassigning.open_reassigning import Reassigning
     from tidemark.broker.replicas.disk import DiskWriter
+    from tidemark.broker.replicas.room_watch import RoomWatch
     from tidemark.broker.replicas.verifying import Verifier
     from tidemark.broker.transactions.coordinator import TransactionCoordinator
     from tidemark.protocol.types import NodeId
@@ -65,6 +66,7 @@ class Node:
     reassigning: Reassigning
     balancing: Balancing
     disk: DiskWriter
+    room: RoomWatch
     metrics: Metrics
     timers: Timers
     clock: Clock

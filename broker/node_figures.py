@@ -46,6 +46,9 @@ class NodeFigures:
         stat = os.statvfs(self._node.settings.data_dir)
         return stat.f_bavail * stat.f_frsize
 
+    def is_disk_full(self) -> bool:
+        return self._node.room.is_out
+
 
 def _figures(replica: Replica, dirty_ratio: float | None, now_ms: int) -> PartitionFigures:
     log = replica.log

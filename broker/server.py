@@ -229,6 +229,7 @@ async def _open_node(
             reassigning=reassigning,
             balancing=balancing,
             disk=services.disk,
+            room=services.room,
             metrics=parts.metrics,
             timers=parts.timers,
             clock=parts.clock,

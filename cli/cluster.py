@@ -15,7 +15,9 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import (
     Admin,
     Client,
+    ClusterDescription,
     GroupListing,
+    LogDirDescription,
     PartitionReplicas,
     QuorumDescription,
     RequestError,
@@ -37,6 +39,8 @@ _BROKERS: Final = (
     Column("leaders"),
     Column("replicas"),
     Column("lag"),
+    Column("free_bytes"),
+    Column("trouble"),
 )
 _PARTITIONS: Final = (
     Column("topic"),
@@ -67,10 +71,12 @@ def status(ctx: click.Context, session: Session, form: Form) -> None:
 
     `-o wide` shows all partitions. LAG is how many offsets a replica's log ends before its
     leader's; a broker's is that of its slowest replica. Kafka's brokers do not tell it. OBSERVERS
-    is how stale each is, in milliseconds; they never count as replicas.
+    is how stale each is, in milliseconds; they never count as replicas. FREE-BYTES is how much is
+    free on the disk of a broker's data directory.
 
-    The exit status is 0 if the cluster is healthy, 3 if a broker is down or a partition without a
-    leader, below its `min.insync.replicas` or under-replicated, and 1 if nobody answers.
+    The exit status is 0 if the cluster is healthy, 3 if a broker is down, its disk full or a
+    partition without a leader, below its `min.insync.replicas` or under-replicated, and 1 if nobody
+    answers.
     """
     facts = session.run(gather)
     summary, brokers, partitions = (
@@ -121,6 +127,7 @@ async def gather(client: Client) -> ClusterFacts:
         nursery.start_soon(ask, "metadata", partial(_metadata, admin))
         nursery.start_soon(ask, "min_in_sync", partial(_min_in_sync, admin, topics))
         nursery.start_soon(ask, "replicas", partial(_replicas, admin, topics))
+        nursery.start_soon(ask, "disks", partial(_disks, admin, description))
     return ClusterFacts(description=description, topics=topics, **found)
 
 
@@ -156,6 +163,23 @@ async def _replicas(
             [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
         )
     return {}
+
+
+async def _disks(admin: Admin, description: ClusterDescription) -> dict[NodeId, LogDirDescription]:
+    """Of each broker that says it, the directory with the least room."""
+    found: dict[NodeId, LogDirDescription] = {}
+
+    async def ask(node_id: NodeId) -> None:
+        with trio.move_on_after(_PATIENCE_SECONDS), suppress(OSError, RequestError):
+            disks = await admin.describe_log_dirs([node_id], replicas=False)
+            if disks:
+                found[node_id] = min(disks, key=lambda disk: (not disk.is_full, disk.usable_bytes))
+
+    async with trio.open_nursery() as nursery:
+        for broker in description.brokers:
+            if not broker.is_fenced:
+                nursery.start_soon(ask, broker.node_id)
+    return found
 
 
 async def _metadata(admin: Admin) -> QuorumDescription | None:

@@ -9,6 +9,7 @@ from tidemark.cli.output import Json
 from tidemark.client import (
     ClusterDescription,
     GroupListing,
+    LogDirDescription,
     PartitionDescription,
     PartitionReplicas,
     QuorumDescription,
@@ -39,6 +40,8 @@ class ClusterFacts:
     """Of the partitions whose brokers tell which of their replicas only observe."""
     min_in_sync: Mapping[str, int] = field(default_factory=dict)
     """`min.insync.replicas` by topic, where it is known."""
+    disks: Mapping[NodeId, LogDirDescription] = field(default_factory=dict)
+    """The fullest data directory of each broker that told."""
 
     def partitions(self) -> Iterator[tuple[TopicPartition, PartitionDescription]]:
         for topic in self.topics:
@@ -55,6 +58,11 @@ class ClusterFacts:
     def down(self) -> list[NodeId]:
         up = {broker.node_id for broker in self.description.brokers if not broker.is_fenced}
         return [node_id for node_id in self.node_ids if node_id not in up]
+
+    @property
+    def full(self) -> list[NodeId]:
+        """Brokers that refuse records, because their disks are full."""
+        return [node_id for node_id, disk in sorted(self.disks.items()) if disk.is_full]
 
     @property
     def leaderless(self) -> int:
@@ -99,6 +107,7 @@ class ClusterFacts:
             _some(self.leaderless, partitions, "partitions", "without a leader"),
             "no controller" if self.description.controller_id is None else None,
             _some(len(self.down), len(self.node_ids), "brokers", "down"),
+            _some(len(self.full), len(self.node_ids), "brokers", "with a full disk"),
             _some(self.below_min_in_sync, partitions, "partitions", "below min.insync.replicas"),
             _some(self.under_replicated, partitions, "partitions", "under-replicated"),
         ]
@@ -136,9 +145,20 @@ class ClusterFacts:
                 "leaders": leaders[node_id],
                 "replicas": replicas[node_id],
                 "lag": lags.get(node_id),
+                "free_bytes": self._free_bytes(node_id),
+                "trouble": self._trouble_of(node_id),
             }
             for node_id in self.node_ids
         ]
+
+    def _free_bytes(self, node_id: NodeId) -> int | None:
+        disk = self.disks.get(node_id)
+        return None if disk is None or disk.usable_bytes < 0 else disk.usable_bytes
+
+    def _trouble_of(self, node_id: NodeId) -> str | None:
+        if node_id in self.down:
+            return "down"
+        return "disk full: refuses records" if node_id in self.full else None
 
     def _largest_lags(self) -> dict[NodeId, int]:
         """How far behind each broker's slowest replica is, where any of its leaders knows."""

@@ -330,6 +330,8 @@ class LogDirDescription:
     total_bytes: int
     usable_bytes: int
     replicas: tuple[ReplicaSize, ...]
+    is_full: bool = False
+    """Whether the broker refuses records, because hardly anything is free. Kafka's do not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

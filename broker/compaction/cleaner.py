@@ -66,7 +66,8 @@ class Cleaner:
         """Compact what is due, until the end."""
         while True:
             await trio.sleep(self._interval)
-            while (due := await self._dirtiest()) is not None:
+            # It writes the new segments before the old ones go.
+            while not self._services.room.is_out and (due := await self._dirtiest()) is not None:
                 await self._compact(due)
 
     async def _dirtiest(self) -> Due | None:

@@ -23,11 +23,13 @@ async def handle(
     """One data directory, with the partitions that were asked for and are there."""
     directory = node.settings.data_dir.absolute()
     disk = await trio.to_thread.run_sync(os.statvfs, directory)
+    node.room.look()
     result = DescribeLogDirsResult(
         log_dir=str(directory),
         topics=[_topic(name, replicas) for name, replicas in _asked(node, request)],
         total_bytes=disk.f_blocks * disk.f_frsize,
         usable_bytes=disk.f_bavail * disk.f_frsize,
+        is_full=node.room.is_out,
     )
     return DescribeLogDirsResponse(results=(result,))
 

@@ -14,6 +14,8 @@ from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.protocol.errors import CorruptBatch, StorageError
 
 FIRST_SWEEP_SECONDS_MAX: Final = 30.0
+FULL_DISK_SWEEP_SECONDS: Final = 5.0
+"""Between two passes while the disk is full: a shorter retention is to be of use soon."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,4 +45,6 @@ async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Ho
             except (OSError, StorageError, CorruptBatch) as error:
                 services.storage_failed(f"{replica.name}: retention: {error}")
             await trio.lowlevel.checkpoint()
-        await trio.sleep(interval)
+        with trio.move_on_after(interval):
+            await services.room.wait_out()
+            await trio.sleep(FULL_DISK_SWEEP_SECONDS)

@@ -64,6 +64,11 @@ class FiguresCollector(Collector):
             "Free space on the disk of the data directory.",
             self._figures.disk_free_bytes(),
         )
+        yield gauge(
+            "tidemark_data_dir_full",
+            "1 while produce requests are refused because that disk is nearly full, else 0.",
+            self._figures.is_disk_full(),
+        )
 
 
 def _first_topics(

@@ -96,6 +96,9 @@ class _Example:
     def disk_free_bytes(self) -> int:
         return 0
 
+    def is_disk_full(self) -> bool:
+        return False
+
 
 def families() -> list[Metric]:
     """Every family of a scrape, with at least one series in each."""

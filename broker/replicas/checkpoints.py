@@ -69,7 +69,8 @@ class Checkpoints:
     """Saves what has changed: when the journal asks for it, and now and then. Used on the loop.
 
     `is_settled` says whether files and groups say the same at this moment: a log that is about to
-    be cut, because the journal says so already, is not to be captured.
+    be cut, because the journal says so already, is not to be captured. `make_room` is called when
+    something could not be written, perhaps because the disk is full.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class Checkpoints:
         state: StateDb,
         disk: DiskWriter,
         is_settled: Callable[[], bool],
+        make_room: Callable[[], object] = lambda: None,
     ) -> None:
         self._journal = journal
         self._state = state
         self._disk = disk
         self._is_settled = is_settled
+        self._make_room = make_room
         self._early = EarlySyncs(disk)
         self._changed: dict[Savable, None] = {}
         """Of these, something is in the journal that was not saved since."""
@@ -156,6 +159,7 @@ class Checkpoints:
                 # The disk is full, say. The journal grows meanwhile, and a start after a crash has
                 # more to redo; nothing is lost.
                 logger.warning("what has changed cannot be saved now: %s", error)
+                self._make_room()
                 await trio.sleep(RETRY_SECONDS)
                 self._wanted.set()
 

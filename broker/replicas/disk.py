@@ -91,7 +91,8 @@ class DiskWriter:
     """Queues batches of journal records for the writer thread. Used on the loop's thread only.
 
     `call_in_loop` runs a function as a turn on the loop's thread from any other; `failed` is told
-    of the first error, after which nothing is written; `warn` of a full disk, again and again;
+    of the first error, after which nothing is written; `make_room` is called from any thread when
+    the disk is full, and says whether it has made some; `warn` is told if not, again and again;
     `observe` is told how many seconds each group took, and how many batches it had; `when_done`
     runs a function once the turn has said all that it has to say.
     """
@@ -103,6 +104,7 @@ class DiskWriter:
         call_in_loop: Callable[[Callable[[], None]], None],
         failed: Failed,
         warn: Failed = lambda error: None,
+        make_room: Callable[[], bool] = lambda: False,
         observe: Callable[[float, int], None] = lambda seconds, batches: None,
         when_done: Callable[[Callable[[], None]], None] = lambda callback: callback(),
     ) -> None:
@@ -111,6 +113,7 @@ class DiskWriter:
         self._when_done = when_done
         self._failed = failed
         self._warn = warn
+        self._make_room = make_room
         self._observe = observe
         self._queued = _Group()
         self._groups: SimpleQueue[_Group | None] = SimpleQueue()
@@ -288,7 +291,11 @@ class DiskWriter:
                 self._journal.write(records)
                 return
             except OSError as error:
-                if error.errno != errno.ENOSPC or self._is_stopping:
+                if error.errno != errno.ENOSPC:
+                    raise
+                if self._make_room():
+                    continue
+                if self._is_stopping:
                     raise
                 self._call_in_loop(partial(self._warn, error))
                 time.sleep(ROOM_RETRY_SECONDS)
@@ -310,6 +317,7 @@ async def open_disk_writer(
     turn: Turn,
     failed: Failed,
     warn: Failed = lambda error: None,
+    make_room: Callable[[], bool] = lambda: False,
     observe: Callable[[float, int], None] = lambda seconds, batches: None,
 ) -> AsyncIterator[DiskWriter]:
     """A disk writer whose thread lives as long as this block, and finishes what is queued."""
@@ -319,6 +327,7 @@ async def open_disk_writer(
         call_in_loop=lambda callback: token.run_sync_soon(turn.run, callback),
         failed=failed,
         warn=warn,
+        make_room=make_room,
         observe=observe,
         when_done=turn.last,
     )

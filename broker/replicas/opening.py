@@ -133,6 +133,7 @@ def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) 
         services.metrics.storage_errors.inc()
         logger.error("%s is not served: %s", spec.topic_partition, failure)
     else:
+        member.log.room = services.room.of(spec.topic)
         _report(services, spec, member)
     return Replica(spec, services, member=member, failure=failure)
 
@@ -188,6 +189,7 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
     for member in members:
         member.close()  # its peers still speak: what is recorded must not change any more
     if services.disk.error is None:
+        await trio.to_thread.run_sync(services.room.make_much_room)
         async with services.checkpoints.end() as mark:
             await trio.to_thread.run_sync(_close_logs, services, members, mark)
 

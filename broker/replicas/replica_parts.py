@@ -13,6 +13,7 @@ from tidemark.broker.replicas.checkpoints import Checkpoints
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.held import HeldRequests
+from tidemark.broker.replicas.room_watch import RoomWatch
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.directory import DataDirectory
@@ -59,6 +60,7 @@ class ReplicaServices:
     directory: DataDirectory
     state: StateDb
     disk: DiskWriter
+    room: RoomWatch
     driver: ReplicationDriver
     checkpoints: Checkpoints
     leadership: LeadershipWatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
 from uuid import UUID
 
 import trio
@@ -18,6 +19,7 @@ from tidemark.partitions.state_machines.refused_batches import RefusedBatches
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.verifications import Verifications
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.room import OutOfRoom
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
@@ -247,6 +249,10 @@ class ReplicaState:
         return NotLeader(self.name, leader=leader, epoch=member.epoch)
 
     def _storage_error(self, what: str, error: Exception) -> RequestError:
+        if isinstance(error, OutOfRoom):
+            return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: {error}")
+        if isinstance(error, OSError) and error.errno == ENOSPC:
+            self._services.room.look()
         self._services.storage_failed(f"{self.name}: cannot {what}: {error}")
         return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: cannot {what}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from errno import ENOSPC
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,6 +17,7 @@ from tidemark.partitions.state_machines.refused_batches import (
     NOT_THE_PRODUCERS_FAULT,
     RefusedBatches,
 )
+from tidemark.partitions.storage.room import OutOfRoom
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.records.header import (
     TRANSACTIONAL_BIT,
@@ -186,13 +188,24 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self._refused.note(header, error, member.producers, self._services.clock.now_ms())
 
     def append_own(self, batches: bytes) -> OwnAppended:
-        """Append batches of the broker's own: a coordinator's. Raises `RequestError`."""
+        """Append batches of the broker's own: a coordinator's, or a command. Raises
+        `RequestError`."""
         member = self.member
         if not member.is_serving:
             raise self.why_not_serving()
         try:
-            appended = member.append_own(batches)
+            appended = self._append_own(member, batches)
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("append", error) from error
         self._services.driver.touch()
         return appended
+
+    def _append_own(self, member: GroupReplica, batches: bytes) -> OwnAppended:
+        while True:
+            try:
+                return member.append_own(batches)
+            except OutOfRoom:
+                raise
+            except OSError as error:
+                if error.errno != ENOSPC or not self._services.room.make_room():
+                    raise

@@ -26,6 +26,7 @@ from tidemark.broker.replicas.disk import open_disk_writer
 from tidemark.broker.replicas.driver import ReplicationDriver
 from tidemark.broker.replicas.held import HeldRequests
 from tidemark.broker.replicas.replica_parts import LeadershipWatch, ReplicaServices
+from tidemark.broker.replicas.room_watch import RoomWatch, room_to_start
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.directory import DataDirectory
@@ -33,6 +34,7 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.room import DirectoryRoom
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
@@ -66,17 +68,20 @@ async def open_services(
         directory = DataDirectory.open(files, str(settings.data_dir))
         stack.callback(directory.close)
         _check_complete(files, directory)
-        state = StateDb.open(directory.state_db_path)
-        stack.callback(state.close)
-        _check_node_id(state, directory.path, settings.node_id)
-        run = state.begin_run(_boot_id())
-        journal = await trio.to_thread.run_sync(_open_journal, files, directory, state, metrics)
-        stack.callback(journal.close)
+        room = RoomWatch(DirectoryRoom(files, directory.path))
+        with room_to_start(room.room, directory.path):
+            state = StateDb.open(directory.state_db_path)
+            stack.callback(state.close)
+            _check_node_id(state, directory.path, settings.node_id)
+            run = state.begin_run(_boot_id())
+            journal = await trio.to_thread.run_sync(_open_journal, files, directory, state, metrics)
+            stack.callback(journal.close)
         async with open_disk_writer(
             journal,
             turn=turn,
             failed=failed,
             warn=lambda error: odd_events.warn("full disk", "the journal waits: %s", error),
+            make_room=room.make_room,
             observe=partial(_count_flush, metrics),
         ) as disk:
             node = ReplicationNode(
@@ -92,6 +97,7 @@ async def open_services(
                 state=state,
                 disk=disk,
                 is_settled=lambda: node.can_checkpoint,
+                make_room=room.make_room_if_full,
             )
             driver = ReplicationDriver(
                 node,
@@ -102,6 +108,7 @@ async def open_services(
                 odd_events=odd_events,
             )
             tasks.start_soon(checkpoints.run)
+            tasks.start_soon(room.run)
             yield ReplicaServices(
                 node_id=node_id,
                 run=run,
@@ -110,6 +117,7 @@ async def open_services(
                 directory=directory,
                 state=state,
                 disk=disk,
+                room=room,
                 driver=driver,
                 checkpoints=checkpoints,
                 leadership=LeadershipWatch(),

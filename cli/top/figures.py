@@ -20,7 +20,7 @@ class BrokerFigures:
     address: str | None
     rack: str | None
     state: str
-    """`down`, `up`, or what is wanted of it: `draining`, `drained`, …"""
+    """`down`, `disk full`, `up`, or what is wanted of it: `draining`, `drained`, …"""
     is_controller: bool
     leaders: int
     replicas: int
@@ -76,6 +76,8 @@ class Figures:
             node_id = NodeId(int(str(row["node_id"])))
             status = self.now.states.get(node_id)
             state = "up" if status is None or status.state == "active" else status.state
+            if node_id in self.now.facts.full:
+                state = "disk full"
             yield BrokerFigures(
                 node_id=node_id,
                 address=_text(row["address"]),

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _HISTORY: Final = 60
-_STATES: Final = {"up": "green", "down": "bold red"}
+_STATES: Final = {"up": "green", "down": "bold red", "disk full": "bold red"}
 _FEW_ROWS: Final = 3
 _AROUND: Final = 10
 """Lines that are no rows of topics or groups: headings, gaps, the first lines."""

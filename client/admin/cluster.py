@@ -107,22 +107,23 @@ class ClusterAdmin(Calls):
         return found.get(METADATA_PARTITION)
 
     async def describe_log_dirs(
-        self, node_ids: Collection[NodeId] | None = None
+        self, node_ids: Collection[NodeId] | None = None, *, replicas: bool = True
     ) -> list[LogDirDescription]:
-        """The data directories of these brokers (all if None) with their replicas' sizes."""
+        """The data directories of these brokers (all if None), with their replicas' sizes unless
+        `replicas` is false."""
         if node_ids is None:
             await self._network.refresh()
             node_ids = sorted(self._network.view.brokers)
         described: list[LogDirDescription] = []
         for node_id in node_ids:
-            described += await self._log_dirs_of(node_id)
+            described += await self._log_dirs_of(node_id, replicas=replicas)
         return described
 
-    async def _log_dirs_of(self, node_id: NodeId) -> list[LogDirDescription]:
+    async def _log_dirs_of(self, node_id: NodeId, *, replicas: bool) -> list[LogDirDescription]:
         async def attempt() -> list[LogDirDescription]:
             connection = await self._network.connection_to(node_id)
             answer = await connection.request(
-                DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse
+                DescribeLogDirsRequest(topics=None if replicas else ()), DescribeLogDirsResponse
             )
             check(answer.error_code, f"log directories of broker {node_id}")
             return [_log_dir(node_id, result) for result in answer.results]
@@ -205,6 +206,7 @@ def _log_dir(node_id: NodeId, result: DescribeLogDirsResult) -> LogDirDescriptio
         total_bytes=result.total_bytes,
         usable_bytes=result.usable_bytes,
         replicas=tuple(_replicas(result)),
+        is_full=result.is_full,
     )
 
 

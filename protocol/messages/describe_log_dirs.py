@@ -1,6 +1,7 @@
 """DescribeLogDirs: what lies in the data directories."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from tidemark.protocol.schema import (
     BOOL,
@@ -15,6 +16,9 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
+
+IS_FULL_TAG: Final = 10_000
+"""Our own, far from those that Kafka gives out one by one: who does not know it passes it over."""
 
 
 @struct
@@ -81,6 +85,14 @@ class DescribeLogDirsResult(Struct):
         "How much of that is free; -1 if it is not known.",
         since=4,
         default=-1,
+        ignorable=True,
+    )
+    is_full: bool = wire(
+        BOOL,
+        "Whether produce requests are refused, because hardly anything of it is free.",
+        since=2,
+        tag=IS_FULL_TAG,
+        default=False,
         ignorable=True,
     )
 

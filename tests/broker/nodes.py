@@ -145,6 +145,7 @@ def _node(
         balancing=balancing,
         timers=timers,
         disk=services.disk,
+        room=services.room,
         metrics=services.metrics,
         clock=services.clock,
     )

@@ -243,6 +243,46 @@ async def test_who_waits_for_room_is_the_thread() -> None:
     assert journal.groups == [[b"1"], [b"2"]]
 
 
+class FillingJournal(FakeJournal):
+    """There is room only for what somebody makes it for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reserve, self.room = 2, 0
+
+    def make_room(self) -> bool:
+        if self.reserve:
+            self.reserve, self.room = self.reserve - 1, self.room + 1
+            return True
+        return False
+
+    def write(self, records: Sequence[JournalRecord]) -> None:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.room -= 1
+        super().write(records)
+
+
+async def test_a_journal_without_room_is_given_some_of_the_reserve_at_once() -> None:
+    journal, persisted, warned = FillingJournal(), list[int](), trio.Event()
+    async with open_disk_writer(
+        journal,
+        turn=Turn(),
+        failed=never,
+        warn=lambda error: warned.set(),
+        make_room=journal.make_room,
+    ) as disk:
+        for batch in (1, 2):
+            disk.write(batch, [record(batch)], persisted.append)
+            await disk.wait_durable(batch)
+        assert (persisted, warned.is_set()) == ([1, 2], False)
+        disk.write(3, [record(3)], persisted.append)
+        await warned.wait()
+        assert persisted == [1, 2]
+        journal.room = 1
+        await disk.wait_durable(3)
+
+
 async def test_the_thread_syncs_what_others_keep_the_disk_busy_with() -> None:
     journal, persisted = FakeJournal(), list[int]()
     async with opened(journal) as disk:

@@ -7,6 +7,7 @@ from tidemark.cli.health import HEALTHY, ClusterFacts
 from tidemark.client import (
     BrokerDescription,
     ClusterDescription,
+    LogDirDescription,
     PartitionDescription,
     PartitionReplicas,
     QuorumDescription,
@@ -16,6 +17,7 @@ from tidemark.client import (
     TopicDescription,
     TopicPartition,
 )
+from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
 ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
@@ -128,6 +130,25 @@ def test_a_partition_that_refuses_writes_is_worse_than_one_that_lacks_a_replica(
         "under-replicated",
         "no leader",
     ]
+
+
+def test_a_broker_whose_disk_is_full_is_named_and_how_much_is_free() -> None:
+    def disk(node_id: NodeId, usable_bytes: int, *, is_full: bool) -> LogDirDescription:
+        return LogDirDescription(
+            node_id=node_id,
+            path="/d",
+            error=ErrorCode.NONE,
+            total_bytes=1000,
+            usable_bytes=usable_bytes,
+            replicas=(),
+            is_full=is_full,
+        )
+
+    disks = {ONE: disk(ONE, 5, is_full=True), TWO: disk(TWO, -1, is_full=False)}
+    found = replace(facts(partition(0)), disks=disks)
+    assert found.verdict() == "1 of 3 brokers with a full disk"
+    rows = [(row["free_bytes"], row["trouble"]) for row in found.broker_rows()]
+    assert rows == [(5, "disk full: refuses records"), (None, None), (None, None)]
 
 
 def test_a_replicas_broker_that_nobody_lists_is_down() -> None:

@@ -81,6 +81,7 @@ async def test_the_data_directory_is_described_with_the_size_of_each_partition(
         assert sizes == {("waves", 0): 0, ("waves", 1): len(batch)}
         if version >= 4:
             assert 0 < directory.usable_bytes <= directory.total_bytes
+        assert not directory.is_full
 
 
 async def test_only_the_partitions_asked_for_are_described(tmp_path: Path) -> None:

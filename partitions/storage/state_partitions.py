@@ -2,18 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from uuid import UUID
 
-from tidemark.partitions.raft.entries import Configuration, epoch_start
+from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage.state_file import JOURNAL_START, StateFile
 from tidemark.partitions.storage.state_rows import (
     Epochs,
+    StateRows,
+    TopicIds,
     delete_of,
+    epoch_of_row,
     epoch_row,
     key_row,
     partition_row,
-    state_of_row,
-    voters_of_text,
 )
 from tidemark.partitions.storage.state_values import Condition, PartitionKey, PartitionState
 
@@ -27,9 +27,10 @@ class PartitionTable(StateFile):
 
     def partition_names(self) -> dict[PartitionKey, str]:
         """All that are recorded, with their names: much less than their states."""
+        topics = TopicIds()
         with self.transaction() as connection:
             rows = connection.execute("SELECT topic_id, partition, name FROM partition")
-            return {PartitionKey(UUID(bytes=topic), number): name for topic, number, name in rows}
+            return {PartitionKey(topics[topic], number): name for topic, number, name in rows}
 
     def partition_state(self, key: PartitionKey) -> PartitionState | None:
         """One of them, without reading all."""
@@ -39,28 +40,28 @@ class PartitionTable(StateFile):
     def _partition_states(
         self, where: str, of: tuple[bytes | int, ...]
     ) -> dict[PartitionKey, PartitionState]:
-        """A start has thousands of partitions, with an epoch for each start there was."""
+        """A start has thousands of partitions, with an epoch for each start there was. Most say the
+        same: what they say is made once."""
         epochs: Epochs = defaultdict(list)
-        configs: dict[tuple[str, str], Configuration] = {}
+        starts: dict[tuple[int | str, ...], EpochStart] = {}
         with self.transaction() as connection:
-            for topic_id, partition, epoch, start_offset, leader, *config in connection.execute(
+            for row in connection.execute(
                 "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing"
                 f" FROM epoch{where} ORDER BY topic_id, partition, epoch",
                 of,
             ):
-                voters, outgoing = config
-                known = configs.get((voters, outgoing))
-                if known is None:
-                    known = Configuration(voters_of_text(voters), voters_of_text(outgoing))
-                    configs[voters, outgoing] = known
-                start = epoch_start(epoch, start_offset, leader, known)
-                epochs[topic_id, partition].append(start)
+                said = row[2:]
+                start = starts.get(said)
+                if start is None:
+                    start = starts[said] = epoch_of_row(*said)
+                epochs[row[:2]].append(start)
             rows = connection.execute(
                 "SELECT topic_id, partition, name, log_start, recovery_point, vote_epoch,"
                 f" voted_for, condition, is_journaled FROM partition{where}",
                 of,
             )
-            states = (state_of_row(epochs, *row) for row in rows)
+            reading = StateRows(epochs)
+            states = (reading.state(*row) for row in rows)
             return {state.key: state for state in states}
 
     def save(self, states: Iterable[PartitionState], *, journal_start: int | None = None) -> None:

@@ -237,6 +237,8 @@ async def _open_node(
         handlers[ForwardRequest] = forwarded_to(node)
         handlers[AskRequest] = between_brokers.asked_of(node)
         asking.node = node
+        disk = services.disk
+        parts.reactor.is_more_on_its_way = lambda: disk.newest > disk.durable
         yield node, network
 
 

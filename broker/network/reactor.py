@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable
+from time import perf_counter
 from typing import Final, TypeAlias
 
 import trio
 
+from tidemark.broker.network.lingering import Lingering
 from tidemark.broker.network.turn import Turn
 
 READABLE: Final = select.EPOLLIN
@@ -39,6 +41,10 @@ class Reactor:
         self._epoll = select.epoll()
         self._on_ready: dict[int, OnReady] = {}
         self._served = False
+        self._lingering = Lingering()
+        self.is_more_on_its_way: Callable[[], bool] = lambda: False
+        """Whether something is awaited that does not come through the sockets, as what a thread
+        does: who lingered for these would be late for that."""
 
     def add(self, descriptor: int, events: int, on_ready: OnReady) -> None:
         self._epoll.register(descriptor, events)
@@ -56,11 +62,12 @@ class Reactor:
         """Serve for ever."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
+            self._lingering.woken(perf_counter())
             if self._turn.is_held:
                 await self._turn.wait_released()
             for _ in range(_TURNS_MAX):
                 self._turn.run(self._serve)
-                if not self._served:
+                if not self._served and not self._linger():
                     break
 
     def _serve(self) -> None:
@@ -76,3 +83,16 @@ class Reactor:
                 on_ready = self._on_ready.get(descriptor)
                 if on_ready is not None:
                     on_ready(mask)
+
+    def _linger(self) -> bool:
+        """Look for a moment whether somebody becomes ready, where that is likely; whether anybody
+        has."""
+        lingering, poll = self._lingering, self._epoll.poll
+        now = perf_counter()
+        until = now if self.is_more_on_its_way() else lingering.begin(now)
+        while now < until:
+            if poll(0, 1):
+                lingering.paid()
+                return True
+            now = perf_counter()
+        return False

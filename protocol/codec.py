@@ -40,11 +40,6 @@ def encode(message: Message, version: int) -> bytes:
     return b"".join(chunks)  # type: ignore[arg-type]  # the line above
 
 
-def encode_parts(message: Message, version: int) -> list[bytes | SizedRecords]:
-    """`message` in order, where records that are not in memory are parts of their own."""
-    return join_chunks(encode_chunks(message, version))
-
-
 def encode_chunks(message: Message, version: int) -> list[Chunk]:
     """`message` in as many pieces as its encoder made; for those who join them later."""
     codec = _CODECS.get((type(message), version)) or codec_of(type(message), version)

@@ -55,7 +55,6 @@ class ClusterReplica:
     def __init__(self, replica: Replica, services: ReplicaServices) -> None:
         self.replica = replica
         self._services = services
-        self._parents: tuple[NodeId, ...] = ()
 
     @property
     def is_serving(self) -> bool:

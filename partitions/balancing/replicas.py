@@ -70,10 +70,6 @@ class ReplicaPlan:
         """What has to be copied."""
         return sum(move.size_bytes for move in self.moves)
 
-    def estimate_s(self, bytes_per_s: float) -> float:
-        """Seconds to copy it all at that bandwidth."""
-        return self.size_bytes / bytes_per_s
-
 
 def plan_decommission(
     snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random

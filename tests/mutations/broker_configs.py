@@ -3,7 +3,7 @@
 from tests.mutations import Mutation
 
 _DEFAULTS = "broker/metadata/topic_defaults.py"
-_TOPICS = "broker/metadata/topics.py"
+_TOPICS = "broker/metadata/shown_topics.py"
 
 MUTATIONS = (
     Mutation(

@@ -19,12 +19,16 @@ from tidemark.partitions.raft.messages import (
     ResetRequest,
 )
 from tidemark.partitions.storage.slices import LogSlice
+from tidemark.protocol.crc32c import crc32c
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import (
+    ATTRIBUTES_AT,
     HEADER_BYTES,
     LOG_OVERHEAD,
     BatchHeader,
     check_crc,
+    header_of,
+    read_fields,
     read_header,
 )
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
@@ -111,17 +115,20 @@ def checked_headers(
     records: BytesLike, epoch: Epoch, base: Offset, end: Offset
 ) -> list[BatchHeader] | None:
     """The headers of batches that are just what a run of these offsets has; `None` if not."""
-    headers, at, due, size = [], 0, base, len(records)
+    headers, at, due, size = list[BatchHeader](), 0, base, len(records)
+    view = memoryview(records)
     try:
         while at < size:
-            header = read_header(records, at)
-            base_offset, length, its_epoch, _, _, _, delta, *_ = header
-            if base_offset != due or its_epoch != epoch:
+            fields = read_fields(records, at)
+            base_offset, length, its_epoch, _, crc, _, delta, _, _, _, _, _, _ = fields
+            batch_end = at + length + LOG_OVERHEAD
+            if base_offset != due or its_epoch != epoch or batch_end > size:
                 return None
-            check_crc(records, header, at)
-            headers.append(header)
+            if crc32c(view[at + ATTRIBUTES_AT : batch_end]) != crc:
+                return None
+            headers.append(header_of(fields))
             due = Offset(due + delta + 1)
-            at += length + LOG_OVERHEAD
+            at = batch_end
     except CorruptBatch:
         return None
     return headers if due == end and headers else None

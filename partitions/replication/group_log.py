@@ -262,9 +262,10 @@ class GroupLog:
         journal say so, if it has to. `records` is not needed any more when this returns."""
         self.log.append_placed(records, headers)
         for header in headers:
-            if header.attributes & CONTROL_BIT:
+            _, _, _, _, _, attributes, _, _, _, producer_id, _, _, _ = header
+            if attributes & CONTROL_BIT:
                 self.producers.on_control_within(header, records, self._host.now_ms())
-            elif header.producer_id >= 0:
+            elif producer_id >= 0:
                 self.producers.on_batch(header, self._host.now_ms())
         if self._syncs:
             if len(records) < self.journaled_bytes_max:

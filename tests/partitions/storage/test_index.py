@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.partitions.storage.index import Entry, GrowingIndex, StoredIndex, TimeEntry
-from tidemark.protocol.types import Offset
+from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader
+from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles
 
 Index: TypeAlias = GrowingIndex | StoredIndex
@@ -27,6 +28,33 @@ def indexed(batches: Batches, base_offset: int = 100, interval_bytes: int = 200)
         end_offset += records
         index.add(position, size_bytes, Offset(end_offset - 1), timestamp_ms)
         position += size_bytes
+    return index
+
+
+def indexed_in_runs(batches: Batches, run_lengths: list[int]) -> GrowingIndex:
+    """As `indexed`, but what is behind each other is added in runs of these lengths, then one."""
+    index = GrowingIndex(Offset(100), 200)
+    position, offset, at = 0, Offset(100), 0
+    while at < len(batches):
+        length = run_lengths.pop() if run_lengths else 1
+        run, at = batches[at : at + length], at + length
+        headers = [
+            BatchHeader.open(
+                base_offset=Offset(-1),  # not looked at: it is placed when it is written
+                epoch=Epoch(0),
+                attributes=0,
+                base_timestamp=timestamp_ms,
+                max_timestamp=timestamp_ms,
+                producer_id=-1,
+                producer_epoch=-1,
+                base_sequence=-1,
+                record_count=records,
+            )._replace(batch_length=size_bytes - LOG_OVERHEAD)
+            for records, size_bytes, timestamp_ms in run
+        ]
+        index.add_run(position, offset, headers)
+        position += sum(header.size_bytes for header in headers)
+        offset = Offset(offset + sum(header.record_count for header in headers))
     return index
 
 
@@ -49,6 +77,16 @@ def test_the_worked_example_of_the_format() -> None:
     assert index.encode() == bytes.fromhex("0000000e 000004b0")
     # Up to offset 114 the largest timestamp is 9, of the batch that ends at 109.
     assert index.encode_times() == bytes.fromhex("0000000000000009 00000009")
+
+
+@given(batches=batches_strategy, run_lengths=st.lists(st.integers(1, 9), max_size=20))
+def test_a_run_is_indexed_as_its_batches_one_by_one(
+    batches: Batches, run_lengths: list[int]
+) -> None:
+    alone, in_runs = indexed(batches), indexed_in_runs(batches, run_lengths)
+    assert in_runs.encode() == alone.encode()
+    assert in_runs.encode_times() == alone.encode_times()
+    assert in_runs.largest == alone.largest
 
 
 def test_the_last_time_entry_is_for_the_whole_segment() -> None:

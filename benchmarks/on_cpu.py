@@ -36,7 +36,9 @@ class Sampler:
         self._counts[tuple(frames)] += 1
 
     def _write(self, signum: int, frame: FrameType | None) -> None:
-        lines = [f"{count} {';'.join(frames)}\n" for frames, count in self._counts.items()]
+        # Of a copy: the next sample may come in the middle of this.
+        counts = list(self._counts.items())
+        lines = [f"{count} {';'.join(frames)}\n" for frames, count in counts]
         partial = self._folder / f"{os.getpid()}.part"
         partial.write_text("".join(lines))
         partial.rename(self._folder / str(os.getpid()))

@@ -8,13 +8,17 @@ from typing import Final, Literal
 
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.admin import Admin
-from tidemark.client.consumer import Consumer, ConsumerSettings, open_consumer
+from tidemark.client.consumer import Consumer
+from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group import GroupSettings, Rebalanced
 from tidemark.client.network import Network, open_network
 from tidemark.client.offsets import Beginning, End, Isolation, Start, as_start
+from tidemark.client.open_consumer import open_consumer
+from tidemark.client.open_producer import open_producer
 from tidemark.client.partitioner import Partitioner, murmur2_partition
-from tidemark.client.producer import Producer, ProducerSettings, open_producer
+from tidemark.client.producer import Producer
+from tidemark.client.producer_settings import ProducerSettings
 from tidemark.client.read_levels import ReadLevel
 from tidemark.client.read_levels import read_level as level_of
 from tidemark.client.settings import ClientSettings

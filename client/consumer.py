@@ -4,61 +4,25 @@ Here the caller meets what is read and fetched ahead (`readings.py`), the commit
 and the group (`group.py`).
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import field
-from typing import Final
+from collections.abc import Mapping
+from contextlib import suppress
 
 import trio
 
-from tidemark.client.background import Signal, open_background
+from tidemark.client.background import Signal
 from tidemark.client.committing import Committer
+from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.coordinator import GroupMembership
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
-from tidemark.client.fetcher import FetchSettings
-from tidemark.client.group import GroupMember, GroupSettings, Rebalanced
 from tidemark.client.lookups import list_offsets, require_partitions, resolve_starts
 from tidemark.client.network import Network
 from tidemark.client.offsets import AtOffset, Beginning, Start, as_start
-from tidemark.client.pool import open_pool
 from tidemark.client.reading import read_records
 from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
 from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.protocol.values import dataclass
-
-_CLOSE_SECONDS: Final = 5.0
-"""How long closing may wait for the last commit and for saying goodbye to the group."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerSettings:
-    """What `Client.consumer` was told; see there."""
-
-    topics: tuple[str, ...] = ()
-    partitions: tuple[TopicPartition, ...] = ()
-    start: Start = field(default_factory=Beginning)
-    starts: Mapping[TopicPartition, Start] = field(default_factory=dict)
-    until_end: bool = False
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    group: GroupSettings | None = None
-    auto_commit_seconds: float | None = 5.0
-    on_assigned: Rebalanced | None = None
-    on_revoked: Rebalanced | None = None
-
-    def __post_init__(self) -> None:
-        if bool(self.topics) == bool(self.partitions):
-            raise ValueError("say which topics to read, or which partitions, and not both")
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether a group says which partitions this consumer reads."""
-        return self.group is not None and bool(self.topics)
-
-    def start_of(self, topic_partition: TopicPartition) -> Start:
-        return self.starts.get(topic_partition, self.start)
 
 
 class Consumer:
@@ -358,48 +322,3 @@ class Consumer:
             self._records, self._taken = self._records[self._taken :], 0
         if self._settings.auto_commit_seconds is not None:
             await self._commit_done()
-
-
-@asynccontextmanager
-async def open_consumer(network: Network, settings: ConsumerSettings) -> AsyncIterator[Consumer]:
-    """See `Client.consumer`."""
-    async with (
-        open_pool(network.settings) as pool,
-        open_pool(network.settings) as member_pool,
-        open_background() as nursery,
-    ):
-        readings = Readings(network, pool, nursery, settings.fetch)
-        consumer = Consumer(network, readings, settings)
-        group, member, committer = settings.group, None, None
-        if group is not None:
-            if settings.is_shared:
-                member = GroupMember(network, member_pool, group, settings.topics, consumer)
-            committer = Committer(network, group.group, member)
-        with network.listening(readings.route):
-            nursery.start_soon(readings.find_leaders_until_cancelled)
-            await consumer.start(committer)
-            is_done = False
-            try:
-                async with open_background() as tasks:
-                    _start_tasks(tasks, consumer, member, settings)
-                    yield consumer
-                is_done = True
-            finally:
-                with trio.move_on_after(_CLOSE_SECONDS, shield=True):
-                    await consumer.close(is_done=is_done)
-                    if member is not None:
-                        await member.leave()
-
-
-def _start_tasks(
-    nursery: trio.Nursery,
-    consumer: Consumer,
-    member: GroupMember | None,
-    settings: ConsumerSettings,
-) -> None:
-    if member is not None:
-        nursery.start_soon(member.take_part_until_cancelled)
-    elif settings.topics and not settings.until_end:
-        nursery.start_soon(consumer.find_new_partitions_until_cancelled)
-    if settings.group is not None and settings.auto_commit_seconds is not None:
-        nursery.start_soon(consumer.commit_until_cancelled, settings.auto_commit_seconds)

@@ -13,71 +13,24 @@ from typing import Final
 
 import trio
 
-from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
-from tidemark.client.background import open_background
+from tidemark.client.accumulator import PartitionQueue, ProducerIdentity
 from tidemark.client.batches import RECORD_OVERHEAD, Batch, failure_of
-from tidemark.client.codes import check
 from tidemark.client.coordinator import GroupMembership
 from tidemark.client.delivery import DeliveryFuture, wait_settled
 from tidemark.client.descriptions import CommittedOffset
-from tidemark.client.network import Network
-from tidemark.client.partitioner import Partitioner, StickyPartitions, murmur2_partition
-from tidemark.client.pool import open_pool
+from tidemark.client.partitioner import StickyPartitions
+from tidemark.client.producer_settings import ProducerSettings
 from tidemark.client.routes import Routes
-from tidemark.client.sender import SendSettings
 from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
-from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import check_batch
 from tidemark.protocol.records.records import Record
 from tidemark.protocol.types import Offset, TopicPartition
-from tidemark.protocol.values import dataclass
 
 _FIRST: Final = Offset(0)
 _EXPIRY_INTERVAL_SECONDS: Final = 0.5
 _ABORT_SECONDS_MAX: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerSettings:
-    """What `Client.producer` was told; see there."""
-
-    acks: int = -1
-    idempotent: bool | None = None
-    compression: Compression = Compression.NONE
-    linger_seconds: float = 0.0
-    batch_bytes: int = 16 * 1024
-    request_bytes_max: int = 1024 * 1024
-    buffer_bytes: int = 32 * 1024 * 1024
-    max_in_flight: int = 5
-    delivery_timeout_seconds: float = 120.0
-    partitioner: Partitioner = murmur2_partition
-    transactional_id: str | None = None
-    transaction_timeout_seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.acks not in (-1, 0, 1):
-            raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
-        if self.max_in_flight < 1:
-            raise ValueError("max_in_flight is at least 1")
-        if self.transactional_id is not None and not self.wants_identity:
-            raise ValueError('a transactional producer is idempotent and needs acks="all"')
-        if self.idempotent and self.acks != -1:
-            raise ValueError('an idempotent producer needs acks="all"')
-        if self.idempotent and self.max_in_flight > 5:
-            # The broker remembers five batches, so a sixth could not be told from a new one.
-            raise ValueError("an idempotent producer has at most 5 requests in flight")
-
-    @property
-    def wants_identity(self) -> bool:
-        if self.idempotent is None:
-            return self.acks == -1 and self.max_in_flight <= 5
-        return self.idempotent
 
 
 class OpenTransaction:
@@ -371,67 +324,3 @@ class Producer:
 def _headers_bytes(headers: Sequence[tuple[str, bytes | None]]) -> int:
     # Four bytes a character and two lengths: an upper bound.
     return sum(10 + 4 * len(name) + (len(value) if value else 0) for name, value in headers)
-
-
-@asynccontextmanager
-async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIterator[Producer]:
-    """See `Client.producer`."""
-    identity, transactions = None, None
-    if settings.transactional_id is not None:
-        timeout_ms = int(settings.transaction_timeout_seconds * 1000)
-        transactions = TransactionCalls(network, settings.transactional_id, timeout_ms)
-        identity = await transactions.take_over()
-    else:
-        identity = await _identify(network, settings)
-    limits = BatchLimits(
-        batch_bytes=settings.batch_bytes,
-        in_flight_max=settings.max_in_flight,
-        compression=settings.compression,
-    )
-    send_settings = SendSettings(
-        acks=settings.acks,
-        linger_seconds=settings.linger_seconds,
-        request_bytes_max=settings.request_bytes_max,
-        in_flight_max=settings.max_in_flight,
-        request_timeout_ms=int(network.settings.request_timeout_seconds * 1000),
-        transactional_id=settings.transactional_id,
-    )
-    async with open_pool(network.settings) as pool, open_background() as nursery:
-        routes = Routes(network, pool, nursery, send_settings, limits, identity)
-        sticky = StickyPartitions(network.random)
-        producer = Producer(
-            routes,
-            settings,
-            sticky,
-            is_idempotent=identity is not None,
-            transactions=transactions,
-        )
-        nursery.start_soon(routes.refresh_when_stale)
-        nursery.start_soon(producer.expire_until_cancelled)
-        with network.listening(routes.update):
-            try:
-                yield producer
-                await producer.flush()
-            finally:
-                producer.close()
-
-
-async def _identify(network: Network, settings: ProducerSettings) -> ProducerIdentity | None:
-    """Ask for a producer id, if this producer is to be idempotent."""
-    if not settings.wants_identity:
-        return None
-
-    async def ask() -> ProducerIdentity:
-        connection = await network.any_connection()
-        # The transaction timeout means nothing without a transactional id, but must be positive.
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        answer = await connection.request(request, InitProducerIdResponse)
-        check(answer.error_code, "InitProducerId")
-        return ProducerIdentity(answer.producer_id, answer.producer_epoch)
-
-    try:
-        return await network.retrying(ask)
-    except RequestError as error:
-        if settings.idempotent is None and error.code is ErrorCode.UNSUPPORTED_VERSION:
-            return None
-        raise

@@ -1,0 +1,42 @@
+"""What `Client.producer` was told, checked."""
+
+from tidemark.client.partitioner import Partitioner, murmur2_partition
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerSettings:
+    """What `Client.producer` was told; see there."""
+
+    acks: int = -1
+    idempotent: bool | None = None
+    compression: Compression = Compression.NONE
+    linger_seconds: float = 0.0
+    batch_bytes: int = 16 * 1024
+    request_bytes_max: int = 1024 * 1024
+    buffer_bytes: int = 32 * 1024 * 1024
+    max_in_flight: int = 5
+    delivery_timeout_seconds: float = 120.0
+    partitioner: Partitioner = murmur2_partition
+    transactional_id: str | None = None
+    transaction_timeout_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.acks not in (-1, 0, 1):
+            raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
+        if self.max_in_flight < 1:
+            raise ValueError("max_in_flight is at least 1")
+        if self.transactional_id is not None and not self.wants_identity:
+            raise ValueError('a transactional producer is idempotent and needs acks="all"')
+        if self.idempotent and self.acks != -1:
+            raise ValueError('an idempotent producer needs acks="all"')
+        if self.idempotent and self.max_in_flight > 5:
+            # The broker remembers five batches, so a sixth could not be told from a new one.
+            raise ValueError("an idempotent producer has at most 5 requests in flight")
+
+    @property
+    def wants_identity(self) -> bool:
+        if self.idempotent is None:
+            return self.acks == -1 and self.max_in_flight <= 5
+        return self.idempotent

@@ -90,11 +90,15 @@ class Hosting:
 
     def open(self, topic: Topic) -> None:
         """Open those of its partitions that are assigned to this broker and are not open."""
-        if topic.specs(self._node_id, without=self.by_partition(topic.id)):
+        if self._is_incomplete(topic):
             self._to_open[topic.id] = topic
             if not self._is_current:
                 self._may_be_here.add(topic.id)
             self._is_asked.set()
+
+    def _is_incomplete(self, topic: Topic) -> bool:
+        here = self.by_partition(topic.id)
+        return any(True for _ in topic.hosted(self._node_id, without=here))
 
     def reconfigure(self, topic: Topic) -> None:
         for replica in self._replicas.get(topic.id, {}).values():
@@ -245,8 +249,11 @@ class Hosting:
         taken = {name: key for key, name in recorded.items()}
 
         def is_free(topic: Topic) -> bool:
-            specs = topic.specs(self._node_id)
-            return all(taken.get(str(spec.topic_partition), spec.key) == spec.key for spec in specs)
+            return all(
+                taken.get(str(TopicPartition(topic.name, number)), key) == key
+                for number in topic.hosted(self._node_id)
+                for key in [PartitionKey(topic.id, number)]
+            )
 
         return [topic for topic in topics if is_free(topic)]
 
@@ -358,14 +365,13 @@ class Hosting:
         if self._is_current and not self._is_host(topic.metadata, replica.partition):
             self._give_up(replica)
             return
-        replica.apply_config(topic.config)
+        if replica.config is not topic.config:
+            replica.apply_config(topic.config)
         self._replicas.setdefault(topic.id, {})[replica.partition] = replica
 
     def _opened(self, topic_id: UUID) -> None:
         topic = self._to_open.get(topic_id)
-        if topic is not None and not topic.specs(
-            self._node_id, without=self.by_partition(topic_id)
-        ):
+        if topic is not None and not self._is_incomplete(topic):
             del self._to_open[topic_id]
 
     def _failed(self, topic_ids: Sequence[UUID], error: Exception) -> None:

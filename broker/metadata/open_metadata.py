@@ -79,6 +79,9 @@ from tidemark.protocol.values import dataclass
 
 REGISTRATION_SECONDS: Final = 1.0
 """How long the hosted replicas wait for it at a start."""
+SWEEP_SECONDS: Final = 0.1
+"""How long a start waits until what was deleted meanwhile is gone. With thousands of directories
+it takes longer, beside the first requests: nobody needs it."""
 
 logger = logging.getLogger(__name__)
 
@@ -129,10 +132,10 @@ async def open_metadata(
             with trio.move_on_after(math.inf if is_alone else REGISTRATION_SECONDS):
                 await parts.registered.wait()
             await hosting.load(is_current=parts.registered.is_set())
+            tasks.start_soon(parts.be_current)
             if parts.registered.is_set():
-                await parts.be_current()
-            else:
-                tasks.start_soon(parts.be_current)
+                with trio.move_on_after(SWEEP_SECONDS):
+                    await parts.is_current.wait()
             for task in parts.tasks():
                 tasks.start_soon(task)
             yield Metadata(
@@ -201,6 +204,8 @@ class _Parts:
             own.node_id, self._group, machine, turn=services.turn, clock=services.clock
         )
         self.registered = trio.Event()
+        self.is_current = trio.Event()
+        """Set once what is here has been held against the metadata as they are."""
         self.brokers = Brokers(own.node_id, lambda: self.cluster.state, GroupLiveness(driver))
         self.controller = Controller(own.node_id, self.cluster, network)
         self._membership = Membership(own, self.cluster, network, lambda: self._group.voters)
@@ -292,6 +297,7 @@ class _Parts:
         """Once registered: what is here of topics that were deleted meanwhile, goes."""
         await self.registered.wait()
         await self._hosting.be_current(lambda: self.cluster.state)
+        self.is_current.set()
 
     def _leadership_changed(self, _: Replica) -> None:
         self.cluster.leadership_changed()

@@ -1,6 +1,6 @@
 """One topic, and what is asked for when one is to be made."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 from uuid import UUID
@@ -93,8 +93,14 @@ class Topic:
                 topic_id=self.id,
                 partition=partition,
                 config=self.config,
-                voters=assignment,
+                voters=self.metadata.assignments[partition],
             )
-            for partition, assignment in enumerate(self.metadata.assignments)
-            if partition not in without and node_id in self.metadata.hosts(partition)
+            for partition in self.hosted(node_id, without=without)
         ]
+
+    def hosted(self, node_id: NodeId, *, without: Container[int] = ()) -> Iterator[int]:
+        """The partitions that that broker has to hold, but for those."""
+        hosts = self.metadata.hosts
+        for partition in range(self.partition_count):
+            if partition not in without and node_id in hosts(partition):
+                yield partition

@@ -86,7 +86,7 @@ def _open_logs(
     directory = services.directory
     _make_directories(directory, specs)
     return open_groups(
-        [_group_spec(services, spec) for spec in specs],
+        _group_specs(services, specs),
         _NOTHING_STORED if are_new else _stored(services, specs),
         services.state,
         host=services.driver.node,
@@ -113,15 +113,22 @@ def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) ->
         directory.sync()
 
 
-def _group_spec(services: ReplicaServices, spec: ReplicaSpec) -> GroupSpec:
-    return GroupSpec(
-        key=spec.key,
-        directory=services.directory.partition_path(spec.topic_partition),
-        settings=log_settings(spec.config),
-        syncs_before_ack=spec.config.syncs_before_ack,
-        voters=spec.voters or (services.node_id,),
-        applier=spec.applier,
-    )
+def _group_specs(services: ReplicaServices, specs: Sequence[ReplicaSpec]) -> list[GroupSpec]:
+    # Partitions of a topic have one config. It is found by its identity: to compare those of
+    # thousands with each other takes longer than all else that is done here.
+    configs = {id(spec.config): spec.config for spec in specs}
+    settings = {known: log_settings(config) for known, config in configs.items()}
+    return [
+        GroupSpec(
+            key=spec.key,
+            directory=services.directory.partition_path(spec.topic_partition),
+            settings=settings[id(spec.config)],
+            syncs_before_ack=spec.config.syncs_before_ack,
+            voters=spec.voters or (services.node_id,),
+            applier=spec.applier,
+        )
+        for spec in specs
+    ]
 
 
 def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) -> Replica:

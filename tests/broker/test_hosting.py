@@ -102,6 +102,25 @@ async def test_nothing_is_made_before_the_metadata_are_current(tmp_path: Path) -
         assert set(hosting.by_partition(topic.id)) == {0}
 
 
+async def test_a_start_waits_but_a_moment_for_what_was_deleted_meanwhile_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, look = Event(), Hosting._look
+
+    def look_slowly(self: Hosting) -> object:
+        slow.wait(10)
+        return look(self)
+
+    monkeypatch.setattr(Hosting, "_look", look_slowly)
+    async with open_node(tmp_path) as node:
+        hosting = hosting_of(node)
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        assert set(hosting.by_partition(topic.id)) == {0}
+        assert not hosting._is_swept
+        slow.set()
+        await wait_until(lambda: hosting._is_swept)
+
+
 async def test_what_is_given_up_goes_with_its_files_and_what_is_known_of_it(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=2))

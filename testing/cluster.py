@@ -31,13 +31,10 @@ from typing import Final
 
 import trio
 
-from tidemark.broker.metadata.brokers import Quorum
-from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.server import RunningBroker
-from tidemark.partitions.state_machines.cluster_brokers import voter_count
-from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import TidemarkError
 from tidemark.protocol.types import NodeId
+from tidemark.testing import standing
 from tidemark.testing.hosted_broker import HostedBroker
 
 TEST_SETTINGS: Mapping[str, str] = {
@@ -180,12 +177,7 @@ class Cluster:
         The brokers themselves are asked. One that was cut off may believe for a while that it still
         leads; then it is the one with the newest epoch.
         """
-        led = [
-            (replica.epoch, node)
-            for node, broker in self.brokers.items()
-            if (replica := broker.node.topics.replica(topic, partition)) and replica.is_serving
-        ]
-        return max(led)[1] if led else None
+        return standing.leader_of(self.brokers, topic, partition)
 
     @property
     def controller(self) -> int | None:
@@ -193,13 +185,7 @@ class Cluster:
 
         It takes changes of topics and the like, whichever broker a client gives them to.
         """
-        led = [
-            (quorum.epoch, node)
-            for node, broker in self.brokers.items()
-            if broker.node.controller.is_here
-            and (quorum := broker.node.brokers.quorum(CLUSTER_KEY)) is not None
-        ]
-        return max(led)[1] if led else None
+        return standing.controller(self.brokers)
 
     async def wait_leader(
         self,
@@ -225,12 +211,14 @@ class Cluster:
         committed: of every topic, and of the metadata. Raises `NotInTime`."""
         try:
             await self.wait_for(
-                lambda: not self._behind(),
+                lambda: not standing.behind(self.brokers),
                 "all replicas on running brokers hold what their leaders hold",
                 timeout_seconds=timeout_seconds,
             )
         except NotInTime as error:
-            raise NotInTime(f"{error}; behind: {', '.join(self._behind())}") from None
+            raise NotInTime(
+                f"{error}; behind: {', '.join(standing.behind(self.brokers))}"
+            ) from None
 
     async def wait_for(
         self, predicate: Callable[[], object], what: str, *, timeout_seconds: float = 10
@@ -247,7 +235,8 @@ class Cluster:
 
     def not_in_time(self, what: str, timeout_seconds: float) -> NotInTime:
         """The error of who has waited in vain."""
-        return NotInTime(f"not within {timeout_seconds} s: {what}. {self._standing()}")
+        told = standing.described(self.brokers, self.nodes)
+        return NotInTime(f"not within {timeout_seconds} s: {what}. {told}")
 
     async def _start_all(self, nodes: Collection[int]) -> None:
         async with trio.open_nursery() as starting:
@@ -277,7 +266,7 @@ class Cluster:
         if len(self.nodes) > 1:
             await self.start()
             await self.wait_for(
-                self._is_complete,
+                lambda: standing.is_complete(self.brokers, self.nodes),
                 "the brokers know each other, and enough of them vote on the metadata",
                 timeout_seconds=_OPEN_SECONDS_MAX,
             )
@@ -288,68 +277,6 @@ class Cluster:
         for each in self._hosted.values():
             each.files.delay(0)
         await self.stop()
-
-    def _is_complete(self) -> bool:
-        """Whether all know all, and any of them may go."""
-        running = self.brokers.values()
-        if not all(_knows_all(broker, self.nodes) for broker in running):
-            return False
-        quorum = self._quorum(CLUSTER_KEY)
-        return quorum is not None and (
-            len(quorum.voters) == voter_count(len(self.nodes))
-            and all(each.is_caught_up for each in (*quorum.voters, *quorum.learners))
-        )
-
-    def _quorum(self, key: PartitionKey) -> Quorum | None:
-        """A group as its leader sees it; of several that believe they lead, the newest."""
-        told = (broker.node.brokers.quorum(key) for broker in self.brokers.values())
-        return max(
-            (each for each in told if each is not None), key=lambda each: each.epoch, default=None
-        )
-
-    def _behind(self) -> list[str]:
-        """The replicas on running brokers that do not hold all, for a person to read."""
-        running = self.brokers
-        groups = {CLUSTER_KEY: "the metadata"}
-        for broker in running.values():
-            for topic in broker.node.topics:
-                for partition in range(topic.partition_count):
-                    groups[PartitionKey(topic.id, partition)] = f"{topic.name}-{partition}"
-        behind = []
-        for key, name in groups.items():
-            quorum = self._quorum(key)
-            if quorum is None:
-                behind.append(f"{name}, which nobody leads")
-                continue
-            end = max(each.end_offset for each in quorum.voters)
-            if quorum.high_watermark < end:
-                behind.append(f"{name}, committed up to {quorum.high_watermark} of {end}")
-            behind += [
-                f"{name} on broker {each.node_id}"
-                for each in (*quorum.voters, *quorum.learners)
-                if each.node_id in running and not each.is_caught_up
-            ]
-        return behind
-
-    def _standing(self) -> str:
-        """For a person who has waited in vain."""
-        running = self.brokers
-        said = [
-            f"broker {node}: controller {broker.node.brokers.controller}, "
-            f"connected to {sorted(broker.peers.up)}"
-            for node, broker in running.items()
-        ]
-        gone = [f"broker {node}: does not run" for node in self.nodes if node not in running]
-        return "; ".join([*said, *gone])
-
-
-def _knows_all(broker: RunningBroker, nodes: Collection[int]) -> bool:
-    known = broker.node.brokers
-    return (
-        set(known.registered) == set(nodes)
-        and all(map(known.is_alive, known.registered))
-        and known.controller is not None
-    )
 
 
 @asynccontextmanager

@@ -1,38 +1,16 @@
-"""The five codecs of a record batch, each with a bound on what it may inflate to.
+"""Which codec a record batch has, and the way to what it does.
 
-The bound holds before memory is taken: a few bytes that claim, or turn into, gigabytes cost no
-more than `bytes_max` and end as `CorruptBatch`. gzip is the standard library's zlib, which was as
-fast as cramjam's to read and twice as fast to write.
+What compresses and inflates is imported by who first has it done: a broker stores batches as they
+come, and hardly ever looks into one, and the two libraries are a hundredth of its start.
 """
 
-import struct
-import zlib
 from enum import IntEnum
 from typing import Final
 
-import cramjam
-import zstandard
-
-from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.types import BytesLike
 
 DECOMPRESSED_BYTES_MAX: Final = 128 << 20
 """What one batch's records may inflate to unless the caller says otherwise."""
-
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
-_XERIAL_BLOCK_BYTES: Final = 32 << 10
-_BLOCK_LENGTH: Final = struct.Struct(">i")
-
-# The most that one input byte can become. An LZ4 match grows by 255 with each byte of its length;
-# the best that Snappy can do is a copy of 64 bytes written in 3.
-_LZ4_RATIO_MAX: Final = 255
-_SNAPPY_RATIO_MAX: Final = 22
-
-_GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS  # 16: with gzip's header and trailer
-_ZSTD_LEVEL: Final = 3
-_ZSTD_ROOM_MIN: Final = 64 << 10
-_ZSTD_RATIO_GUESS: Final = 8
 
 
 class Compression(IntEnum):
@@ -45,30 +23,13 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-class _TooLarge(Exception):
-    """The output would pass the bound."""
-
-
 def compress(codec: Compression, data: BytesLike, level: int | None = None) -> bytes:
     """`data` in the framing that Kafka's Java client writes; snappy has no `level`."""
-    match codec:
-        case Compression.NONE:
-            return bytes(data)
-        case Compression.GZIP:
-            deflate = zlib.compressobj(-1 if level is None else level, wbits=_GZIP_WINDOW_BITS)
-            return deflate.compress(data) + deflate.flush()
-        case Compression.SNAPPY:
-            return _compress_xerial(memoryview(data))
-        case Compression.LZ4:
-            # Kafka's reader refuses linked blocks (KIP-57).
-            lz4 = cramjam.lz4.Compressor(
-                level=1 if level is None else level, content_checksum=False, block_linked=False
-            )
-            lz4.compress(bytes(data))  # it takes nothing else
-            return bytes(lz4.finish())
-        case Compression.ZSTD:
-            zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level)
-            return zstd.compress(data)
+    if codec is Compression.NONE:
+        return bytes(data)
+    from tidemark.protocol.records import compression_codecs
+
+    return compression_codecs.compress(codec, data, level)
 
 
 def decompress(codec: Compression, data: BytesLike, *, bytes_max: int, at: int = 0) -> bytes:
@@ -76,107 +37,8 @@ def decompress(codec: Compression, data: BytesLike, *, bytes_max: int, at: int =
 
     Raises `CorruptBatch` for bytes that the codec does not accept, and for more than `bytes_max`.
     """
-    view = memoryview(data)
-    try:
-        match codec:
-            case Compression.NONE:
-                return _bounded(bytes(view), bytes_max)
-            case Compression.GZIP:
-                return _decompress_gzip(view, bytes_max)
-            case Compression.SNAPPY:
-                return _decompress_snappy(view, bytes_max)
-            case Compression.LZ4:
-                return _decompress_lz4(view, bytes_max)
-            case Compression.ZSTD:
-                return _decompress_zstd(view, bytes_max)
-    except _TooLarge:
-        raise CorruptBatch(
-            at, f"{codec.name.lower()} data of {len(view)} bytes inflates to over {bytes_max}"
-        ) from None
-    except (zlib.error, zstandard.ZstdError, cramjam.DecompressionError, ValueError) as error:
-        raise CorruptBatch(at, f"not {codec.name.lower()} data: {error}") from error
+    if codec is Compression.NONE and len(data) <= bytes_max:
+        return bytes(data)
+    from tidemark.protocol.records import compression_codecs
 
-
-def _bounded(data: bytes, bytes_max: int) -> bytes:
-    if len(data) > bytes_max:
-        raise _TooLarge
-    return data
-
-
-def _decompress_gzip(data: memoryview, bytes_max: int) -> bytes:
-    inflate = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-    # One byte beyond the bound tells "just fits" from "too much"; zlib reads 0 as "no bound".
-    out = _bounded(inflate.decompress(data, bytes_max + 1), bytes_max)
-    if not inflate.eof:
-        raise ValueError("truncated")
-    if inflate.unused_data:
-        raise ValueError("more after its end")
-    return out
-
-
-def _compress_xerial(data: memoryview) -> bytes:
-    """Blocks of 32 KiB with their lengths before them, behind a header: xerial's stream format."""
-    parts = [_XERIAL_HEADER]
-    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
-        parts += (_BLOCK_LENGTH.pack(len(block)), block)
-    return b"".join(parts)
-
-
-def _decompress_snappy(data: memoryview, bytes_max: int) -> bytes:
-    if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(data, bytes_max)
-    blocks: list[bytes] = []
-    position, left = len(_XERIAL_HEADER), bytes_max
-    while position < len(data):
-        if position + _BLOCK_LENGTH.size > len(data):
-            raise ValueError("a block length is cut off")
-        (length,) = _BLOCK_LENGTH.unpack_from(data, position)
-        position += _BLOCK_LENGTH.size
-        if not 0 <= length <= len(data) - position:
-            raise ValueError(f"a block of {length} bytes where {len(data) - position} are left")
-        blocks.append(_decompress_snappy_block(data[position : position + length], left))
-        left -= len(blocks[-1])
-        position += length
-    return b"".join(blocks)
-
-
-def _decompress_snappy_block(data: memoryview, bytes_max: int) -> bytes:
-    claimed = cramjam.snappy.decompress_raw_len(data)
-    if claimed > bytes_max:
-        raise _TooLarge
-    if claimed > len(data) * _SNAPPY_RATIO_MAX:
-        raise ValueError(f"{len(data)} bytes that claim to be {claimed}")
-    return bytes(cramjam.snappy.decompress_raw(data))
-
-
-def _decompress_lz4(data: memoryview, bytes_max: int) -> bytes:
-    # The pages of a large zeroed bytearray are not resident until the decoder writes to them.
-    room = len(data) * _LZ4_RATIO_MAX
-    out = bytearray(min(room, bytes_max))
-    try:
-        length = cramjam.lz4.decompress_into(data, out)
-    except cramjam.DecompressionError as error:
-        if room > bytes_max and "whole buffer" in str(error):
-            raise _TooLarge from None
-        raise
-    return bytes(memoryview(out)[:length])
-
-
-def _decompress_zstd(data: memoryview, bytes_max: int) -> bytes:
-    zstd = zstandard.ZstdDecompressor()
-    size = zstandard.frame_content_size(data)
-    if size > bytes_max:
-        raise _TooLarge
-    if size >= 0:
-        return zstd.decompress(data, allow_extra_data=False)
-    # The frame does not say, as Java's never do. zstandard's stream reader takes a cut frame for a
-    # whole one, so guess the room, and try again with more.
-    room = min(max(_ZSTD_ROOM_MIN, len(data) * _ZSTD_RATIO_GUESS), bytes_max)
-    while True:
-        try:
-            return zstd.decompress(data, max_output_size=room, allow_extra_data=False)
-        except zstandard.ZstdError:
-            if room == bytes_max:
-                raise
-            room = min(room * _ZSTD_RATIO_GUESS, bytes_max)
+    return compression_codecs.decompress(codec, data, bytes_max=bytes_max, at=at)

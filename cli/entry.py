@@ -1,11 +1,9 @@
 """The console script: what is done before the command is there.
 
 Importing it takes a tenth of a second and more. Nothing has begun by then, so Ctrl-C ends the
-process as the system does it, where Python would show which import it was in; and what imports make
-stays, so that nobody need look for garbage.
+process as the system does it, where Python would show which import it was in.
 """
 
-import gc
 import signal
 
 
@@ -15,10 +13,8 @@ def main() -> None:
     is_pythons = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_pythons:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.disable()
     from tidemark.cli import main as command
 
-    gc.enable()
     if is_pythons:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     command.main()

@@ -46,8 +46,9 @@ _NO_TAGS: Final = b"\x00\x00\x00"
 # Of a connection: one that sends nothing twice is not to pay for it for ever.
 _TRIES_MAX: Final = 64
 _STARTS_MAX: Final = 4
-# A larger one is not worth the copy that remembering takes: decoding it is nothing beside it.
-_FRAME_BYTES_MAX: Final = 256 * 1024
+# Remembering takes a copy of it and a comparison, once for all that are like it. Larger than this
+# are only batches of topics that are told to take such.
+_FRAME_BYTES_MAX: Final = 2 * 1024 * 1024
 
 # Since this version an answer has in a row: the partition, the error, where the batch begins, its
 # time, and where the log begins.

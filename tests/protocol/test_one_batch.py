@@ -109,7 +109,7 @@ def test_several_partitions_and_topics_are_known_at_once(version: int) -> None:
         replace(request_of(b"x"), topic_data=[]),
         replace(request_of(b"x"), topic_data=[*request_of(b"x").topic_data] * 2),
         replace(request_of(b"x"), transactional_id="t"),
-        request_of(bytes(300_000)),
+        request_of(bytes(4 << 20)),
     ],
 )
 @pytest.mark.parametrize("version", [8, 9])
@@ -148,6 +148,12 @@ def test_a_connection_that_repeats_nothing_costs_no_more_than_so_much() -> None:
     frames = [frame_of(request_of(b"x", topic=f"t{n:03}"), 8) for n in range(200)]
     batches = taught(*frames, version=8)
     assert sum(found(batches, frame) is not None for frame in frames) == 64
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_batch_of_a_megabyte_is_remembered(version: int) -> None:
+    frame = frame_of(request_of(bytes(1 << 20)), version)
+    assert found(taught(frame, version=version), frame) is not None
 
 
 @given(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import field
 from functools import partial
@@ -54,6 +54,11 @@ class WriteAheadJournal(Protocol):
 class Synced(Protocol):
     """Files that are to be on the disk before the journal says so. Blocks, and raises `OSError`."""
 
+    @property
+    def subject(self) -> Hashable:
+        """Whose files these are: what is made later for the same covers all of this."""
+        ...
+
     def run(self) -> None: ...
 
 
@@ -70,7 +75,8 @@ class _Group:
     batch: int = 0
     """The newest of its batches; they are durable in their order."""
     batches: int = 0
-    syncs: list[Synced] = field(default_factory=list)
+    syncs: dict[Hashable, Synced] = field(default_factory=dict)
+    """By their subjects: each is synced once, by then with all that the group has of it."""
     records: list[JournalRecord] = field(default_factory=list)
     persisted: Persisted = lambda batch: None
 
@@ -84,7 +90,8 @@ class _Group:
         self.batch, self.persisted = batch, persisted
         self.batches += 1
         self.records += records
-        self.syncs += syncs
+        for sync in syncs:
+            self.syncs[sync.subject] = sync
 
 
 class DiskWriter:
@@ -262,7 +269,7 @@ class DiskWriter:
         while group is not None:
             started = time.perf_counter()
             try:
-                for sync in group.syncs:
+                for sync in group.syncs.values():
                     sync.run()
                 with self._using_journal:
                     self._write_when_there_is_room(group.records)

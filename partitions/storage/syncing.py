@@ -9,7 +9,7 @@ and leaves everything but the batches to them.
 """
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from threading import Lock
@@ -157,6 +157,11 @@ class TailSync:
     """Of which something may not be."""
     unnamed: tuple[Segment, ...]
     """Of which even the name may not be."""
+
+    @property
+    def subject(self) -> Hashable:
+        """The log, by what its syncs share: all that is not on the disk now, a later one has."""
+        return id(self.state)
 
     def run(self) -> None:
         """Block until every batch is on the disk that was in the log when this was made.

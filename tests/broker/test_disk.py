@@ -2,6 +2,7 @@ import errno
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from uuid import UUID
 
 import trio
@@ -71,8 +72,9 @@ async def test_what_comes_during_a_sync_is_one_group() -> None:
 class FakeSync:
     """A log's files, which the journal relies on."""
 
-    def __init__(self, done: Callable[[], None]) -> None:
+    def __init__(self, done: Callable[[], None], subject: str = "log") -> None:
         self.run = done
+        self.subject = subject
 
 
 async def test_what_the_records_rely_on_is_synced_before_they_are_written() -> None:
@@ -83,6 +85,22 @@ async def test_what_the_records_rely_on_is_synced_before_they_are_written() -> N
         await disk.wait_idle()
     assert written_before == [0]
     assert journal.groups == [[b"1"]]
+
+
+async def test_a_log_is_synced_once_for_a_group_with_all_that_the_group_has_of_it() -> None:
+    gate, synced = threading.Semaphore(0), list[str]()
+
+    def wait_at_gate() -> None:
+        gate.acquire()
+
+    async with opened(FakeJournal(sync=wait_at_gate)) as disk:
+        for number, log in enumerate("abab", 1):
+            sync = FakeSync(partial(synced.append, f"{log}{number}"), log)
+            disk.write(number, [record(number)], lambda batch: None, syncs=[sync])
+        gate.release(2)
+        await disk.wait_idle()
+    assert synced[0] == "a1", "a group of its own, for nothing was being written"
+    assert sorted(synced[1:]) == ["a3", "b4"]
 
 
 async def test_a_log_that_cannot_be_synced_is_the_end() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from tidemark.broker.config.agreement import problems_between
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
@@ -27,6 +27,8 @@ from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.values import dataclass
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_OF_THE_COMMAND_LINE: Final = frozenset({"bootstrap", "client.config"})
+"""What the environment says to the other commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +84,16 @@ def _note_unknown(given: Given, source: Source, problems: list[str], notices: li
     if source.is_kafka and is_without_meaning(given.name):
         notices.append(f"{given.name} ({given.origin}) has no meaning here and is passed over")
     elif source.is_strict:
-        from difflib import get_close_matches
+        problems.append(f"{given.name} ({given.origin}) is not a setting{_advice(given.name)}")
+    elif not source.is_kafka and given.name not in _OF_THE_COMMAND_LINE:
+        notices.append(f"{given.origin} is not a setting and is passed over{_advice(given.name)}")
 
-        near = get_close_matches(given.name, MEANINGS, n=1)
-        advice = f"; did you mean {near[0]}?" if near else ""
-        problems.append(f"{given.name} ({given.origin}) is not a setting{advice}")
-    elif not source.is_kafka and given.name != "bootstrap":
-        notices.append(f"{given.origin} is not a setting and is passed over")
+
+def _advice(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, MEANINGS, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _scaled(given: Given, meaning: Meaning, problems: list[str]) -> object:

@@ -36,7 +36,9 @@ class Users:
 
 def _from_table(table: object) -> User:
     match table:
-        case {"name": str(name), "password": str(password)} if name and password:
+        case {"name": str(name), "password": str(password), **others} if name and password:
+            if others:
+                raise ValueError(f"tables with a name and a password, and no {next(iter(others))}")
             return User(name, password)
     raise ValueError("tables that each have a name and a password, both text")
 

@@ -92,6 +92,26 @@ def test_an_unknown_variable_is_only_a_notice() -> None:
     assert "TIDEMARK_SERVICE_HOST" in loaded.notices[0]
 
 
+def test_a_variable_that_is_nearly_a_setting_is_told_with_its_name() -> None:
+    (notice,) = load_settings(environment={"TIDEMARK_NUM_PARTITION": "3"}).notices
+    assert notice == (
+        "environment TIDEMARK_NUM_PARTITION is not a setting and is passed over; did you mean "
+        "num.partitions?"
+    )
+
+
+def test_what_the_other_commands_read_from_the_environment_is_no_news() -> None:
+    environment = {"TIDEMARK_BOOTSTRAP": "a:1", "TIDEMARK_CLIENT_CONFIG": "client.properties"}
+    assert load_settings(environment=environment).notices == ()
+
+
+def test_a_user_is_a_name_and_a_password_and_nothing_else(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.toml", '[[users]]\nname = "ada"\npassword = "x"\nrole = "y"')
+    assert problems(file=file) == [
+        f"users ({file}): it takes tables with a name and a password, and no role"
+    ]
+
+
 def test_toml_takes_dotted_names_as_tables_or_quoted(tmp_path: Path) -> None:
     file = written(
         tmp_path,

@@ -32,6 +32,16 @@ from tidemark.protocol.types import NodeId
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
+_PARTITIONS = (
+    Column("partition"),
+    Column("leader"),
+    Column("epoch"),
+    Column("replicas"),
+    Column("in_sync"),
+    Column("offline", wide=True),
+    Column("start"),
+    Column("high_watermark"),
+)
 _OBSERVERS = (
     Column("partition"),
     Column("broker"),
@@ -41,14 +51,13 @@ _OBSERVERS = (
     Column("staleness_ms"),
     Column("pulls_from"),
 )
-
-
 _COMPACTIONS = (
     Column("partition"),
     Column("dirty_ratio"),
     Column("last_run"),
     Column("set_aside"),
 )
+_CONFIGS = (Column("name"), Column("value"), Column("source", wide=True))
 
 
 @click.command("list")
@@ -94,11 +103,40 @@ def _topic_id(topic: TopicDescription) -> str | None:
 def describe(session: Session, name: str, form: Form) -> None:
     """Show a topic's durability, partitions and configs."""
     facts = session.run(lambda client: _gather(client, name))
-    description, logs, configs = facts.description, facts.extents, facts.configs
+    description, configs = facts.description, facts.configs
+    partitions = _partitions(facts)
     observers = [_observer(at, each) for at, each in facts.observers()]
     compactions = [_compaction(at, each) for at, each in facts.compactions()]
-    voters = facts.voters()
-    partitions: list[dict[str, Json]] = [
+    durability = describe_durability({entry.name: entry.value for entry in configs})
+    everything: dict[str, Json] = {
+        "name": name,
+        "topic_id": _topic_id(description),
+        "internal": description.is_internal,
+        "replicas": facts.replication_factor,
+        "durability": durability,
+        "partitions": partitions,
+        "observers": observers,
+        "compaction": compactions,
+        "configs": [_config(entry) for entry in configs],
+    }
+    summary: dict[str, Json] = {
+        "topic": name,
+        "partitions": len(partitions),
+        "replicas": facts.replication_factor,
+        "durability": f"a record is {durability}",
+    }
+    sections = [_partition_section(partitions)]
+    if observers:
+        sections.append(Section(title="observers", rows=observers, columns=_OBSERVERS))
+    if compactions:
+        sections.append(Section(title="compaction", rows=compactions, columns=_COMPACTIONS))
+    sections.append(_config_section(configs, form))
+    print_sections(everything, summary, sections, form)
+
+
+def _partitions(facts: "_Facts") -> list[dict[str, Json]]:
+    description, logs, voters = facts.description, facts.extents, facts.voters()
+    return [
         {
             "partition": p.partition,
             "leader": p.leader,
@@ -106,64 +144,31 @@ def describe(session: Session, name: str, form: Form) -> None:
             "replicas": voters[p.partition],
             "in_sync": p.in_sync,
             "offline": p.offline,
-            "start": logs[at].start if (at := TopicPartition(name, p.partition)) in logs else None,
+            "start": logs[at].start
+            if (at := TopicPartition(description.name, p.partition)) in logs
+            else None,
             "high_watermark": logs[at].end if at in logs else None,
             "error": p.error.name if p.error else None,
         }
         for p in description.partitions
     ]
-    replicas = len(voters[0]) if voters else 0
-    durability = describe_durability({entry.name: entry.value for entry in configs})
-    summary: dict[str, Json] = {
-        "name": name,
-        "topic_id": _topic_id(description),
-        "internal": description.is_internal,
-        "replicas": replicas,
-        "durability": durability,
-    }
+
+
+def _partition_section(partitions: Sequence[dict[str, Json]]) -> Section:
+    has_errors = any(each["error"] for each in partitions)
+    return Section(
+        title="partitions",
+        rows=partitions,
+        columns=[*_PARTITIONS, Column("error")] if has_errors else _PARTITIONS,
+    )
+
+
+def _config_section(configs: Sequence[ConfigEntry], form: Form) -> Section:
     shown = [entry for entry in configs if form is Form.WIDE or not entry.is_default]
-    print_sections(
-        {
-            **summary,
-            "partitions": partitions,
-            "observers": observers,
-            "compaction": compactions,
-            "configs": [_config(entry) for entry in configs],
-        },
-        {
-            "topic": name,
-            "partitions": len(partitions),
-            "replicas": replicas,
-            "durability": f"a record is {durability}",
-        },
-        [
-            Section(
-                title="partitions",
-                rows=partitions,
-                columns=[
-                    Column("partition"),
-                    Column("leader"),
-                    Column("epoch"),
-                    Column("replicas"),
-                    Column("in_sync"),
-                    Column("offline", wide=True),
-                    Column("start"),
-                    Column("high_watermark"),
-                    *([Column("error")] if any(p["error"] for p in partitions) else []),
-                ],
-            ),
-            *([Section(title="observers", rows=observers, columns=_OBSERVERS)] * bool(observers)),
-            *(
-                [Section(title="compaction", rows=compactions, columns=_COMPACTIONS)]
-                * bool(compactions)
-            ),
-            Section(
-                title="configs" if form is Form.WIDE else "configs that are not the default",
-                rows=[_config(entry) for entry in shown],
-                columns=[Column("name"), Column("value"), Column("source", wide=True)],
-            ),
-        ],
-        form,
+    return Section(
+        title="configs" if form is Form.WIDE else "configs that are not the default",
+        rows=[_config(entry) for entry in shown],
+        columns=_CONFIGS,
     )
 
 
@@ -208,6 +213,12 @@ class _Facts:
     extents: Mapping[TopicPartition, Extent]
     configs: Sequence[ConfigEntry]
     replicas: Mapping[TopicPartition, PartitionReplicas]
+
+    @property
+    def replication_factor(self) -> int:
+        """How many replicas of its first partition vote."""
+        voters = self.voters()
+        return len(voters[0]) if voters else 0
 
     def voters(self) -> dict[int, list[NodeId]]:
         """The replicas of each partition that vote, or are to."""

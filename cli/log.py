@@ -81,7 +81,8 @@ def dump_(path: str, output: str, records: bool, rpk: str | None) -> None:
     else:
         damaged = _dump_batches(path, _Table())
     if damaged:
-        raise StorageError(f"{damaged} places in {path} are not sound")
+        places = "1 place is" if damaged == 1 else f"{damaged} places are"
+        raise StorageError(f"{path}: {places} not sound")
 
 
 def _formatter(rpk: str | None) -> Formatter:

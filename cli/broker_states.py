@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -19,9 +17,9 @@ from tidemark.cli.output import (
     output_option,
     print_rows,
     print_sections,
-    render_table,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.waiting import live_table, timeout_option, wait_option
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 
 if TYPE_CHECKING:
@@ -45,24 +43,13 @@ _COLUMNS: Final = (
     Column("leaders_going", heading="going", wide=True),
     Column("replicas_going", wide=True),
 )
+_NARROW: Final = tuple(column for column in _COLUMNS if not column.wide)
 _IN_THE_WAY: Final = (Column("node_id"), Column("in_the_way"))
 
 force_option = click.option(
     "--force",
     is_flag=True,
     help="Do it even if it would leave partitions without a majority, or not all can move.",
-)
-wait_option = click.option(
-    "--wait", is_flag=True, help="Wait until it is done, and show how far it is on a terminal."
-)
-timeout_option = click.option(
-    "--timeout",
-    "timeout_seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=3600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait at most.",
 )
 
 
@@ -222,9 +209,9 @@ async def _follow(
     import trio
 
     found = await _look(client, node_id)
-    with trio.move_on_after(timeout_seconds), _live() as show:
+    with trio.move_on_after(timeout_seconds), live_table(_NARROW) as show:
         while wait and not all(each.is_settled for each in found):
-            show(found)
+            show([_row(each) for each in found])
             await trio.sleep(_LOOK_SECONDS)
             found = await _look(client, node_id)
     _print(found, form)
@@ -252,27 +239,6 @@ async def _look(client: Client, node_id: int) -> tuple[BrokerStatus, ...]:
         if error.code is not ErrorCode.BROKER_ID_NOT_REGISTERED:
             raise
         return ()
-
-
-@contextmanager
-def _live() -> Iterator[Callable[[Sequence[BrokerStatus]], None]]:
-    """A table on standard error that changes, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    console = Console(stderr=True)
-    columns = [column for column in _COLUMNS if not column.wide]
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-
-        def show(found: Sequence[BrokerStatus]) -> None:
-            table = render_table([_row(each) for each in found], columns, Console())
-            live.update(Text(table.rstrip()), refresh=True)
-
-        yield show
 
 
 # Printing

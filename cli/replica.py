@@ -11,6 +11,7 @@ from tidemark.cli.confirm import dry_run_option
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.replica_status import STATUS_COLUMNS, follow, look, move_rows, replica_rows
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.waiting import timeout_option, wait_option
 from tidemark.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -39,18 +40,6 @@ _REPLICA_COLUMNS: Final = (
 
 topic_argument = click.argument("topic")
 partition_argument = click.argument("partition", type=click.IntRange(min=0), required=False)
-wait_option = click.option(
-    "--wait", is_flag=True, help="Wait until it is done, and show how far it is on a terminal."
-)
-timeout_option = click.option(
-    "--timeout",
-    "timeout_seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=3600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait at most.",
-)
 
 
 def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -189,8 +178,11 @@ def cancel(
         asked = await _partitions(client, topic, partition)
         if partition is None:
             asked = list(await client.admin.list_reassignments(asked))
-        await client.admin.cancel_reassignments(asked)
-        notice(f"the replicas of {', '.join(map(str, asked)) or 'nothing'} go back")
+        if asked:
+            await client.admin.cancel_reassignments(asked)
+            notice(f"the replicas of {', '.join(map(str, asked))} go back")
+        else:
+            notice(f"no replicas of {topic} are being moved")
         if wait:
             await follow(client, asked, timeout_seconds)
         print_rows(move_rows(await look(client, asked)), STATUS_COLUMNS, form)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tidemark.cli.output import Column, Json, render_table
+from tidemark.cli.output import Column, Json
+from tidemark.cli.waiting import live_table
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.types import TopicPartition
 
@@ -122,7 +121,7 @@ async def follow(
     import trio
 
     moves = await look(client, partitions)
-    with trio.move_on_after(timeout_seconds), _live() as show:
+    with trio.move_on_after(timeout_seconds), live_table(STATUS_COLUMNS) as show:
         while moves:
             show(move_rows(moves))
             await trio.sleep(_LOOK_SECONDS)
@@ -132,22 +131,3 @@ async def follow(
             f"{moves[0].at} is not done within {timeout_seconds:g} s; it goes on, and `tidemark "
             "replica status` shows how far it is"
         )
-
-
-@contextmanager
-def _live() -> Iterator[Callable[[list[dict[str, Json]]], None]]:
-    """A table on standard error that changes, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-
-        def show(rows: list[dict[str, Json]]) -> None:
-            table = render_table(rows, STATUS_COLUMNS, Console())
-            live.update(Text(table.rstrip()), refresh=True)
-
-        yield show

@@ -28,6 +28,8 @@ from tidemark.protocol.types import Offset, ProducerId
 
 RETRY_SECONDS: Final = 60.0
 """After a run that failed for a reason that may pass: a full disk, a process that was killed."""
+_PASSED_OVER_MAX: Final = 1_000
+"""Logs that are not compacted, until others on the loop have their turn."""
 
 logger = logging.getLogger(__name__)
 
@@ -74,13 +76,16 @@ class Cleaner:
         """What is to be done next; looks at every log that is compacted."""
         found: list[Due] = []
         ratios: dict[str, float] = {}
-        for replica in self._hosted:
-            if replica.config.is_compacted and replica.is_available:
+        for number, replica in enumerate(self._hosted):
+            is_compacted = replica.config.is_compacted and replica.is_available
+            if is_compacted:
                 ratios[replica.name] = 1.0
                 due = self._look(replica, ratios)
                 if due is not None:
                     found.append(due)
-            await trio.lowlevel.checkpoint()
+            # To pass one over takes far less than the loop takes to come back.
+            if is_compacted or number % _PASSED_OVER_MAX == 0:
+                await trio.lowlevel.checkpoint()
         self._metrics.looked_at(ratios)
         return max(found, key=_urgency, default=None)
 

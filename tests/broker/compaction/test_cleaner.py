@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from tidemark.broker.compaction import process
+from tidemark.broker.compaction.cleaner import Cleaner
 from tidemark.broker.compaction.process import CompactionFailed, open_run
 from tidemark.broker.replicas.replica import Replica
 from tidemark.client import open_client
@@ -136,6 +137,30 @@ async def test_a_topic_may_be_deleted_while_it_is_compacted(tmp_path: Path) -> N
 
 
 # The process
+
+
+class Rounds(trio.abc.Instrument):
+    """How often the loop has come back to look for what else there is."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.count += 1
+
+
+async def test_logs_that_are_not_compacted_are_passed_over_without_a_round_of_the_loop(
+    tmp_path: Path,
+) -> None:
+    async with open_cluster(data_dir=tmp_path) as cluster:
+        await create(cluster, "kept", cleanup_policy="delete")
+        node, kept = cluster.broker.node, replica_of(cluster, "kept")
+        cleaner = Cleaner(node.settings, kept._services, [kept] * 2_500)
+        rounds = Rounds()
+        trio.lowlevel.add_instrument(rounds)
+        assert await cleaner._dirtiest() is None
+        trio.lowlevel.remove_instrument(rounds)
+    assert 1 <= rounds.count <= 20, "others had their turns, and not one for each"
 
 
 def a_job(directory: str) -> Job:

@@ -20,10 +20,15 @@ def error_code(number: int) -> ErrorCode:
 def check(number: int, what: object, message: str | None = None) -> None:
     """Raise `RequestError` unless `number` is 0, naming `what`, with the broker's words if any."""
     if number:
-        if message is None and number in _NOT_THERE:
-            words = f"there is no {what}"
-        else:
-            words = f"{what}: {message}" if message else str(what)
-        if number not in _CODES:
-            words = f"{words} (code {number})"
-        raise RequestError(error_code(number), words)
+        raise failed(number, what, message)
+
+
+def failed(number: int, what: object, message: str | None = None) -> RequestError:
+    """The error of this number, which is not 0, as `check` raises it."""
+    if message is None and number in _NOT_THERE:
+        words = f"there is no {what}"
+    else:
+        words = f"{what}: {message}" if message else str(what)
+    if number not in _CODES:
+        words = f"{words} (code {number})"
+    return RequestError(error_code(number), words)

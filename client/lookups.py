@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar, assert_never
 
-from tidemark.client.codes import check, error_code
+from tidemark.client.codes import check, failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, ListedOffset
 from tidemark.client.network import Network, address_of
@@ -150,9 +150,7 @@ async def list_offsets(
                 leader_epoch=Epoch(partition.leader_epoch),
             )
             if partition.error_code == 0
-            else RequestError(
-                error_code(partition.error_code), f"{topic.name}-{partition.partition_index}"
-            )
+            else failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
             for topic in answer.topics
             for partition in topic.partitions
         }

@@ -14,6 +14,7 @@ import trio
 from tidemark.client.addresses import Address
 from tidemark.client.background import open_background
 from tidemark.client.cluster import ClusterView
+from tidemark.client.codes import failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, TopicDescription
 from tidemark.client.pool import Pool, open_pool
@@ -138,8 +139,7 @@ class Network:
                 return found
             code = self.view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             is_unknown = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            what = "there is no topic" if is_unknown else "topic"
-            error = RequestError(code, f"{what} {name}")
+            error = failed(code, f"topic {name}")
             if is_unknown and trio.current_time() > patience:
                 self._topics.pop(name, None)
                 raise _Final(error)

@@ -5,7 +5,7 @@ from typing import Final
 
 from tidemark.client.admin.calls import Calls
 from tidemark.client.cluster import ClusterView
-from tidemark.client.codes import check, error_code
+from tidemark.client.codes import check, failed
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import CreatedTopic, TopicDescription
 from tidemark.client.lookups import ask_leaders, by_topic
@@ -141,7 +141,7 @@ class TopicAdmin(Calls):
             for name in names:
                 if name not in view.topics:
                     code = view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                    raise RequestError(code, f"topic {name}")
+                    raise failed(code, f"topic {name}")
             return [view.topics[name] for name in names]
 
         return await self._network.retrying(ask, final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
@@ -196,9 +196,7 @@ class TopicAdmin(Calls):
                     partition.low_watermark
                 )
                 if partition.error_code == 0
-                else RequestError(
-                    error_code(partition.error_code), f"{topic.name}-{partition.partition_index}"
-                )
+                else failed(partition.error_code, f"{topic.name}-{partition.partition_index}")
                 for topic in answer.topics
                 for partition in topic.partitions
             }

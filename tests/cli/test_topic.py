@@ -153,4 +153,6 @@ def test_deleted_topics_are_gone(command: Command, name: str) -> None:
     command("topic", "create", name, f"{name}-b")
     assert command("topic", "delete", name, f"{name}-b").status == 0
     assert name.encode() not in command("topic", "list").out
-    assert "UNKNOWN_TOPIC_OR_PARTITION" in command("topic", "delete", name).err
+    unknown = f"UNKNOWN_TOPIC_OR_PARTITION: there is no topic {name}"
+    assert unknown in command("topic", "delete", name).err
+    assert unknown in command("topic", "describe", name).err

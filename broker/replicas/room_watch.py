@@ -64,11 +64,10 @@ class RoomWatch:
             self._is_out = trio.Event()
             free_bytes = self.room.space.free_bytes
             logger.warning("records are taken again: %d bytes are free on the disk", free_bytes)
-        if self.is_out:
-            self._is_due.set()
 
     def _say_it_is_out(self) -> None:
         self._is_out.set()
+        self._is_due.set()  # from now on it is looked more often
         logger.error(
             "%s. Until then produce requests are refused. Delete what is not needed with `tidemark "
             "topic delete`, or shorten its retention",

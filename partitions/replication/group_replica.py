@@ -24,6 +24,7 @@ from tidemark.partitions.replication.appending import AppendingReplica
 from tidemark.partitions.replication.applier import apply_committed, with_snapshot
 from tidemark.partitions.replication.checking import RefusedMessage, checked
 from tidemark.partitions.replication.group_log import Appended
+from tidemark.partitions.replication.out_of_room import without_records
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
@@ -60,6 +61,11 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             if len(self._deferred) < _DEFERRED_MAX:
                 self._deferred += ((source, message),)
             return
+        if self.log.room.is_out:
+            rest = without_records(message)
+            if rest is None:
+                return
+            message = rest
         try:
             message = checked(message, self._group.epoch)
         except RefusedMessage as error:

@@ -16,6 +16,7 @@ from tidemark.partitions.replication.peer_messages import (
 )
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.room import Room
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import ORIGIN, BytesLike, Epoch, NodeId, Offset, TopicPartition
 
@@ -278,6 +279,28 @@ def test_after_a_full_disk_nothing_counts_that_was_not_synced_before() -> None:
     cluster.run(10)  # the leader tries less and less often
     assert cluster[3].replica().failure is None
     assert cluster[3].committed_values() == ["a", "b", "c"]
+
+
+def test_a_follower_whose_disk_is_nearly_full_takes_no_records_and_stays_a_voter() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.run(0.3)
+    follower = cluster[3].replica()
+    follower.log.room = room = Room(is_out=True, why="the disk is full")
+    cluster[2].append("b", "c")
+    cluster.run(20)
+    assert cluster[2].committed_values() == ["a", "b", "c"]
+    assert (follower.failure, cluster[3].values()) == (None, ["a"])
+    # With its vote there is a leader; what that one commits waits for room.
+    cluster.cut = {(2, 1), (1, 2), (2, 3), (3, 2)}
+    cluster.run(5)
+    assert cluster[1].replica().is_leader
+    assert follower.leader == 1
+    assert (follower.failure, cluster[3].values()) == (None, ["a"])
+    room.is_out = False
+    cluster.run(10)  # the leader tries less and less often
+    assert cluster[3].committed_values() == ["a", "b", "c"]
+    assert cluster[1].replica().is_serving
 
 
 def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:

@@ -1,0 +1,86 @@
+"""What keeps a broker with a full disk able to write what frees it."""
+
+from tests.mutations import Mutation
+
+_ROOM = "partitions/storage/room.py"
+_ROOM_TESTS = "tests/partitions/storage/test_room.py::"
+_WATCH = "broker/replicas/room_watch.py"
+_WATCH_TESTS = "tests/broker/test_room_watch.py::"
+
+MUTATIONS = (
+    Mutation(
+        name="a log that is out of room takes nothing, on whatever way",
+        file="partitions/storage/log_appending.py",
+        old="        if self.room.is_out:\n            raise self.room.refusal()\n",
+        new="",
+        killed_by=f"{_ROOM_TESTS}test_a_log_that_is_out_of_room_takes_nothing_and_reads_on",
+    ),
+    Mutation(
+        name="records are refused before the reserve is needed",
+        file=_ROOM,
+        old="    if spare < below:\n",
+        new="    if spare < 0:\n",
+        killed_by=f"{_ROOM_TESTS}test_records_are_refused_below_five_units_and_taken_again_from_six",
+    ),
+    Mutation(
+        name="coordinators leave half of the reserve to the metadata",
+        file=_ROOM,
+        old="below=unit // 2, again=unit)",
+        new="below=0, again=unit)",
+        killed_by=f"{_ROOM_TESTS}test_coordinators_may_use_half_of_the_reserve",
+    ),
+    Mutation(
+        name="no more of the reserve is given up than is asked for",
+        file=_ROOM,
+        old="return self._reserve.give_up(self.unit_bytes // 4)",
+        new="return self._reserve.give_up(self.unit_bytes)",
+        killed_by=f"{_ROOM_TESTS}"
+        "test_the_reserve_is_given_up_by_quarters_and_no_sooner_than_it_is_asked_for",
+    ),
+    Mutation(
+        name="the reserve is really allocated",
+        file="partitions/storage/files.py",
+        old="os.posix_fallocate(self._descriptor, 0, size_bytes)",
+        new="os.ftruncate(self._descriptor, size_bytes)",
+        killed_by=f"{_ROOM_TESTS}test_a_reserve_is_really_allocated",
+    ),
+    Mutation(
+        name="a stop leaves the start half of the reserve",
+        file=_ROOM,
+        old="            self._reserve.give_up(self.unit_bytes // 2)\n",
+        new="            self._reserve.give_up(self.unit_bytes)\n",
+        killed_by=f"{_ROOM_TESTS}"
+        "test_a_start_on_a_full_disk_is_given_half_a_unit_of_what_the_last_run_has_reserved",
+    ),
+    Mutation(
+        name="the metadata are never refused",
+        file=_WATCH,
+        old="            return ALWAYS\n",
+        new="            return self.room.coordinators\n",
+        killed_by=f"{_WATCH_TESTS}test_the_metadata_are_never_refused_and_coordinators_last",
+    ),
+    Mutation(
+        name="the journal is given some of the reserve before anybody waits",
+        file="broker/replicas/disk.py",
+        old="                if self._make_room():\n                    continue\n",
+        new="",
+        killed_by="tests/broker/test_disk.py::"
+        "test_a_journal_without_room_is_given_some_of_the_reserve_at_once",
+    ),
+    Mutation(
+        name="a follower without room stays a voter",
+        file="partitions/replication/group_replica.py",
+        old="        if self.log.room.is_out:\n",
+        new="        if False:\n",
+        killed_by="tests/partitions/replication/test_node.py::"
+        "test_a_follower_whose_disk_is_nearly_full_takes_no_records_and_stays_a_voter",
+    ),
+    Mutation(
+        name="records that there is no room for do not become a probe",
+        file="partitions/replication/out_of_room.py",
+        old="    if not entries:\n        return None\n",
+        new="",
+        killed_by="tests/partitions/replication/test_out_of_room.py::"
+        "test_records_alone_are_lost_and_do_not_become_a_probe",
+    ),
+)

@@ -72,13 +72,23 @@ def answer_burst(
 
 def line_of(node: Node, request: ProduceRequest) -> Line | None:
     """Where the request waits, if writes to one of its partitions are held."""
+    return _line_of_others(node, request, set())
+
+
+def _line_of_others(
+    node: Node, request: ProduceRequest, flowing: set[tuple[str, int]]
+) -> Line | None:
+    """As `line_of`, but for partitions that are `flowing`; those that are not held join them."""
     find = node.topics.replica
     for topic in request.topic_data:
         name = topic.name
         for data in topic.partition_data:
-            replica = find(name, data.index)
-            if replica is not None and replica.is_holding:
-                return replica.line
+            partition = (name, data.index)
+            if partition not in flowing:
+                replica = find(name, data.index)
+                if replica is not None and replica.is_holding:
+                    return replica.line
+                flowing.add(partition)
     return None
 
 
@@ -88,6 +98,8 @@ def _alike(
     """The first of these requests that may be taken together, with their correlation ids. What is
     special about the one behind them is found when that comes first."""
     asked: list[tuple[int, ProduceRequest]] = []
+    # They are mostly for the same partitions, to which nothing happens in between.
+    flowing: set[tuple[str, int]] = set()
     key_and_version = frames[0][_KEY_AND_VERSION]
     for frame in frames:
         if frame[_KEY_AND_VERSION] != key_and_version:
@@ -103,7 +115,7 @@ def _alike(
             request.transactional_id is not None
             or request.acks not in (ACKS_ALL, 1)
             or (request.acks, request.timeout_ms) != (like.acks, like.timeout_ms)
-            or line_of(node, request) is not None
+            or _line_of_others(node, request, flowing) is not None
         ):
             break
         asked.append((correlation_id, request))

@@ -155,14 +155,19 @@ class Work:
             return 0
         base_offsets, end_offset, append_time_ms, log_start, _, error = run
         done = len(base_offsets)
-        for batch, base_offset in zip(batches[:done], base_offsets, strict=True):
-            if error is None:
-                answer = _answer(index, base_offset, append_time_ms, log_start)
-                batch.answers[batch.at] = answer
-            else:
+        appended = batches[:done]
+        if error is not None:
+            for batch in appended:
                 self._refuse(index, batch, error)
-        if error is None:
-            self._note_uncommitted(replica, index, end_offset, batches[:done])
+            return done
+        for (answers, at, _), base_offset in zip(appended, base_offsets, strict=True):
+            answers[at] = made_partition_response(
+                index=index,
+                base_offset=base_offset,
+                log_append_time_ms=append_time_ms,
+                log_start_offset=log_start,
+            )
+        self._note_uncommitted(replica, index, end_offset, appended)
         return done
 
     def _append_one(self, replica: Replica, index: int, batch: _Batch) -> None:

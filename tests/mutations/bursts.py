@@ -31,8 +31,8 @@ MUTATIONS = (
     Mutation(
         name="the batches of a write that failed are refused",
         file=_WORK,
-        old="            if error is None:\n                answer =",
-        new="            if error is None or done:\n                answer =",
+        old="        if error is not None:\n            for batch in appended:",
+        new="        if error is not None and not done:\n            for batch in appended:",
         killed_by=f"{_BURSTS}test_a_write_that_fails_refuses_what_was_in_it_and_nothing_else",
     ),
     Mutation(
@@ -45,7 +45,7 @@ MUTATIONS = (
     Mutation(
         name="nothing of a request is appended while it is held",
         file="broker/handlers/produce_bursts.py",
-        old="            or line_of(node, request) is not None\n",
+        old="            or _line_of_others(node, request, flowing) is not None\n",
         new="",
         killed_by=f"{_BURSTS}test_a_burst_ends_before_a_request_that_is_held_and_nothing_of_that_"
         "is_appended",

@@ -7,7 +7,7 @@ fits its group, and whether batches are what they should be, is not for this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -62,6 +62,10 @@ from tidemark.protocol.peer_frames import PeerHeader, decode_body
 from tidemark.protocol.schema import Message as WireMessage
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
+# Made for every group with news, ten times a second: calling the class takes twice the time.
+_group_beat: Final = partial(tuple.__new__, GroupBeat)
+_partition_key: Final = partial(tuple.__new__, PartitionKey)
+
 _BALLOTS: Final = {int(ballot): ballot for ballot in Ballot}
 
 
@@ -81,12 +85,14 @@ def decode(header: PeerHeader, body: memoryview) -> list[PeerMessage]:
 
 def _heartbeat(message: PeerHeartbeat) -> list[PeerMessage]:
     beats = tuple(
-        GroupBeat(
-            PartitionKey(beat.topic_id, beat.partition),
-            Epoch(beat.epoch),
-            beat.leads,
-            _position(beat.committed_epoch, beat.committed_offset),
-            Offset(beat.log_start_offset),
+        _group_beat(
+            (
+                _partition_key((beat.topic_id, beat.partition)),
+                beat.epoch,
+                beat.leads,
+                _position(beat.committed_epoch, beat.committed_offset),
+                beat.log_start_offset,
+            )
         )
         for beat in message.groups
     )

@@ -51,10 +51,13 @@ class SteadyReady(NamedTuple, Generic[R]):
 
 
 def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
-    """In place of `Group.take_ready`, of a leader; `None` if that has more to say."""
+    """In place of `Group.take_ready`, of a leader, or of who has heard what is committed; `None` if
+    that has more to say."""
     role = group.role
-    if type(role) is not Leader or not group.is_quiet:
+    if not group.is_quiet:
         return None
+    if type(role) is not Leader:
+        return SteadyReady(*group.take_quiet(), (), None)
     last, window_bytes = group.shape.last, group.limits.window_bytes
     after: Position | None = None
     to: list[NodeId] = []

@@ -7,6 +7,7 @@ that dies costs no messages: what it leads is not believed while it is not alive
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from tidemark.partitions.replication.checking import is_within_reach
@@ -25,6 +26,9 @@ class KnownLeader(NamedTuple):
     committed: Position
     log_start: Offset
 
+
+# Made for every group with news, ten times a second: calling the class takes twice the time.
+_known_leader: Final = partial(tuple.__new__, KnownLeader)
 
 NOT_KNOWN: Final = KnownLeader(NodeId(-1), NO_EPOCH, False, ORIGIN, Offset(0))
 
@@ -48,10 +52,9 @@ class KnownLeaders:
             return False
         if not is_within_reach(beat.epoch, known.epoch):
             return False
-        self._leaders[beat.key] = KnownLeader(
-            source, beat.epoch, beat.leads, beat.committed, beat.log_start
-        )
-        return beat.epoch != known.epoch or beat.leads != known.leads
+        key, epoch, leads, committed, log_start = beat
+        self._leaders[key] = _known_leader((source, epoch, leads, committed, log_start))
+        return epoch != known.epoch or leads != known.leads
 
     def has_resigned(self, node: NodeId, key: PartitionKey, epoch: Epoch) -> bool:
         """Whether `node` is known to lead that epoch no more, nor one that came later."""

@@ -8,6 +8,8 @@ and what was sent to it is lost.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
 
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import Opened
@@ -19,6 +21,9 @@ from tidemark.partitions.replication.peer_messages import GroupBeat, GroupMessag
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import Epoch, NodeId, Position
+
+# Made for every group with news, ten times a second: calling the class takes twice the time.
+_group_beat: Final = partial(tuple.__new__, GroupBeat)
 
 
 class Leaders:
@@ -126,7 +131,8 @@ class Leaders:
         if replica is None or replica.led_epoch is None:
             return self._parted.get(key)
         leads = replica.is_leader and replica.led_epoch == replica.epoch
-        return GroupBeat(key, replica.led_epoch, leads, replica.committed, replica.log_start)
+        committed, log_start = replica.committed, replica.log.start_offset
+        return _group_beat((key, replica.led_epoch, leads, committed, log_start))
 
     # What other brokers say
 
@@ -134,7 +140,7 @@ class Leaders:
         """News of a group; whether they change who leads it."""
         replica = self._replicas.get(beat.key)
         if replica is not None:  # What is remembered shares the replica's key.
-            beat = beat._replace(key=replica.key)
+            beat = _group_beat((replica.key, *beat[1:]))
         is_news = self.known.hear(source, beat)
         if is_news:
             self._outbox.leadership(beat.key)

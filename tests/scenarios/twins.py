@@ -90,7 +90,9 @@ def both_ways() -> Iterator[Counter[str]]:
         if short is None:
             assert state_of(twin) == before, "it was not for this, and has done something"
             return long
-        counts["sent" if short.run is not None else "committed"] += 1
+        is_leader = isinstance(group.role, Leader)
+        what = "sent" if short.run is not None else "committed" if is_leader else "heard of"
+        counts[what] += 1
         assert state_of(twin) == state_of(group)
         committed = group.committed.offset
         sent = () if short.run is None else (steady.request_of(short.run, committed),)

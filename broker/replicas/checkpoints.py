@@ -19,6 +19,7 @@ written with it.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -138,7 +139,7 @@ class Checkpoints:
 
     def look(self) -> None:
         """The journal has grown."""
-        if self._journal.needs_checkpoint:
+        if self._journal.needs_checkpoint or self._journal.wants_file:
             self._wanted.set()
 
     async def run(self) -> None:
@@ -149,6 +150,8 @@ class Checkpoints:
             self._wanted = trio.Event()
             try:
                 await self._set_flushes()
+                if self._journal.wants_file:
+                    await self._prepare_file()
                 if waiting.cancelled_caught or self._journal.needs_checkpoint:
                     await self.checkpoint()
                 elif self._rolled:
@@ -169,6 +172,16 @@ class Checkpoints:
             # where the log may end after a loss of power. And before the page cache does, the next
             # start must know that there is something to lose.
             await self._save([replica], has_all=False, flush=syncs)
+
+    async def _prepare_file(self) -> None:
+        async with self._saving:
+            if not self._has_ended:
+                try:
+                    with self._disk.others():
+                        await trio.to_thread.run_sync(self._journal.prepare_file)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        self._disk.fail(error)
 
     async def _sync_early(self) -> None:
         async with self._saving:

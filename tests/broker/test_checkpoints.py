@@ -177,6 +177,48 @@ async def test_where_there_is_no_room_nothing_is_recorded_until_there_is(bench: 
     assert sum(name.endswith(".index") for name in names) == 4
 
 
+async def fill_half(bench: Bench) -> None:
+    """Of the journal's file, so that it wants the next one."""
+    while not bench.journal.wants_file:
+        bench.append()
+        await bench.disk.wait_idle()
+
+
+async def test_the_journals_next_file_is_made_before_it_is_needed(bench: Bench) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        await trio.testing.wait_all_tasks_blocked()
+        await fill_half(bench)
+        bench.checkpoints.look()
+        await wait_until(lambda: not bench.journal.wants_file)
+        nursery.cancel_scope.cancel()
+    assert set(bench.files.sizes("/data/journal").values()) == {1 << 16}
+    assert len(bench.files.sizes("/data/journal")) == 2
+
+
+async def test_a_journal_file_that_cannot_be_synced_is_the_end(bench: Bench) -> None:
+    await fill_half(bench)
+    bench.files.failing_syncs = 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        bench.checkpoints.look()
+        await wait_until(lambda: bench.disk.error is not None)
+        nursery.cancel_scope.cancel()
+
+
+async def test_no_room_for_the_journals_next_file_is_not_the_end(bench: Bench) -> None:
+    await fill_half(bench)
+    bench.files.capacity_bytes = 1 << 16
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        bench.checkpoints.look()
+        await wait_until(lambda: not bench.journal.wants_file)
+        await bench.checkpoints.wait_saved()
+        nursery.cancel_scope.cancel()
+    assert bench.disk.error is None
+    assert len(bench.files.sizes("/data/journal")) == 1
+
+
 async def test_a_log_that_has_got_much_is_synced_before_the_checkpoint_comes(bench: Bench) -> None:
     segment = f"{DIRECTORY}/{0:020d}.log"
     bench.append()

@@ -28,6 +28,30 @@ MUTATIONS = (
         "::test_a_name_that_a_dead_process_did_not_sync_is_synced_at_the_opening",
     ),
     storage_rule(
+        "the name of a journal file that was prepared is synced",
+        "journal/making.py",
+        old='    files.sync_directory(path.rpartition("/")[0])\n',
+        new="",
+        killed_by="journal/test_prepared_files.py"
+        "::test_what_was_synced_to_a_prepared_file_survives_a_crash",
+    ),
+    storage_rule(
+        "a journal file that is being prepared is nobody else's",
+        "journal/journal.py",
+        old=" | {self._preparing}\n",
+        new="\n",
+        killed_by="journal/test_prepared_files.py"
+        "::test_the_writer_comes_to_the_end_of_its_file_before_the_next_one_is_there",
+    ),
+    storage_rule(
+        "a journal file that was prepared, and is not used yet, is no unused name",
+        "journal/journal.py",
+        old="*self._full, *self._free, self._active",
+        new="*self._full, self._active",
+        killed_by="journal/test_prepared_files.py"
+        "::test_each_that_is_prepared_has_a_name_of_its_own",
+    ),
+    storage_rule(
         "no journal file is written over before its checkpoint",
         "journal/journal.py",
         old="            done = [file for file in self._full if file.end <= mark]\n",

@@ -424,6 +424,14 @@ MUTATIONS = (
         "was_given_up_is_that_of_its_newest_record",
     ),
     Mutation(
+        name="a journal file that cannot be synced is the end",
+        file="broker/replicas/checkpoints.py",
+        old="if error.errno != errno.ENOSPC:\n                        self._disk.fail(error)\n",
+        new="del error\n",
+        killed_by="tests/broker/test_checkpoints.py::"
+        "test_a_journal_file_that_cannot_be_synced_is_the_end",
+    ),
+    Mutation(
         name="an early sync that fails is the end",
         file="broker/replicas/early_syncs.py",
         old="                    self._disk.fail(error)\n",

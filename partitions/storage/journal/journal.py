@@ -1,8 +1,9 @@
 """Writing the journal: blocks over files that are used again and again.
 
 `write` and `sync` are for one thread, the writer's. The files are few and of one size; one that is
-written over for the second time costs half of what a growing one does to sync, and the first is
-there before the first record comes. When half of them are full, somebody else has to bring
+written over costs half of what a growing one does to sync. So the first is there before the first
+record comes, and each further one is to be made while the one before it is being filled
+(`wants_file`). When half of them are full, somebody else has to bring
 `state.db` and the segments up to a mark (`needs_checkpoint`); then those before the mark are free.
 If that takes its time there are more files for a while: the writer does not wait.
 """
@@ -14,23 +15,21 @@ from threading import Lock
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tidemark.partitions.storage.files import File, Files
+from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.blocks import (
-    FIRST_LSN,
     PAGE_BYTES,
     Lsn,
     block_bytes,
     encode,
     pages_of,
 )
+from tidemark.partitions.storage.journal.making import JournalFile, create, prepare, prewrite
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.values import dataclass
 
 FILE_BYTES: Final = 16 * 1024 * 1024
 FILES_MAX: Final = 8
-_PREWRITE_BYTES: Final = 1024 * 1024
 
 
 class JournalStart(NamedTuple):
@@ -38,18 +37,6 @@ class JournalStart(NamedTuple):
 
     owner: UUID
     lsn: Lsn
-
-
-@dataclass(slots=True, eq=False)
-class _JournalFile:
-    path: str
-    file: File
-    page: int = 0
-    """Where the next block would be."""
-    end: Lsn = FIRST_LSN
-    """All blocks in it are before this."""
-    is_new: bool = False
-    """Its name may not be on the disk."""
 
 
 class Journal:
@@ -63,7 +50,7 @@ class Journal:
         files: Files,
         path: str,
         start: JournalStart,
-        there: Sequence[_JournalFile],
+        there: Sequence[JournalFile],
         *,
         file_bytes: int,
         files_max: int,
@@ -77,10 +64,14 @@ class Journal:
         self._next = start.lsn
         self._synced = start.lsn
         self._lock = Lock()
-        """Of the two lists; the rest is the writer thread's."""
+        """Of the lists of files, and which one is written; the rest is the writer thread's."""
         self._free = list(there)
-        self._full: list[_JournalFile] = []
-        self._unsynced: list[_JournalFile] = []
+        self._full: list[JournalFile] = []
+        self._unsynced: list[JournalFile] = []
+        self._preparing: str | None = None
+        """The path of a file that is being made for later."""
+        self._prepared_for: JournalFile | None = None
+        """The file to which one that follows was made, or could not be made. Not twice."""
         self._active = self._take_file()
         self._failure: OSError | None = None
 
@@ -109,12 +100,13 @@ class Journal:
             for surplus in names[files_max:]:
                 files.remove(f"{path}/{surplus}")
             there = [
-                _JournalFile(f"{path}/{name}", files.open(f"{path}/{name}"))
+                JournalFile(f"{path}/{name}", files.open(f"{path}/{name}"))
                 for name in names[:files_max]
             ]
-            first = there[0] if there else _create(files, f"{path}/{journal_name(0)}")
+            first = there[0] if there else create(files, f"{path}/{journal_name(0)}")
             if first.file.size() < file_bytes:
-                _prewrite(first.file, file_bytes)
+                for _ in prewrite(first.file, file_bytes):
+                    pass
                 # A journal in which nothing was ever written is told from one that was lost.
                 first.file.pwritev(encode(start.owner, start.lsn, start.lsn, []), 0)
                 first.file.sync()
@@ -132,6 +124,35 @@ class Journal:
     def needs_checkpoint(self) -> bool:
         """Whether half of the files wait to be free again. Any thread may ask."""
         return len(self._full) >= max(1, self._files_max // 2)
+
+    @property
+    def wants_file(self) -> bool:
+        """Whether the file that is being filled is half full, and none is there to follow it. Any
+        thread may ask."""
+        active = self._active
+        return (
+            2 * active.page >= self._file_pages
+            and not self._free
+            and active is not self._prepared_for
+            and len(self._full) + 1 < self._files_max
+        )
+
+    def prepare_file(self) -> None:
+        """Make the file that follows. Blocking; for another thread than the writer's, which goes on
+        meanwhile.
+
+        Raises `OSError`. If the disk is full (`ENOSPC`) the writer makes the file itself, when it
+        comes to that. Any other error is final, for the writer as well.
+        """
+        with self._lock:
+            self._prepared_for = self._active
+            path = self._preparing = self._unused_path()
+        try:
+            prepared = prepare(self._files, path, self._file_pages * PAGE_BYTES)
+            with self._lock:
+                self._free.append(prepared)
+        finally:
+            self._preparing = None
 
     @property
     def next_lsn(self) -> Lsn:
@@ -169,23 +190,20 @@ class Journal:
 
     def _roll(self) -> None:
         """Go on in another file."""
-        active = self._take_file()
         with self._lock:
+            # In one: a file that is being made must not be taken for one that nobody uses.
+            active = self._take_file()
             self._full.append(self._active)
-        self._active = active
+            self._active, self._prepared_for = active, None
 
-    def _take_file(self) -> _JournalFile:
+    def _take_file(self) -> JournalFile:
         """A file that is not needed, or a new one, which grows as it is written."""
-        with self._lock:
-            if self._free:
-                taken = self._free.pop(0)
-            else:
-                taken = _create(self._files, self._unused_path())
+        taken = self._free.pop(0) if self._free else create(self._files, self._unused_path())
         taken.page = 0
         return taken
 
     def _unused_path(self) -> str:
-        used = {file.path for file in (*self._full, self._active)}
+        used = {file.path for file in (*self._full, *self._free, self._active)} | {self._preparing}
         numbers = range(len(used) + 1)
         return next(p for n in numbers if (p := f"{self._path}/{journal_name(n)}") not in used)
 
@@ -276,14 +294,3 @@ def _split(records: Sequence[JournalRecord], bytes_max: int) -> Iterator[Sequenc
         some.append(record)
         size_bytes += length
     yield some
-
-
-def _create(files: Files, path: str) -> _JournalFile:
-    return _JournalFile(path, files.create(path), is_new=True)
-
-
-def _prewrite(file: File, size_bytes: int) -> None:
-    """Give a file its blocks on the disk: to write over them later changes no metadata."""
-    zeros = bytes(min(_PREWRITE_BYTES, size_bytes))
-    for position in range(file.size(), size_bytes, len(zeros)):
-        file.pwrite(zeros[: size_bytes - position], position)

@@ -3,17 +3,22 @@
 Inside the broker they go by their names; what a request says is given names here, as it comes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tidemark.broker.metadata.topics import Topics
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.messages.offset_commit import OffsetCommitRequestTopic
-from tidemark.protocol.messages.offset_fetch import OffsetFetchRequestTopics
 from tidemark.protocol.messages.produce import NAMES_UNTIL, ProduceRequest, TopicProduceData
 
-T = TypeVar("T", OffsetCommitRequestTopic, OffsetFetchRequestTopics, TopicProduceData)
+# Whoever produces first need not wait for what groups say.
+if TYPE_CHECKING:
+    from tidemark.protocol.messages.offset_commit import OffsetCommitRequestTopic
+    from tidemark.protocol.messages.offset_fetch import OffsetFetchRequestTopics
+
+T = TypeVar("T", "OffsetCommitRequestTopic", "OffsetFetchRequestTopics", TopicProduceData)
 
 
 def with_names(topics: Topics, asked: Sequence[T]) -> list[T]:

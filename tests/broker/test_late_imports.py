@@ -43,6 +43,11 @@ def test_a_start_imports_no_handler_and_no_group() -> None:
     assert len(started & late) < 20 < len(late) - 80
 
 
+def test_the_first_record_waits_for_no_message_of_groups() -> None:
+    produced = imported(STARTED, "import tidemark.broker.handlers.produce")
+    assert not {module for module in produced if "messages.offset_" in module}
+
+
 def test_nothing_is_left_to_import_once_a_broker_has_settled_in() -> None:
     late = set().union(*map(modules_of, LATE))
     assert late - imported(STARTED, SETTLED) == set()

@@ -145,11 +145,12 @@ class OneBatches:
     def _add_alike(
         self, batches: list[memoryview], frames: Sequence[memoryview], start: int, bytes_max: int
     ) -> None:
-        key_and_version = frames[0][_BEFORE_ID].tobytes()
-        alike = frames[0][_AFTER_ID:start].tobytes()
+        head = frames[0][:start].tobytes()
+        key_and_version, alike = head[_BEFORE_ID], head[_AFTER_ID:]
         bytes_left = bytes_max - len(batches[0])
         for frame in islice(frames, 1, None):
-            if frame[_AFTER_ID:start].tobytes() != alike or frame[_BEFORE_ID] != key_and_version:
+            head = frame[:start].tobytes()
+            if head[_AFTER_ID:] != alike or head[_BEFORE_ID] != key_and_version:
                 return
             records = self._batch_at(start, frame)
             if records is None or len(records) > bytes_left:

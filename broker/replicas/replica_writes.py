@@ -21,7 +21,8 @@ from tidemark.partitions.storage.room import OutOfRoom
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.records.header import (
     TRANSACTIONAL_BIT,
-    BatchHeader,
+    Fields,
+    header_of,
     place_log_append_time,
     read_header,
 )
@@ -47,11 +48,11 @@ class Appended(NamedTuple):
 _appended: Final = partial(tuple.__new__, Appended)
 
 
-def _base_offsets(offset: Offset, headers: Sequence[BatchHeader]) -> list[Offset]:
+def _base_offsets(offset: Offset, headers: Sequence[Fields]) -> list[Offset]:
     """Where batches lie, one behind the other from `offset` on, and where they end."""
     offsets = [offset]
-    for header in headers:
-        offset = Offset(offset + header.record_count)
+    for _, _, _, _, _, _, _, _, _, _, _, _, record_count in headers:
+        offset = Offset(offset + record_count)
         offsets.append(offset)
     return offsets
 
@@ -117,7 +118,7 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
             stamp = now_ms
             for records in batches:
                 place_log_append_time(records, 0, now_ms)
-            headers = [header._replace(max_timestamp=now_ms) for header in headers]
+            headers = [header_of(fields)._replace(max_timestamp=now_ms) for fields in headers]
         base_offsets = _base_offsets(member.log_end, headers)
         end_offset = base_offsets.pop()
         try:
@@ -155,12 +156,13 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
 
     def _admit_run(
         self, batches: Sequence[memoryview], api_version: int, now_ms: int
-    ) -> list[BatchHeader]:
+    ) -> list[Fields]:
         """The headers of the first of these, as many as may be appended."""
-        config, headers = self.config, list[BatchHeader]()
+        config, headers = self.config, list[Fields]()
         try:
             for records in batches:
-                headers.append(admit(records, config, api_version=api_version, now_ms=now_ms))
+                fields = admit_fields(records, config, api_version=api_version, now_ms=now_ms)
+                headers.append(fields)
         except RequestError:
             pass  # What is wrong with it is said when it comes first.
         return headers

@@ -19,7 +19,6 @@ from tidemark.protocol.records.header import (
     LOG_OVERHEAD,
     BatchHeader,
     Fields,
-    header_of,
     iter_headers,
     place,
 )
@@ -27,6 +26,7 @@ from tidemark.protocol.types import Epoch, Offset, Position, ProducerId
 
 # Made for every run of batches: calling the class takes twice the time.
 _appended: Final = partial(tuple.__new__, Appended)
+_PRODUCER_ID: Final = BatchHeader._fields.index("producer_id")
 
 
 class AppendingReplica(ReplicaState):
@@ -62,14 +62,14 @@ class AppendingReplica(ReplicaState):
             if (
                 # Nearly always it is: then nobody needs to be asked.
                 table.awaited != (producer_id, of, first) or attributes & NOT_PLAIN
-            ) and not table.is_awaiting(header_of(fields)):
+            ) and not table.is_awaiting(fields):
                 return False
         log = self.log
         base_offset, epoch = log.end_offset, self._solo_epoch
         if epoch is None:
             if not self.is_accepting:
                 raise self._not_serving()
-            self._append_to_group((header_of(fields),), (records,))
+            self._append_to_group((fields,), (records,))
         else:
             if self._appended_end is None:
                 self._touch()  # Else it is touched, and the core has not heard.
@@ -80,18 +80,20 @@ class AppendingReplica(ReplicaState):
             table.append_awaited(producer_id, of, first, delta, base_offset, timestamp_ms, now_ms)
         return True
 
-    def count_plain(self, headers: Sequence[BatchHeader]) -> int:
+    def count_plain(self, headers: Sequence[Fields]) -> int:
         """How many of these batches, from the first on, `append_run` takes."""
         if len(headers) > 1:
-            size_bytes = sum([header.batch_length + LOG_OVERHEAD for header in headers])
-            record_count = sum([header.record_count for header in headers])
+            size_bytes = record_count = 0
+            for _, length, _, _, _, _, _, _, _, _, _, _, count in headers:
+                size_bytes += length + LOG_OVERHEAD
+                record_count += count
             if not self.log.has_room_for(size_bytes, record_count):
                 headers = headers[:1]
         return self._store.producers.table.count_fresh(headers)
 
     def append_run(
         self,
-        headers: Sequence[BatchHeader],
+        headers: Sequence[Fields],
         batches: Sequence[bytearray | memoryview],
         now_ms: int,
     ) -> Appended:
@@ -103,7 +105,7 @@ class AppendingReplica(ReplicaState):
 
     def _append(
         self,
-        headers: Sequence[BatchHeader],
+        headers: Sequence[Fields],
         batches: Sequence[bytearray | memoryview],
         now_ms: int,
     ) -> Appended:
@@ -115,12 +117,12 @@ class AppendingReplica(ReplicaState):
             end_offset = self.log.append_run(batches, headers, epoch)
             self._appended_end = self.high_watermark = end_offset
             self._touch()
-        if headers[0].producer_id >= 0:
+        if headers[0][_PRODUCER_ID] >= 0:
             self._store.producers.table.append_run(headers, base_offset, heard_ms=now_ms)
         return _appended((base_offset, end_offset, epoch))
 
     def _append_to_group(
-        self, headers: Sequence[BatchHeader], batches: Sequence[bytearray | memoryview]
+        self, headers: Sequence[Fields], batches: Sequence[bytearray | memoryview]
     ) -> Offset:
         epoch = self._group.epoch
         end_offset = self._store.append_run(

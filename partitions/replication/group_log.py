@@ -43,6 +43,7 @@ from tidemark.protocol.records.header import (
     CONTROL_BIT,
     HEADER_BYTES,
     BatchHeader,
+    Fields,
     read_header,
 )
 from tidemark.protocol.types import BytesLike, Epoch, Offset, Position
@@ -153,7 +154,7 @@ class GroupLog:
 
     def append_run(
         self,
-        headers: Sequence[BatchHeader],
+        headers: Sequence[Fields],
         batches: Sequence[bytearray | memoryview],
         epoch: Epoch,
         *,

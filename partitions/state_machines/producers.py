@@ -28,7 +28,13 @@ from tidemark.partitions.state_machines.producer_entry import (
 )
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.control import Marker
-from tidemark.protocol.records.header import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
+from tidemark.protocol.records.header import (
+    CONTROL_BIT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Fields,
+    header_of,
+)
 from tidemark.protocol.types import NO_EPOCH, Offset, ProducerId
 
 __all__ = ["BATCHES_KEPT", "FRESH", "Duplicate", "Fresh", "ProducerTable"]
@@ -106,7 +112,7 @@ class ProducerTable:
             return FRESH
         return check_slowly(producer, header)
 
-    def is_awaiting(self, header: BatchHeader) -> bool:
+    def is_awaiting(self, header: Fields) -> bool:
         """Whether this batch is what comes next of its producer, and nothing else is to be said of
         it: it is in no transaction, and its producer has none open."""
         _, _, _, _, _, attributes, _, _, _, producer_id, epoch, first, _ = header
@@ -122,7 +128,7 @@ class ProducerTable:
             and producer_id not in self.transactions.opened
         )
 
-    def count_fresh(self, headers: Sequence[BatchHeader]) -> int:
+    def count_fresh(self, headers: Sequence[Fields]) -> int:
         """How many of these batches, from the first on, may be appended one behind the other.
 
         They are of one producer, or of none, and each is what comes next: what else may be
@@ -201,17 +207,15 @@ class ProducerTable:
         producer.heard_ms = heard_ms
         self.awaited = (producer_id, epoch, sequence)
 
-    def append_run(
-        self, headers: Sequence[BatchHeader], base_offset: Offset, *, heard_ms: int
-    ) -> None:
+    def append_run(self, headers: Sequence[Fields], base_offset: Offset, *, heard_ms: int) -> None:
         """Take in batches as `append` does, that lie one behind the other and are of one producer.
 
         Those of which there is more than one were counted by `count_fresh`.
         """
         if len(headers) == 1:
-            self.append(headers[0], base_offset, heard_ms=heard_ms)
+            self.append(header_of(headers[0]), base_offset, heard_ms=heard_ms)
             return
-        producer_id = headers[0].producer_id
+        producer_id, epoch = headers[0][9:11]
         if producer_id < 0:
             return
         if producer_id != self._newest_id:
@@ -226,7 +230,7 @@ class ProducerTable:
             sequence, offset = (last + 1) & SEQUENCE_MASK, Offset(last_offset + 1)
         producer.appended += offset - base_offset
         producer.next_sequence = sequence
-        self.awaited = (producer_id, headers[0].producer_epoch, sequence)
+        self.awaited = (producer_id, epoch, sequence)
 
     def check_marker(
         self, producer_id: ProducerId, epoch: int, marker: Marker, *, raises_epoch: bool

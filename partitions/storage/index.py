@@ -31,7 +31,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from tidemark.partitions.storage.files import File
-from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader
+from tidemark.protocol.records.header import LOG_OVERHEAD, Fields
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
 _ENTRY: Final = Struct(">ii")
@@ -96,7 +96,7 @@ class GrowingIndex:
             self._unindexed_bytes = 0
         self._unindexed_bytes += size_bytes
 
-    def add_run(self, position: int, offset: Offset, headers: Sequence[BatchHeader]) -> None:
+    def add_run(self, position: int, offset: Offset, headers: Sequence[Fields]) -> None:
         """Batches were appended one behind the other: the first at `position`, from `offset` on."""
         # What `add` does for each of them, in one visit.
         interval_bytes, unindexed_bytes = self._interval_bytes, self._unindexed_bytes

@@ -12,6 +12,7 @@ from tidemark.protocol.records.header import (
     LOG_OVERHEAD,
     PLACE,
     BatchHeader,
+    Fields,
     iter_headers,
     read_header,
 )
@@ -43,7 +44,7 @@ class AppendingLog(LogState):
     def append_run(
         self,
         batches: Sequence[bytearray | memoryview],
-        headers: Sequence[BatchHeader],
+        headers: Sequence[Fields],
         epoch: Epoch,
     ) -> Offset:
         """Place clients' batches, of which these are the headers, at the end, one behind the other,
@@ -52,13 +53,17 @@ class AppendingLog(LogState):
         They are changed: each gets its base offset and the epoch. More than one are only what
         `has_room_for` was asked about.
         """
-        offset = self.end_offset
-        for data, header in zip(batches, headers, strict=True):
-            PLACE.pack_into(data, 0, offset, header.batch_length, epoch)
-            offset = Offset(offset + header.last_offset_delta + 1)
         if len(batches) == 1:
-            return self._append_one(batches[0], headers[0])
-        position = self._write(batches, sum(map(len, batches)), Offset(offset - 1))
+            _, length, _, _, _, _, delta, _, timestamp_ms, _, _, _, _ = headers[0]
+            return self.append_one(batches[0], length, delta, timestamp_ms, epoch)
+        offset, size_bytes = self.end_offset, 0
+        for data, (_, length, _, _, _, _, delta, _, _, _, _, _, _) in zip(
+            batches, headers, strict=True
+        ):
+            PLACE.pack_into(data, 0, offset, length, epoch)
+            offset = Offset(offset + delta + 1)
+            size_bytes += length + LOG_OVERHEAD
+        position = self._write(batches, size_bytes, Offset(offset - 1))
         self._index.add_run(position, self.end_offset, headers)
         self.end_offset = self._active.end_offset = offset
         return offset

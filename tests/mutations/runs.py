@@ -140,8 +140,8 @@ MUTATIONS = (
     Mutation(
         name="a run is for one partition",
         file="protocol/one_batch.py",
-        old="frame[_AFTER_ID:start].tobytes() != alike",
-        new="frame[_AFTER_ID : start - 4].tobytes() != alike[:-4]",
+        old="head[_AFTER_ID:] != alike",
+        new="head[_AFTER_ID:-4] != alike[:-4]",
         killed_by=f"{_RUNS}test_partitions_that_take_turns_keep_the_order_of_their_requests",
     ),
     Mutation(

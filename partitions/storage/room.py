@@ -87,11 +87,12 @@ class DirectoryRoom:
         """See how much is free, and decide. Raises `OSError` if the disk does not say."""
         self.space = self._files.space(self._directory)
         unit, spare = self.unit_bytes, self.spare_bytes
+        low, again = _LOW_UNITS * unit, (_LOW_UNITS + 1) * unit
         why = (
             f"the disk of {self._directory} is full: {self.space.free_bytes} bytes are free, and "
-            f"records are taken again once there are {(_LOW_UNITS + 1) * unit}"
+            f"records are taken again once there are {again - self._reserve.held_bytes}"
         )
-        _decide(self.records, spare, why, below=_LOW_UNITS * unit, again=(_LOW_UNITS + 1) * unit)
+        _decide(self.records, spare, why, below=low, again=again)
         _decide(self.coordinators, spare, why, below=unit // 2, again=unit)
 
     @property

@@ -25,6 +25,7 @@ from tidemark.testing.simulator.transactions.drawing import draw_transactions
 
 _CACHES_SHARE: Final = 0.15
 _CALM_SHARE: Final = 0.1
+_REQUESTS_MAX: Final = 64
 _LONG_CHECKPOINTS_SHARE: Final = 0.15
 _ROT_SHARE: Final = 0.15
 _WHISPERS_SHARE: Final = 0.08
@@ -148,13 +149,15 @@ def _draw_core(rng: Random, seconds: float) -> Knobs:
     knobs = profile(rng, draw(rng, seconds))
     kinds = tuple(kind for kind in knobs.fault_kinds if kind in CORE_KINDS)
     is_calm = profile is hours
+    # So many batches in a request, and under way. Brokers are connected, so what is under way comes
+    # in order; here one request that overtakes the others has all of those refused, and sent again.
+    append_max, window = rng.choice((1, 3, 100)), rng.choice((1, 4, 1000))
     return replace(
         knobs,
         layer=Layer.CORE.value,
         groups=1,
-        # So many batches in a request, and under way.
-        append_bytes_max=rng.choice((1, 3, 100)),
-        window_bytes=rng.choice((1, 4, 1000)),
+        append_bytes_max=append_max,
+        window_bytes=min(window, _REQUESTS_MAX * append_max),
         early_bytes_max=rng.choice((1, 200, 8 << 20)),
         send_interval=0.2 if profile is late else rng.choice((0.5, 2.0, 10.0)) + 10 * is_calm,
         heartbeat=knobs.failure_timeout / 2,

@@ -12,6 +12,7 @@ from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.replication.moves import Moves
 from tidemark.testing.simulator import run
 from tidemark.testing.simulator.core import process
+from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
@@ -45,6 +46,12 @@ def test_a_run_is_the_same_again_and_from_its_file(tmp_path: Path) -> None:
     path = Scenario.of(drawn).write(tmp_path / "run.json")
     again = read_scenario(path).run()
     assert (again.at, again.tape, again.events) == (drawn.at, drawn.tape, drawn.events)
+
+
+def test_what_is_under_way_is_not_drawn_to_be_sent_again_for_ever() -> None:
+    for seed in range(300):
+        knobs = draw_knobs(seed, seconds=1, layer=Layer.CORE)
+        assert knobs.window_bytes <= 64 * knobs.append_bytes_max
 
 
 def test_a_leader_that_dies_is_replaced() -> None:

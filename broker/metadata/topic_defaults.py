@@ -12,7 +12,8 @@ from tidemark.broker.config import SETTINGS, BrokerSettings
 from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
 from tidemark.broker.metadata.config_source import ConfigSource
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
-from tidemark.partitions.state_machines.topic_configs import ConfigChange, TopicConfig, altered
+from tidemark.partitions.state_machines.config_changes import ConfigChange, altered
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 

@@ -7,7 +7,7 @@ import pytest
 from tests.broker.handlers.test_configs import by_name, change, describe, replace
 from tests.broker.nodes import open_node
 from tidemark.broker.node import Node
-from tidemark.partitions.state_machines.topic_configs import AlterOp
+from tidemark.partitions.state_machines.config_changes import AlterOp
 from tidemark.protocol.errors import ErrorCode
 
 GROUP, OWN, FILE, DEFAULT = 32, 8, 4, 5

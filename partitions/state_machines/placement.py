@@ -103,9 +103,9 @@ def extended(
 
 def replicas_sentence(replicas: int, brokers: int) -> str:
     """Why that many replicas cannot be had."""
+    here, choice = ("broker", "1") if brokers == 1 else ("brokers", f"1 to {brokers}")
     return (
-        f"{replicas} replicas on {brokers} broker{'' if brokers == 1 else 's'}: "
-        f"ask for 1 to {brokers}, or for -1 to have the default"
+        f"{replicas} replicas on {brokers} {here}: ask for {choice}, or for -1 to have the default"
     )
 
 

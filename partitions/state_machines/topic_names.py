@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from tidemark.partitions.state_machines.placement import replicas_sentence
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
@@ -59,8 +60,7 @@ def resolve_replication_factor(requested: int, *, default: int, brokers: int) ->
     if not 1 <= requested <= brokers:
         raise RequestError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"{requested} replicas on {brokers} broker{'s' if brokers > 1 else ''}: "
-            f"ask for 1 to {brokers}, or for -1 to have the default",
+            replicas_sentence(requested, brokers),
         )
     return requested
 

@@ -136,6 +136,11 @@ def test_trap_m9_more_replicas_than_brokers_are_refused(replicas: int, words: st
     assert caught.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
+def test_one_broker_has_room_for_one_replica() -> None:
+    with pytest.raises(RequestError, match=r"3 replicas on 1 broker: ask for 1, or for -1"):
+        placed(brokers(None), 1, 3)
+
+
 NODES = [NodeId(number) for number in (1, 2, 3)]
 
 

@@ -17,7 +17,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
-from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -35,22 +35,6 @@ class Network(Protocol):
     def set_peers(self, peers: Mapping[NodeId, Peer]) -> None: ...
 
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
-
-
-class NoNetwork:
-    """Of a broker that is its whole cluster, and stays that."""
-
-    def __init__(self) -> None:
-        self.up: Mapping[NodeId, int] = {}
-
-    def enter(self, cluster_id: str) -> None:
-        pass
-
-    def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
-        pass
-
-    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
-        raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
 
 
 class Neighbours:

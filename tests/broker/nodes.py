@@ -1,10 +1,10 @@
 """A node without sockets: real topics on a real disk, for tests of handlers and of topics."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -14,7 +14,6 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
 from tidemark.broker.handlers.between_brokers import Asking
 from tidemark.broker.metadata.membership import describe_own
-from tidemark.broker.metadata.neighbours import NoNetwork
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Metrics
@@ -24,6 +23,7 @@ from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.node import Node, SystemClock
+from tidemark.broker.peers.hello import Peer
 from tidemark.broker.reassigning.open_reassigning import Reassigning, open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
@@ -31,6 +31,27 @@ from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import TransactionCoordinator, open_transactions
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.partitions.storage.files import OsFiles
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.schema import Message
+from tidemark.protocol.types import NodeId
+
+R = TypeVar("R", bound=Message)
+
+
+class NoNetwork:
+    """Of a broker that is its whole cluster, and stays that."""
+
+    def __init__(self) -> None:
+        self.up: Mapping[NodeId, int] = {}
+
+    def enter(self, cluster_id: str) -> None:
+        pass
+
+    def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
+        pass
+
+    async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
+        raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
 
 
 def context(api_version: int, *, listener: Address | None = None) -> RequestContext:

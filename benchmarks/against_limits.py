@@ -6,38 +6,36 @@ Fetching is held to a bare `sendfile` of the same file over loopback. Broker and
 in turn, in pairs, so that a noisy neighbour disturbs both.
 """
 
-import itertools
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, tail
 from benchmarks.anew import Anew
 from benchmarks.harness import Row, in_pairs, row_of, row_of_pairs
-from benchmarks.limits import transfer
 from benchmarks.raw_client import (
     Load,
     batch_of,
     create_topic,
-    fetch_load,
     produce_frame,
     produce_load,
 )
-from tidemark.protocol.records.header import read_header
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
 RUNS = 5
 Address = tuple[str, int]
+Bare = Mapping[str, Address]
+"""The bare loop by `flush`: with `commit` it syncs what it answers."""
 
 # Bytes of a batch, bytes of its records, requests in a run.
 _ONE_RECORD = (1_100, 1_000, 10_000)
 _SMALL = (16_384, 1_000, 10_000)
 _LARGE = (1_000_000, 1_000, 500)
-_TAIL_REQUESTS = 200
 
 
 def measure(directory: Path) -> Iterator[Row]:
@@ -49,8 +47,12 @@ def measure(directory: Path) -> Iterator[Row]:
     for number, question in enumerate(_QUESTIONS):
         folder = directory / f"limits-{number}"
         folder.mkdir()
-        with open_broker_process(folder / "data") as broker, bare_loop(folder / "bare") as bare:
-            yield question(address_of(broker), bare, folder)
+        with (
+            open_broker_process(folder / "data") as broker,
+            bare_loop(folder / "bare") as cached,
+            bare_loop(folder / "bare-synced", "--sync") as synced,
+        ):
+            yield question(address_of(broker), {"os": cached, "commit": synced}, folder)
         shutil.rmtree(folder)
 
 
@@ -77,7 +79,7 @@ def _requests(
 
 def _against_bare_loop(
     address: Address,
-    bare: Address,
+    bare: Bare,
     folder: Path,
     flush: str,
     case: str,
@@ -89,17 +91,18 @@ def _against_bare_loop(
     run = _producer(address, folder, f"bare-{flush}-{batch_bytes}", flush, shape)
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
 
-    def run_bare() -> Load:
-        return produce_load(bare, frame, requests=requests, check=lambda _: None)
-
     return row_of_pairs(
         f"produce, flush={flush}",
         f"{case} requests, 1 connection, 5 in flight",
         "MB/s",
-        in_pairs(lambda: _megabytes(run()), lambda: _megabytes(run_bare()), runs=RUNS),
-        against="the bare loop",
+        in_pairs(lambda: _megabytes(run()), lambda: _bare(bare[flush], frame, requests), runs=RUNS),
+        against="the bare loop" if flush == "os" else "the bare loop, synced",
         aim=aim,
     )
+
+
+def _bare(bare: Address, frame: bytes, requests: int) -> float:
+    return _megabytes(produce_load(bare, frame, requests=requests, check=lambda _: None))
 
 
 def _commit_against_os(address: Address, folder: Path) -> Row:
@@ -116,74 +119,28 @@ def _commit_against_os(address: Address, folder: Path) -> Row:
     )
 
 
-_FETCHED: Final = "1 connection, 8 MB a fetch"
-_AHEAD: Final = f"{_FETCHED}, the next asked for when an answer begins"
-
-
-def _fetch(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
-    size_bytes = _fill(address, "fetched", _LARGE[2])
+def _bare_commit_against_os(bare: Bare) -> Row:
+    """What the disk leaves of it, where nothing but this is done."""
+    batch_bytes, record_bytes, requests = _LARGE
+    frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
     return row_of_pairs(
-        "fetch",
-        f"the same data, {case}",
+        "produce, flush=commit beside flush=os: the bare loop, synced",
+        "1 MB requests, 1 connection, 5 in flight",
         "MB/s",
         in_pairs(
-            lambda: _fetched(address, "fetched", _LARGE[2], ahead=ahead),
-            lambda: _sendfile(data, "fetched", size_bytes),
+            lambda: _bare(bare["commit"], frame, requests),
+            lambda: _bare(bare["os"], frame, requests),
             runs=RUNS,
         ),
-        against="loopback sendfile",
-        aim=aim,
+        against="the bare loop",
     )
-
-
-def _tail(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
-    """What was written a moment ago, and no disk has yet; each time a topic of its own, for what
-    is sent without a broker, too."""
-    topics = (f"tail-{number}" for number in itertools.count())
-
-    def run() -> float:
-        topic = next(topics)
-        _fill(address, topic, _TAIL_REQUESTS)
-        return _fetched(address, topic, _TAIL_REQUESTS, ahead=ahead)
-
-    def limit() -> float:
-        topic = next(topics)
-        return _sendfile(data, topic, _fill(address, topic, _TAIL_REQUESTS))
-
-    return row_of_pairs(
-        "fetch",
-        f"what was written a moment ago, {case}",
-        "MB/s",
-        in_pairs(run, limit, runs=RUNS),
-        against="loopback sendfile",
-        aim=aim,
-    )
-
-
-def _fill(address: Address, topic: str, requests: int) -> int:
-    """Make a topic with so many large batches; how many bytes these are."""
-    batch = batch_of(_LARGE[0], record_bytes=_LARGE[1])
-    create_topic(address, topic, flush="os")
-    produce_load(address, produce_frame(topic, batch, acks=-1), requests=requests - 1)
-    return requests * len(batch)
-
-
-def _fetched(address: Address, topic: str, requests: int, *, ahead: bool) -> float:
-    end = requests * read_header(batch_of(_LARGE[0], record_bytes=_LARGE[1])).record_count
-    return _megabytes(fetch_load(address, topic, end_offset=end, bytes_max=8 << 20, ahead=ahead))
-
-
-def _sendfile(data: Path, topic: str, size_bytes: int) -> float:
-    """The very file that the broker sends from, without a broker."""
-    (segment,) = (data / f"{topic}-0").glob("*.log")
-    return transfer(segment, size_bytes).bytes_per_second / 1e6
 
 
 def _megabytes(load: Load) -> float:
     return load.bytes_per_second / 1e6
 
 
-_QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
+_QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
     lambda broker, _, to: _requests(broker, to, "one 1 KB record", _ONE_RECORD, aim=30_000),
     lambda broker, _, to: _requests(
         broker, to, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
@@ -192,16 +149,17 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Address, Path], Row]]] = (
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "1 MB", _LARGE, aim=0.8),
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "16 KB", _SMALL, aim=0.6),
     lambda broker, _, to: _commit_against_os(broker, to),
+    lambda _broker, bare, _to: _bare_commit_against_os(bare),
     lambda broker, bare, to: _against_bare_loop(
         broker, bare, to, "commit", "1 MB", _LARGE, aim=None
     ),
     lambda broker, bare, to: _against_bare_loop(
         broker, bare, to, "commit", "16 KB", _SMALL, aim=None
     ),
-    lambda broker, _, to: _fetch(broker, to / "data", _FETCHED, ahead=False, aim=0.85),
-    lambda broker, _, to: _fetch(broker, to / "data", _AHEAD, ahead=True, aim=0.85),
-    lambda broker, _, to: _tail(broker, to / "data", _FETCHED, ahead=False, aim=0.85),
-    lambda broker, _, to: _tail(broker, to / "data", _AHEAD, ahead=True, aim=0.85),
+    lambda broker, _, to: fetch(broker, to / "data", FETCHED, ahead=False, aim=0.85),
+    lambda broker, _, to: fetch(broker, to / "data", AHEAD, ahead=True, aim=0.85),
+    lambda broker, _, to: tail(broker, to / "data", FETCHED, ahead=False, aim=0.85),
+    lambda broker, _, to: tail(broker, to / "data", AHEAD, ahead=True, aim=0.85),
 )
 
 
@@ -232,9 +190,9 @@ def address_of(broker: BrokerProcess) -> Address:
 
 
 @contextmanager
-def bare_loop(path: Path) -> Iterator[Address]:
+def bare_loop(path: Path, *options: str) -> Iterator[Address]:
     """The bare loop in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.bare_loop", str(path)]
+    command = [sys.executable, "-m", "benchmarks.bare_loop", str(path), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:

@@ -2,7 +2,8 @@
 
 It receives the same frames from the same client with `recv_into`, checks their CRC32C and appends
 them to a file, and answers each with four bytes' worth of nothing. No protocol, no offsets, no
-other clients. A produce benchmark of the broker is held to this one, measured in the same run.
+other clients. A produce benchmark of the broker is held to this one, measured in the same run. With
+`--sync` it answers what the disk has: that is what `flush=commit` is held to.
 """
 
 import os
@@ -17,7 +18,7 @@ _CORRELATION = slice(8, 12)
 _ANSWER_LENGTH = _FRAME.pack(4)
 
 
-def serve(listener: socket.socket, path: str) -> None:
+def serve(listener: socket.socket, path: str, *, syncs: bool) -> None:
     """Serve one client after the other, for ever; each begins the file anew."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     buffer = memoryview(bytearray(4 << 20))
@@ -26,10 +27,10 @@ def serve(listener: socket.socket, path: str) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         os.ftruncate(descriptor, 0)
         with client:
-            _serve_one(client, buffer, descriptor)
+            _serve_one(client, buffer, descriptor, syncs=syncs)
 
 
-def _serve_one(client: socket.socket, buffer: memoryview, descriptor: int) -> None:
+def _serve_one(client: socket.socket, buffer: memoryview, descriptor: int, *, syncs: bool) -> None:
     end = written = 0
     while size := client.recv_into(buffer[end:]):
         end += size
@@ -47,10 +48,12 @@ def _serve_one(client: socket.socket, buffer: memoryview, descriptor: int) -> No
         buffer[: end - start] = buffer[start:end]
         end -= start
         if answers:
+            if syncs:
+                os.fdatasync(descriptor)
             client.sendall(b"".join(answers))
 
 
 if __name__ == "__main__":
     with socket.create_server(("127.0.0.1", 0)) as bound:
         print(bound.getsockname()[1], flush=True)
-        serve(bound, sys.argv[1])
+        serve(bound, sys.argv[1], syncs="--sync" in sys.argv[2:])

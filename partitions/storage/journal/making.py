@@ -13,7 +13,7 @@ from tidemark.partitions.storage.files import File, Files, remove_if_there
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, Lsn
 from tidemark.protocol.values import dataclass
 
-_PIECE_BYTES: Final = 1024 * 1024
+_PIECE_BYTES: Final = 256 * 1024
 
 
 @dataclass(slots=True, eq=False)

@@ -43,7 +43,7 @@ MUTATIONS = (
     ),
     _rule(
         "a leader without a majority steps down",
-        "node.py",
+        "node_peers.py",
         old="lost(node)\n        for replica in self._leaders.led_with(node):\n",
         new="lost(node)\n        for replica in []:\n",
         killed_by="test_cluster.py::test_a_leader_that_is_cut_off_resigns_and_appends_no_more",
@@ -93,7 +93,7 @@ MUTATIONS = (
     ),
     _rule(
         "a new process is told everything",
-        "node.py",
+        "node_peers.py",
         old="        if is_new:\n",
         new="        if False:\n",
         killed_by="test_node.py::test_a_broker_that_comes_late_learns_who_leads",
@@ -130,7 +130,7 @@ MUTATIONS = (
     ),
     _rule(
         "what was on its way on a connection that was replaced is sent again",
-        "node.py",
+        "node_peers.py",
         old="        elif was_alive:\n            self._begin_again_with(node)\n",
         new="",
         killed_by="test_node.py::test_a_connection_that_is_replaced_costs_messages_and_no_leader",
@@ -242,7 +242,7 @@ MUTATIONS = (
     ),
     _rule(
         "a group that is given up is not moved any more",
-        "node.py",
+        "node_groups.py",
         old='        self.moves.abort(key, "the replica was given up", self._now)\n',
         new="",
         killed_by="test_moves.py::test_a_group_that_is_given_up_is_not_moved_any_more",

@@ -111,7 +111,7 @@ MUTATIONS = (
     ),
     _rule(
         "no checkpoint while a log is not what the journal says",
-        "node.py",
+        "node_state.py",
         old="        return self.held == 0\n",
         new="        return True\n",
         killed_by="test_cluster.py::test_files_are_cut_only_once_the_journal_says_so",

@@ -218,7 +218,7 @@ MUTATIONS = (
     ),
     _promise(
         "a replica that was given up is found no more",
-        "node.py",
+        "node_groups.py",
         old="            self._lane.remove(replica)\n",
         new="            pass\n",
         killed_by="test_a_replica_that_was_given_up_and_opened_again_is_found",

@@ -1,0 +1,114 @@
+"""Who of the other brokers lives, as far as this one can tell, and what follows for the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.node_host import HostingNode
+from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
+from tidemark.partitions.replication.retries import reset_peer
+from tidemark.protocol.types import NodeId
+
+
+class MeetingNode(HostingNode):
+    """The part of a `ReplicationNode` that meets other brokers, hears them and loses them."""
+
+    def peer_up(self, node: NodeId, incarnation: int, now: float) -> None:
+        """There is a connection with that process of `node`; perhaps in place of an earlier one,
+        with which messages were lost."""
+        self._now = now
+        if self.peers.is_outdated(node, incarnation):
+            return
+        was_alive = self.peers.is_alive(node)
+        self._meet(node, incarnation)
+        # Each has taken the other's word for who it is.
+        if self.peers.confirmed(node, now, now):
+            self._came_alive(node)
+        elif was_alive:
+            self._begin_again_with(node)
+
+    def peer_down(self, node: NodeId, now: float) -> None:
+        """Its connection has ended: its process has, or cannot be reached."""
+        self._now = now
+        self._lost(node)
+
+    def set_peers(self, nodes: Iterable[NodeId]) -> None:
+        """These are the brokers of the cluster."""
+        nodes = list(nodes)
+        for node in self.peers.nodes:
+            if node not in nodes:
+                self._lost(node)
+        before = set(self.peers.nodes)
+        if not before:
+            self._news.begin()
+        for node in self.peers.set_nodes(nodes):
+            self._news.forget(node)
+        for node in self.peers.nodes:
+            if node not in before:
+                self._tell_all_to(node)
+
+    def _take_heartbeat(self, source: NodeId, heartbeat: Heartbeat) -> None:
+        if self.peers.is_outdated(source, heartbeat.incarnation):
+            return
+        self._meet(source, heartbeat.incarnation)
+        sent = self._news.take_in(source, heartbeat)
+        if sent is None:
+            return
+        # To be confirmed soon: a first sign of life, and news of who leads, of which there may be
+        # many, and they would be sent again and again meanwhile.
+        is_pressing = not self.peers.is_alive(source)
+        if self.peers.confirmed(source, sent, self._now):
+            self._came_alive(source)
+        for beat in heartbeat.groups:
+            is_pressing |= self._take_beat(source, beat)
+        if is_pressing:
+            self._news.confirm_soon(source)
+
+    def _take_beat(self, source: NodeId, beat: GroupBeat) -> bool:
+        """Whether it changes who leads the group."""
+        replica = self._replicas.get(beat.key)
+        is_news = self._leaders.take(source, beat)
+        if replica is not None and beat.leads and not replica.is_leader:
+            self.observers.heard(replica, self._now)
+        return is_news
+
+    def _meet(self, node: NodeId, incarnation: int) -> None:
+        """A process of `node` lives, perhaps another one than before."""
+        is_new = self.peers.incarnation(node) != incarnation
+        if self.peers.is_replaced(node, incarnation):
+            self._lost(node)
+            self._leaders.replaced(node)
+            self.observers.forget_process(node)
+        if self.peers.heard(node, self._now):
+            self._came_alive(node)
+        if is_new:
+            self._news.restarted(node)
+            self._tell_all_to(node)
+
+    def _came_alive(self, node: NodeId) -> None:
+        self._leaders.came_alive(node)
+        self._begin_again_with(node)
+        for key in self._campaigns.take_parked(self._now):
+            self._campaigns.seek(self._replicas[key], self._now)
+
+    def _begin_again_with(self, node: NodeId) -> None:
+        """What was on its way to it, or from it, is lost."""
+        for replica in self._leaders.led_with(node):
+            replica.tell(partial(reset_peer, node=node))
+            replica.tell(Group.check_quorum)
+        self.observers.lost(node, self._now)
+
+    def _lost(self, node: NodeId) -> None:
+        """A broker is dead, as far as this one can tell."""
+        if not self.peers.down(node, self._now):
+            return
+        self._leaders.lost(node)
+        for replica in self._leaders.led_with(node):
+            replica.tell(Group.check_quorum)
+
+    def _tell_all_to(self, node: NodeId) -> None:
+        """`node` knows nothing of what this broker leads."""
+        for replica in self._leaders.led_by(self.node_id):
+            self._news.add(replica.key, (node,))

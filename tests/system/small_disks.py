@@ -48,3 +48,12 @@ def wait_taken(peer: Peer, topic: str, records: bytes) -> None:
         assert code is ErrorCode.KAFKA_STORAGE_ERROR
         assert time.monotonic() < deadline, "records are refused still"
         time.sleep(0.1)
+
+
+def wait_reserved(data: Path) -> None:
+    """The reserve is taken a moment after the start."""
+    reserve = data / "reserve"
+    deadline = time.monotonic() + 20
+    while not reserve.exists() or not reserve.stat().st_size:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

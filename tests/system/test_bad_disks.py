@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.system.attacks import Peer, batch, creation, production
-from tests.system.small_disks import fill, small_disk, wait_taken
+from tests.system.small_disks import fill, small_disk, wait_reserved, wait_taken
+from tidemark.partitions.storage.journal.blocks import PAGE_BYTES
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages import create_topics
@@ -23,6 +24,14 @@ from tidemark.testing.process import open_broker_process
 def small(tmp_path: Path) -> Iterator[Path]:
     with small_disk(tmp_path / "small", "40m") as folder:
         yield folder
+
+
+def cut_unwritten(journal: Path) -> None:
+    """Leave a file of the journal what was written to it: each block begins a page."""
+    pages = range(journal.stat().st_size // PAGE_BYTES)
+    with journal.open("rb") as file:
+        written = sum(any(file.read(PAGE_BYTES)) for _ in pages)
+    os.truncate(journal, written * PAGE_BYTES)
 
 
 def test_a_full_disk_is_an_answer_and_room_on_it_an_end_of_that(small: Path) -> None:
@@ -58,13 +67,14 @@ def test_a_broker_whose_journal_waits_for_room_stops_when_it_is_told_to(small: P
         Peer(broker.bootstrap) as peer,
     ):
         peer.create_topic("t")
-        count = 0
-        while not (small / "data" / "journal" / "0001.journal").exists():
-            assert peer.produce("t", batch(bytes(50_000))) is ErrorCode.NONE
-            count += 1
-        # Somebody has taken the reserve, too. A block of the journal takes a page of its own, and
-        # the log of the metadata has room in its last page.
+        count = 20
+        for _ in range(count):
+            assert peer.produce("t", batch(bytes(1000))) is ErrorCode.NONE
+        # Somebody has taken the reserve, and what the journal was to be written over. The log of
+        # the metadata has room in its last page.
+        wait_reserved(small / "data")
         os.truncate(small / "data" / "reserve", 0)
+        cut_unwritten(small / "data" / "journal" / "0000.journal")
         ballast = small / "ballast"
         fill(ballast)
         peer.socket.settimeout(3)

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.system.attacks import Peer, batch, metric
-from tests.system.small_disks import fill, small_disk, wait_taken
+from tests.system.small_disks import fill, small_disk, wait_reserved, wait_taken
 from tidemark.protocol.errors import ErrorCode
 from tidemark.testing.process import BrokerDidNotStart, BrokerProcess, open_broker_process
 
@@ -26,15 +25,6 @@ def tidemark(broker: BrokerProcess, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(
         [*command, *arguments], capture_output=True, text=True, timeout=60, check=False
     )
-
-
-def wait_reserved(data: Path) -> None:
-    """The reserve is taken a moment after the start."""
-    reserve = data / "reserve"
-    deadline = time.monotonic() + 20
-    while not reserve.exists() or not reserve.stat().st_size:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def produce_until_refused(peer: Peer) -> int:

@@ -96,6 +96,16 @@ class _Checkpoints:
         """The process has checkpoints of its own."""
 
 
+class _Room:
+    """No reserve is held on the played disks: what found no room finds none."""
+
+    def make_room(self) -> bool:
+        return False
+
+    def look(self) -> None:
+        """Nobody refuses records for it; a write that finds no room does."""
+
+
 class Services:
     """In the place of `ReplicaServices`: what a `Replica` uses of them."""
 
@@ -104,6 +114,7 @@ class Services:
         self.node_id = process.broker.node_id
         self.driver = _Driver(process)
         self.checkpoints = _Checkpoints()
+        self.room = _Room()
         self.leadership = LeadershipWatch()
         self.metrics = Metrics(topics_max=100)
         self.held = HeldRequests(timers.as_real(), _HELD_SECONDS, self.metrics.moves)

@@ -8,6 +8,8 @@ import pytest
 
 from tidemark.partitions.state_machines.groups import migration
 from tidemark.partitions.state_machines.groups.consumer import embedded
+from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
+from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.protocol.types import TopicPartition
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.drawing import draw_knobs
@@ -44,7 +46,7 @@ def test_a_group_goes_up_and_back_while_its_members_read_on(
 
     monkeypatch.setattr(migration, "give_way", gives_way)
     monkeypatch.setattr(migration, "downgrade_stored", is_stored)
-    verdict = simulate(4, knobs=ROLLING)
+    verdict = simulate(8, knobs=ROLLING)
     assert verdict.passed, verdict.what
     assert min(done["up"], done["down"]) > 0
     assert verdict.coverage.counts["offsets committed"] > 10
@@ -61,14 +63,52 @@ def test_a_group_that_does_not_come_to_rest_is_noticed(monkeypatch: pytest.Monke
         pass
 
     monkeypatch.setattr(migration, "begin_downgrade", never)
-    assert simulate(4, knobs=ROLLING).invariant == "a group settles"
+    assert simulate(8, knobs=ROLLING).invariant == "a group settles"
 
 
 def test_classic_members_of_whose_parts_the_new_group_knows_nothing_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(embedded, "assigned", lambda *_: frozenset())
-    assert simulate(1, knobs=ROLLING).invariant == "one member reads a partition"
+    found = {simulate(seed, knobs=ROLLING).invariant for seed in range(6)}
+    assert "one member reads a partition" in found
+
+
+def test_what_a_member_is_letting_go_of_and_another_has_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def holds_nothing(*_args: Any) -> None:  # Any: as `_hold_what_it_lets_go`
+        pass
+
+    knobs = replace(ROLLING, cooperative=True, migrating=1.0, seconds=20.0)
+    assert simulate(2, knobs=knobs).passed
+    monkeypatch.setattr(migration, "_hold_what_it_lets_go", holds_nothing)
+    assert simulate(2, knobs=knobs).invariant == "one member reads a partition"
+
+
+def test_a_member_that_is_told_too_early_that_it_is_out_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def at_once(group: ConsumerGroup, settings: GroupSettings) -> bool:
+        recording = group.recording
+        is_busy = recording.is_touched or recording.is_under_way or group.is_dead
+        are_classic = [member.is_classic for member in group.members.values()]
+        return settings.may_downgrade and not is_busy and bool(are_classic) and all(are_classic)
+
+    monkeypatch.setattr(migration, "_can_downgrade", at_once)
+    found = {simulate(seed, knobs=ROLLING).invariant for seed in range(4)}
+    assert "who is heard stays a member" in found
+
+
+def test_one_that_joins_no_more_and_stays_a_member_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def waits_for_ever(*_args: Any) -> None:  # Any: as `expect_round`
+        pass
+
+    monkeypatch.setattr(ConsumerGroup, "expect_round", waits_for_ever)
+    found = {simulate(seed, knobs=ROLLING).invariant for seed in range(6)}
+    assert "who does not join in time is out" in found
 
 
 def test_two_that_are_sure_to_read_a_partition_are_one_too_many() -> None:

@@ -3,7 +3,7 @@ consumers do: what a group needs to change its protocol with it (KIP-848's migra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tidemark.client.assignment import ASSIGNORS
@@ -29,6 +29,8 @@ from tidemark.testing.simulator.transactions.member import Member
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.talker import Talker
 
+_LET_GO_SECONDS_MAX: Final = 0.5
+"""The client's listener has what it commits, or finishes, before it gives up partitions."""
 _LOST: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -45,12 +47,18 @@ class ClassicConsumer(Member):
         holdings: Holdings,
         *,
         is_cooperative: bool,
+        lets_go: Callable[[], None],
     ) -> None:
+        """`lets_go` is called when it is about to give up a part, and reads that as yet."""
         super().__init__(talker, joining, places, group_id)
         self._holdings = holdings
+        self._lets_go = lets_go
         self._assignor = ASSIGNORS["cooperative-sticky" if is_cooperative else "range"]
         self._has_to_join = True
         self.reads: Sequence[TopicPartition] = ()
+        self._granted_at = -1e9
+        """When it asked for what was granted last, of the generation that it is in."""
+        self._joins_at = 0.0
 
     @property
     def is_settled(self) -> bool:
@@ -64,25 +72,42 @@ class ClassicConsumer(Member):
             return self.reads
         if not self._assignor.is_cooperative:
             self._take((), self.now)
-        before = self.now
+        self._joins_at = self.now
         given = await super().join()
         if given is not None:
-            lets_go = {*self.reads} - {*given}
-            self._take(given, before)
-            self._has_to_join = bool(lets_go)
+            self._granted_at = asked = self._joins_at
+            too_many = {*self.reads} - {*given}
+            if too_many:
+                self._take(self.reads, asked)
+                self._lets_go()
+                await self._talker.sleep(self._talker.rng.random() * _LET_GO_SECONDS_MAX)
+            self._take(given, asked)
+            self._has_to_join = bool(too_many)
         return self.reads
+
+    async def _sync(self, joined: JoinAnswer) -> Sequence[TopicPartition] | None:
+        if joined.leader:  # all have waited for each other: what was owned then is so still
+            self._joins_at = self.now
+        return await super()._sync(joined)
 
     async def is_current(self) -> bool:
         """Say that it lives; false: it has to join anew."""
         if self._has_to_join:
             return False
-        asked = self.now
+        asked, id = self.now, self.id
         answer = await self._beat()
         if answer.error is ErrorCode.NONE:
             self._take(self.reads, asked)
+            self._granted_at = asked
+        elif answer.error in _LOST:
+            self._holdings.is_out(self.group_id, id, granted=self._granted_at, now=self.now)
         elif not answer.error.retriable:
             self._has_to_join = True
         return not self._has_to_join
+
+    async def is_asked_to_join(self) -> bool:
+        """Say that it lives, and do no more, whatever there is to do."""
+        return (await self._beat()).error is ErrorCode.REBALANCE_IN_PROGRESS
 
     async def leave(self) -> None:
         """Say so, if anybody knows of it."""

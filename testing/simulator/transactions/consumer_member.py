@@ -110,6 +110,9 @@ class ConsumerMember(Member):
         asked = self.now
         answer = await self._talker.ask(self._key, heartbeat)
         self._is_heard = answer.error is ErrorCode.NONE
+        if answer.error is ErrorCode.UNKNOWN_MEMBER_ID and self.generation > JOINING_EPOCH:
+            out_of, granted = self.group_id, self._heard_at
+            self._holdings.is_out(out_of, self.id, granted=granted, now=self.now)
         if answer.error in _FENCED:
             self.generation, self._told = JOINING_EPOCH, ()
             self._take(())

@@ -1,4 +1,4 @@
-"""Who reads what, as far as the members of groups know it themselves."""
+"""Who reads what, and who is a member, as far as the members of groups know it themselves."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ class Holdings:
                 what = f"{member} and {other} of {group}, at {now:.3f} and {since:.3f}"
                 raise Violation("one member reads a partition", str(partition), what)
             self._held[group, partition] = member, asked
+
+    def is_out(self, group: str, member: str, *, granted: float, now: float) -> None:
+        """A member hears that it is none, or not of that generation.
+
+        Raises `Violation` if a request of it, from `granted`, was granted just before.
+        """
+        if self._is_judged and now - granted < _SURE_SECONDS:
+            what = f"{member} hears at {now:.3f} that it is out, and was heard at {granted:.3f}"
+            raise Violation("who is heard stays a member", group, what)
 
     def only(self, group: str, member: str, reads: Sequence[TopicPartition]) -> None:
         """A member reads no more than these of what it has read."""

@@ -22,6 +22,13 @@ _LEAVES: Final = 0.7
 """The others are killed: their session has to end."""
 _AS_ROLLED_OUT: Final = 0.95
 _LOOK_SECONDS: Final = 0.1
+_HANGS: Final = 0.5
+_HASTENS: Final = 0.5
+_STARTS_LATE: Final = 0.5
+_STARTS_SECONDS_MAX: Final = 1.0
+"""The others have what it read by then, and have to give it up again."""
+_ROUND_SECONDS_MAX: Final = 5.0
+"""To join again, with a coordinator in between that begins to count anew."""
 SETTLE_SECONDS_MAX: Final = 12.0
 """The sessions of who was killed last end, and the rebalance after that, with requests that nobody
 has answered in between."""
@@ -44,17 +51,46 @@ class Rollout:
         self._settling_since: float | None = None
         self._settling = 0
         self._is_over = False
+        self._hangs = rng.random() < _HANGS
+        self._hanging: Migrant | None = None
+        self.is_hastened = False
+        """Whether the next one is to come at once, and is of the consumer protocol."""
         self.members: list[Migrant] = []
 
     def is_next_of_consumer_protocol(self) -> bool:
         """All of one, then all of the other, but for some that were forgotten."""
+        if self.is_hastened:
+            self.is_hastened = False
+            return True
         wave, self._begun = self._begun // len(self.members), self._begun + 1
         return (wave % 2 == 1) == (self._rng.random() < _AS_ROLLED_OUT)
+
+    def hasten(self) -> None:
+        """Somebody is about to give up a part of what it reads: what if the group changes now?"""
+        self.is_hastened = self._rng.random() < _HASTENS
 
     def begins_to_settle(self, now: float) -> None:
         """One more of its members is replaced no more."""
         self._settling += 1
         self._settling_since = now
+
+    def hangs(self, member: Migrant) -> bool:
+        """Whether this is the one that goes on reading, and joins no more. Somebody else comes late
+        then, so that the group has to do without it."""
+        process = member.process
+        is_ready = isinstance(process, ClassicConsumer) and process.is_settled
+        if self._hangs and is_ready and self._hanging is None and len(self.members) > 1:
+            self._hanging = member
+        return self._hanging is member
+
+    def is_back(self) -> None:
+        """Whoever was out joins like anybody."""
+        self._hanging = None
+
+    def is_late(self, member: Migrant) -> bool:
+        """Whether that is for this one to do: the last."""
+        is_last = self._settling == len(self.members) - 1
+        return is_last and self._hanging not in (None, member)
 
     def is_settled(self, now: float) -> bool:
         """Whether the members read everything, each its part, and know of nothing left to do.
@@ -72,9 +108,10 @@ class Rollout:
     def _why_not(self) -> str:
         if self._settling < len(self.members):
             return "some members are being replaced"
+        hanging = self._hanging.process if self._hanging else None
         processes = [member.process for member in self.members]
         reads = [partition for process in processes for partition in process.reads]
-        if not all(process.is_settled for process in processes):
+        if not all(process.is_settled for process in processes if process is not hanging):
             return f"some of {[process.id for process in processes]} have to join"
         if sorted(reads) != [*self._places.inputs]:
             return f"{sorted(reads)} are read"
@@ -114,7 +151,7 @@ class Migrant(Member):
         return await self.process.join()
 
     async def is_current(self) -> bool:
-        if self._is_replaced and self.now >= self._until:
+        if self._is_replaced and (self.now >= self._until or self._rollout.is_hastened):
             await self._replace()
             return False
         return await self.process.is_current()
@@ -125,10 +162,31 @@ class Migrant(Member):
     async def settle(self) -> None:
         """Go on as a member, and be replaced no more, until the group has come to rest."""
         self._is_replaced = False
+        is_hanging = self._rollout.hangs(self)
+        if self._rollout.is_late(self):
+            await self._replace()
         self._rollout.begins_to_settle(self.now)
+        if is_hanging:
+            await self._hang()
         while not self._rollout.is_settled(self.now):
             await self.process.join()
             await self._talker.sleep(_LOOK_SECONDS)
+
+    async def _hang(self) -> None:
+        """Say that it lives, as Kafka's clients do while records are at work, until it is out.
+
+        Raises `Violation` if it is asked to join for longer than anybody is waited for.
+        """
+        process, asked_since = self.process, self.now
+        assert isinstance(process, ClassicConsumer)
+        while process.is_settled and not self._rollout.is_settled(self.now):
+            if not await process.is_asked_to_join():
+                asked_since = self.now
+            elif self.now - asked_since > _ROUND_SECONDS_MAX:
+                what = f"{process.id} is asked to join since {asked_since:.3f}"
+                raise Violation("who does not join in time is out", self.group_id, what)
+            await self._talker.sleep(_LOOK_SECONDS)
+        self._rollout.is_back()
 
     async def _replace(self) -> None:
         if self._talker.rng.random() < _LEAVES:
@@ -136,6 +194,8 @@ class Migrant(Member):
         else:
             self.process.vanish()
         is_of_consumer_protocol = self._rollout.is_next_of_consumer_protocol()
+        if not is_of_consumer_protocol and self._talker.rng.random() < _STARTS_LATE:
+            await self._talker.sleep(self._talker.rng.random() * _STARTS_SECONDS_MAX)
         self.process = self._begin(is_of_consumer_protocol=is_of_consumer_protocol)
 
     def _begin(self, *, is_of_consumer_protocol: bool) -> Process:
@@ -151,4 +211,5 @@ class Migrant(Member):
             group_id,
             self._holdings,
             is_cooperative=self._is_cooperative,
+            lets_go=self._rollout.hasten,
         )

@@ -19,6 +19,7 @@ from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.own_loads import OwnLoads
 from tidemark.broker.balancing.reports import Reporter, Reports
 from tidemark.broker.balancing.rules import rules_of, without_waiting
+from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, ClusterLog
 from tidemark.broker.metadata.neighbours import Network
@@ -164,7 +165,7 @@ async def _watch_brokers(services: ReplicaServices, brokers: Brokers, history: H
                 now_ms=now_ms,
             )
         history.forget_brokers(known)
-        await trio.sleep(_WATCH_SECONDS)
+        await trio.sleep_until(next_look(_WATCH_SECONDS))
 
 
 def _hand_over_metadata(services: ReplicaServices, target: NodeId) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.observer import Observer
@@ -103,4 +104,4 @@ async def keep_following(
 
     while True:
         turn.run(partial(look, trio.current_time()))
-        await trio.sleep(LOOK_SECONDS)
+        await trio.sleep_until(next_look(LOOK_SECONDS))

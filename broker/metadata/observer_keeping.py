@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import Command, SetObservers
 from tidemark.partitions.state_machines.cluster_values import (
@@ -63,7 +64,7 @@ async def keep_placing(
                 await _place_all(cluster, is_alive)
             except RequestError as error:
                 logger.info("some observers are not placed yet: %s", error.message)
-        with trio.move_on_after(LOOK_SECONDS):
+        with trio.move_on_at(next_look(LOOK_SECONDS)):
             await wait_more()
 
 

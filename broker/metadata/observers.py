@@ -11,6 +11,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.observer import Observer
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -106,5 +107,5 @@ async def keep_observing(
 
     while True:
         turn.run(look)
-        with trio.move_on_after(LOOK_SECONDS if settled[0] else _SETTLE_SECONDS):
+        with trio.move_on_at(next_look(LOOK_SECONDS if settled[0] else _SETTLE_SECONDS)):
             await wait_more()

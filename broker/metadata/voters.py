@@ -12,6 +12,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.group import Group
@@ -99,7 +100,7 @@ async def keep_voters(
 
     while True:
         is_settled = not is_changing and all(map(is_alive, state().brokers))
-        with trio.move_on_after(SETTLED_SECONDS if is_settled else LOOK_SECONDS):
+        with trio.move_on_at(next_look(SETTLED_SECONDS if is_settled else LOOK_SECONDS)):
             await wait_more()
         replica = node.get(CLUSTER_KEY)
         if replica is not None and replica.is_serving:

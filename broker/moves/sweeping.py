@@ -8,6 +8,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.broker.node import Clock
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -39,7 +40,7 @@ def overdue(state: ClusterState, now_ms: int) -> Iterator[MoveOutcome]:
 async def keep_swept(cluster: ClusterLog, clock: Clock) -> None:
     """Strike them while this broker leads the metadata, for ever."""
     while True:
-        await trio.sleep(SWEEP_SECONDS)
+        await trio.sleep_until(next_look(SWEEP_SECONDS))
         if cluster.leads and any(overdue(cluster.state, clock.now_ms())):
             try:
                 await cluster.propose(

@@ -35,7 +35,7 @@ async def remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
 async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:
     """One pass over all partitions at a time: retention, and producers that have gone quiet."""
     interval = settings.log_retention_check_interval_ms / 1000
-    await trio.sleep(min(interval, FIRST_SWEEP_SECONDS_MAX))
+    await _pause(services, min(interval, FIRST_SWEEP_SECONDS_MAX))
     while True:
         for replica in hosting:
             now_ms = services.clock.now_ms()
@@ -45,6 +45,11 @@ async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Ho
             except (OSError, StorageError, CorruptBatch) as error:
                 services.storage_failed(f"{replica.name}: retention: {error}")
             await trio.lowlevel.checkpoint()
-        with trio.move_on_after(interval):
-            await services.room.wait_out()
-            await trio.sleep(FULL_DISK_SWEEP_SECONDS)
+        await _pause(services, interval)
+
+
+async def _pause(services: ReplicaServices, seconds_max: float) -> None:
+    """Until the next pass; that comes soon while the disk is full."""
+    with trio.move_on_after(seconds_max):
+        await services.room.wait_out()
+        await trio.sleep(FULL_DISK_SWEEP_SECONDS)

@@ -56,10 +56,12 @@ class KnownLeaders:
         self._leaders[key] = _known_leader((source, epoch, leads, committed, log_start))
         return epoch != known.epoch or leads != known.leads
 
-    def has_resigned(self, node: NodeId, key: PartitionKey, epoch: Epoch) -> bool:
-        """Whether `node` is known to lead that epoch no more, nor one that came later."""
+    def leads_no_more(self, node: NodeId, key: PartitionKey, epoch: Epoch) -> bool:
+        """Whether `node` has said that it leads that epoch no more, or a later one had a leader."""
         known = self._leaders.get(key, NOT_KNOWN)
-        return known.node == node and not known.leads and epoch <= known.epoch
+        if epoch == known.epoch:
+            return known.node == node and not known.leads
+        return epoch < known.epoch
 
     def led_by(self, node: NodeId) -> Iterator[tuple[PartitionKey, KnownLeader]]:
         for key, known in self._leaders.items():

@@ -43,7 +43,7 @@ class HostingNode(NodeState):
             return
         self._campaigns.remove(key, self._now)
         if leader != self.node_id and (
-            not self.peers.is_alive(leader) or self.known.has_resigned(leader, key, epoch)
+            not self.peers.is_alive(leader) or self.known.leads_no_more(leader, key, epoch)
         ):
             # Its word has come late.
             replica.tell(Group.leader_lost)

@@ -66,9 +66,9 @@ MUTATIONS = (
     _rule(
         "nor is it followed there by what it has sent before",
         "known_leaders.py",
-        old="not known.leads and epoch <= known.epoch",
-        new="not known.leads and epoch == known.epoch",
-        killed_by="test_known_leaders.py::test_who_has_resigned_leads_no_earlier_epoch_either",
+        old="        return epoch < known.epoch\n",
+        new="        return False\n",
+        killed_by="test_known_leaders.py::test_nobody_leads_an_epoch_after_which_one_had_a_leader",
     ),
     _rule(
         "to resign is final within an epoch",

@@ -361,8 +361,9 @@ class CoreProcess:
         self._elections.remove(self.key, world.queue.now)
         self._is_parked = False
         heard = self._heard
-        has_resigned = self._heard_of == leader and not heard.leads and epoch <= heard.epoch
-        if leader != node_id and (leader not in self.alive or has_resigned):
+        has_resigned = self._heard_of == leader and not heard.leads and epoch == heard.epoch
+        leads_no_more = has_resigned or epoch < heard.epoch
+        if leader != node_id and (leader not in self.alive or leads_no_more):
             self.group.leader_lost()
 
     def _say(self, outgoing: Sequence[Outgoing]) -> None:
@@ -458,12 +459,12 @@ class CoreProcess:
 
     def _take_beat(self, sender: CoreProcess, beat: Beat) -> None:
         source, heard = sender.node_id, self._heard
-        if beat.epoch < heard.epoch or (beat.epoch == heard.epoch and beat.leads > heard.leads):
-            return
-        self._heard, self._heard_of, self._heard_by = beat, source, sender
-        if beat.leads:
-            self._follow(source)
-        elif self.group.leader == source and self.group.epoch <= beat.epoch:
+        # Within an epoch, "no more" is final.
+        if (beat.epoch, not beat.leads) >= (heard.epoch, not heard.leads):
+            self._heard, self._heard_of, self._heard_by = beat, source, sender
+            if beat.leads:
+                self._follow(source)
+        if not beat.leads and self.group.leader == source and self.group.epoch <= beat.epoch:
             self.group.leader_lost()
 
     def _follow(self, leader: NodeId) -> None:

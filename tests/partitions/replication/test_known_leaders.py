@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from tidemark.partitions.replication.known_leaders import KnownLeaders
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -28,18 +30,20 @@ def test_to_resign_is_final_within_an_epoch() -> None:
     known.hear(A, beat(1))
     assert known.hear(A, beat(1, leads=False))
     assert not known.hear(A, beat(1))
-    assert known.has_resigned(A, KEY, Epoch(1))
+    assert known.leads_no_more(A, KEY, Epoch(1))
     assert known.hear(A, beat(2))
-    assert not known.has_resigned(A, KEY, Epoch(2))
+    assert not known.leads_no_more(A, KEY, Epoch(2))
 
 
-def test_who_has_resigned_leads_no_earlier_epoch_either() -> None:
+@pytest.mark.parametrize("leads", [True, False])
+def test_nobody_leads_an_epoch_after_which_one_had_a_leader(leads: bool) -> None:
     known = KnownLeaders()
     known.hear(A, beat(1))
-    known.hear(A, beat(2, leads=False))
-    assert known.has_resigned(A, KEY, Epoch(1))
-    assert not known.has_resigned(A, KEY, Epoch(3))
-    assert not known.has_resigned(B, KEY, Epoch(1))
+    known.hear(A, beat(2, leads=leads))
+    assert known.leads_no_more(A, KEY, Epoch(1))
+    assert known.leads_no_more(B, KEY, Epoch(1))
+    assert not known.leads_no_more(A, KEY, Epoch(3))
+    assert not known.leads_no_more(B, KEY, Epoch(2))
 
 
 def test_hearing_the_same_again_is_no_change() -> None:
@@ -53,4 +57,4 @@ def test_a_process_that_is_gone_leads_nothing() -> None:
     known.hear(A, beat(1))
     assert known.forget_process(A) == [KEY]
     assert list(known.led_by(A)) == []
-    assert known.has_resigned(A, KEY, Epoch(1))
+    assert known.leads_no_more(A, KEY, Epoch(1))

@@ -27,19 +27,23 @@ class RunInMemory(Protocol):
     """As a `Run` of the newest epoch."""
 
     @property
+    def end_offset(self) -> Offset: ...
+    @property
     def records(self) -> Sized: ...
 
 
 R = TypeVar("R", bound=RunInMemory)
 FindRun = Callable[[Offset, Offset], R | None]
-"""`find(base, end)`: the batches of the newest epoch between two offsets, if all are in memory."""
+"""`find(base, end)`: the batches of the newest epoch from one offset on, as far as one message has
+room for them and no farther than to the other offset; if they can be had."""
 
 # Made for every batch: calling the class takes twice the time.
 _position: Final = partial(tuple.__new__, Position)
 
 
 class SteadyReady(NamedTuple, Generic[R]):
-    """A `Ready` that has at most one run for some followers, and nothing to be written."""
+    """A `Ready` that has at most one run for some followers, and nothing to be written. As long as
+    it has one, there may be more."""
 
     token: int
     """As in `Ready`."""
@@ -77,9 +81,9 @@ def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
         run = find(after[1], last[1])
         if run is None:
             return None
-        size_bytes = len(run.records)
+        end, size_bytes = _position((last[0], run.end_offset)), len(run.records)
         for node in to:
-            role._progress[node].sent(last, size_bytes)
+            role._progress[node].sent(end, size_bytes)
     token, committed = group.take_quiet()
     return SteadyReady(token, committed, tuple(to), run)
 

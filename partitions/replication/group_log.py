@@ -283,13 +283,13 @@ class GroupLog:
         return run
 
     def run_in_file(self, epoch: Epoch, base: Offset, end: Offset, *, bytes_max: int) -> Run | None:
-        """All that lies between two offsets of an epoch, as a slice of the log, if it is no more
-        than so much, or one batch. Also raises `RequestError` outside of the log."""
+        """What lies between two offsets of an epoch, as a slice of the log: as much of it as that,
+        or one batch. Also raises `RequestError` outside of the log."""
         found = self.log.read(base, bytes_max=bytes_max, end_offset=end)
         # Where compaction was, a batch may begin before `base`.
-        if found.end_offset != end or read_header(found.peek(HEADER_BYTES)).base_offset != base:
+        if not found or read_header(found.peek(HEADER_BYTES)).base_offset != base:
             return None
-        return Run(epoch, base, end, found)
+        return Run(epoch, base, found.end_offset, found)
 
     def cut(self, ready: Ready) -> None:
         """Reset or truncate, as it says."""

@@ -55,18 +55,18 @@ class SteadyReplica(ReplicaState):
                 return False
             self._tell_appended()
         ready: steady.SteadyReady[KeptRun | Run] | None
-        ready = steady.take_ready(self._group, self._find_run)
-        if ready is None:
-            return False
-        token, committed, to, run = ready
-        self._solo_epoch = None
-        if run is not None:
-            lane.send(self, to, run, self._group.committed.offset)
-        if committed is not None:
-            self._note_committed(committed)
-        if token:
-            lane.stage(self, token, self.log.end_offset)
-        return True
+        while ready := steady.take_ready(self._group, self._find_run):
+            token, committed, to, run = ready
+            self._solo_epoch = None
+            if run is not None:
+                lane.send(self, to, run, self._group.committed.offset)
+            if committed is not None:
+                self._note_committed(committed)
+            if token:
+                lane.stage(self, token, self.log.end_offset)
+            if run is None or run.end_offset == self.log.end_offset:
+                return True
+        return False
 
     def take_steadily(
         self,

@@ -156,12 +156,14 @@ def test_a_large_run_goes_by_itself_and_from_its_file() -> None:
     assert cluster[3].committed_values(KEYS[1]) == ["first", "b"]
 
 
-def test_what_is_more_than_a_message_goes_the_long_way() -> None:
+def test_what_is_more_than_a_message_goes_in_several() -> None:
     cluster = opened()
     for letter in "ab":
         append(cluster, KEY, letter * RUN_BYTES_MAX)
     cluster.turn(cluster[1])
-    assert not of_kind(cluster, SteadyAppends)
+    sent = [message for to, message in of_kind(cluster, SteadyAppends) if to == 2]
+    rows = [row for message in sent if isinstance(message, SteadyAppends) for row in message.rows]
+    assert [(row.base, row.end) for row in rows] == [(1, 2), (2, 3)]
     cluster.run(0.3)
     values = [letter * RUN_BYTES_MAX for letter in "ab"]
     assert cluster[3].committed_values() == ["first", *values]

@@ -148,7 +148,10 @@ class Journal:
             self._prepared_for = self._active
             path = self._preparing = self._unused_path()
         try:
-            prepared = prepare(self._files, path, self._file_pages * PAGE_BYTES)
+            size_bytes = self._file_pages * PAGE_BYTES
+            if self._files.space(self._path).free_bytes < self._files_max * size_bytes:
+                return  # On a disk that is nearly full, nothing is taken before it is needed.
+            prepared = prepare(self._files, path, size_bytes)
             with self._lock:
                 self._free.append(prepared)
         finally:

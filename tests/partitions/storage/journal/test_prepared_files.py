@@ -8,6 +8,7 @@ import pytest
 from tests.partitions.storage.journal.records import FILE_PAGES, PATH, note, opened, payloads
 from tidemark.partitions.storage.journal.blocks import PAGE_BYTES
 from tidemark.partitions.storage.journal.journal import Journal
+from tidemark.partitions.storage.journal.making import prepare
 from tidemark.testing.memory_files import MemoryFiles
 
 HALF = FILE_PAGES // 2
@@ -94,9 +95,12 @@ def test_of_a_file_for_which_there_is_no_room_nothing_is_left() -> None:
     written = fill(journal, 0, HALF)
     files.capacity_bytes = (FILE_PAGES + HALF) * PAGE_BYTES
     with pytest.raises(OSError, match="No space") as caught:
-        journal.prepare_file()
+        prepare(files, SECOND, FILE_PAGES * PAGE_BYTES)
     assert caught.value.errno == errno.ENOSPC
     assert not files.exists(SECOND)
+    files.capacity_bytes = 4 * FILE_PAGES * PAGE_BYTES
+    journal.prepare_file()
+    assert not files.exists(SECOND), "where little is free, none is taken before it is needed"
     assert not journal.wants_file, "it is not tried again for each record"
     written += fill(journal, HALF, FILE_PAGES - 1)
     assert payloads(files) == written, "the writer makes its own"

@@ -16,9 +16,9 @@ from tidemark.protocol.schema import (
     struct,
     wire,
 )
+from tidemark.protocol.schema.declaration import OWN_TAGS_FROM
 
-IS_FULL_TAG: Final = 10_000
-"""Our own, far from those that Kafka gives out one by one: who does not know it passes it over."""
+_IS_FULL_TAG: Final = OWN_TAGS_FROM
 
 
 @struct
@@ -91,7 +91,7 @@ class DescribeLogDirsResult(Struct):
         BOOL,
         "Whether produce requests are refused, because hardly anything of it is free.",
         since=2,
-        tag=IS_FULL_TAG,
+        tag=_IS_FULL_TAG,
         default=False,
         ignorable=True,
     )

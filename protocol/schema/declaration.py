@@ -37,6 +37,10 @@ NEWEST: Final = 32767
 _METADATA_KEY: Final = "wire"
 
 
+OWN_TAGS_FROM: Final = 10_000
+"""Tags of our own fields in Kafka's messages, far from those that it gives out one by one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireField:
     """What is known of one field. Versions are inclusive at both ends, as in the protocol's tables.
@@ -60,6 +64,11 @@ class WireField:
 
     def exists_in(self, version: int) -> bool:
         return self.since <= version <= self.until
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is none of Kafka's: who does not know a tag passes it over (KIP-482)."""
+        return self.tag is not None and self.tag >= OWN_TAGS_FROM
 
     def nullable_in(self, version: int) -> bool:
         return self.null_since is not None and version >= self.null_since

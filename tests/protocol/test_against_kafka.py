@@ -76,7 +76,7 @@ def test_what_a_version_may_leave_out_is_kafkas(cls: type[Message]) -> None:
 def our_layout(struct: type[Struct], version: int, path: str = "") -> Iterator[tuple[object, ...]]:
     """Every field that `version` has, in order, with all that decides its bytes."""
     for field in struct.wire_fields:
-        if field.exists_in(version):
+        if field.exists_in(version) and not field.is_own:
             name = f"{path}.{field.name}"
             yield name, type_name(field.type), field.nullable_in(version), field.tag
             inner = field.type.element if isinstance(field.type, Array) else field.type
@@ -104,6 +104,8 @@ def their_layout(
 def our_fields(struct: type[Struct], path: str = "") -> Iterator[tuple[str, WireField]]:
     """All fields of a message and of the structs in it, by the path to them."""
     for field in struct.wire_fields:
+        if field.is_own:
+            continue
         name = f"{path}{field.name}"
         yield name, field
         inner = field.type.element if isinstance(field.type, Array) else field.type

@@ -69,7 +69,7 @@ def plain(value: object, version: int) -> object:
             return [
                 plain(getattr(value, field.name), version)
                 for field in value.wire_fields
-                if field.exists_in(version)
+                if field.exists_in(version) and not field.is_own
             ]
         case tuple():
             return [plain(element, version) for element in value]

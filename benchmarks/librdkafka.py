@@ -51,15 +51,18 @@ def measure(directory: Path) -> Iterator[Row]:
     )
 
 
-def rate(settings: dict[str, object], topic: str = TOPIC) -> float:
-    """Records a second, from the first to the last acknowledgement."""
+def rate(
+    settings: dict[str, object], topic: str = TOPIC, *, partitions: int = 1, records: int = RECORDS
+) -> float:
+    """Records a second, from the first to the last acknowledgement; to the partitions in turn."""
     producer = Producer(settings)
     value = bytes(_RECORD_BYTES)
-    producer.produce(topic, value)
-    assert producer.flush(30) == 0, "the first record was not acknowledged"
+    for partition in range(partitions):
+        producer.produce(topic, value, partition=partition)
+    assert producer.flush(30) == 0, "the first records were not acknowledged"
     began = time.perf_counter()
-    for _ in range(RECORDS):
-        producer.produce(topic, value)
+    for number in range(records):
+        producer.produce(topic, value, partition=number % partitions)
     left = producer.flush(60)
     assert left == 0, f"{left} records were not acknowledged"
-    return RECORDS / (time.perf_counter() - began)
+    return records / (time.perf_counter() - began)

@@ -17,6 +17,7 @@ from typing import Final
 import trio
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks import librdkafka
 from benchmarks.against_limits import Address, bare_loop
 from benchmarks.anew import Anew
 from benchmarks.harness import STEADY_LEADERS, Row, in_pairs, row_of_pairs
@@ -30,6 +31,7 @@ from tidemark.testing.process_cluster import ProcessCluster, open_process_cluste
 REPLICAS: Final = 3
 _REQUESTS: Final = 200
 _SMALL_REQUESTS: Final = 4_000
+_RECORDS: Final = 100_000
 _PAIRS: Final = 5
 _REQUEST_BYTES: Final = 1_000_000
 _LATENCY_SECONDS: Final = 10
@@ -131,6 +133,19 @@ def _many(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
             runs=_PAIRS,
         ),
         against="one partition, a batch of 5 KB in each request",
+        aim=0.5,
+    )
+    ours = {**librdkafka.COMMON, "bootstrap.servers": cluster.bootstrap}
+    yield row_of_pairs(
+        "produce, 3 replicas, acks=all, flush=commit",
+        f"{_MANY_PARTITIONS} partitions in turn, 1 KB records, from librdkafka",
+        "records/s",
+        in_pairs(
+            lambda: librdkafka.rate(ours, many, partitions=_MANY_PARTITIONS, records=_RECORDS),
+            lambda: librdkafka.rate(ours, one, records=_RECORDS),
+            runs=_PAIRS,
+        ),
+        against="one partition",
         aim=0.5,
     )
 

@@ -4,8 +4,9 @@ To sleep and be woken takes tens of microseconds, as long as a client needs that
 requests for the answers that it gets; and who has slept finds the processor's caches cold. So where
 requests have come in such short intervals the loop looks again and again for about as long. Where
 they have not, nothing is to be had; and where broker and client share a core, looking is what keeps
-the client from sending. So each time that it was in vain makes the next one rarer
-(`docs/decisions/0014-lingering.md`).
+the client from sending. So each time that it was in vain makes the next one rarer, and after a
+pause it takes many short intervals until it begins: what one request sets off among brokers comes
+at short intervals, too (`docs/decisions/0014-lingering.md`).
 """
 
 from typing import Final
@@ -13,6 +14,9 @@ from typing import Final
 LINGER_SECONDS: Final = 100e-6
 SHORT_SECONDS: Final = 200e-6
 """A wait of the sleeping loop that lingering would have spared: being woken is part of it."""
+PAUSE_SECONDS: Final = 1e-3
+"""After a wait as long as this there is no load any more."""
+WAITS_TO_BEGIN: Final = 16
 RARITY_MAX: Final = 64
 
 
@@ -24,7 +28,7 @@ class Lingering:
     def __init__(self) -> None:
         self._since = float("-inf")
         self._rarity = 1
-        self._waits_left = 1  # so many short ones, before it is tried
+        self._waits_left = WAITS_TO_BEGIN  # so many short ones, before it is tried
 
     def begin(self, now: float) -> float:
         """There is no more to be done; until when to look for some. `now` means not at all."""
@@ -42,5 +46,8 @@ class Lingering:
 
     def woken(self, now: float) -> None:
         """There is something, and the loop has slept until now."""
-        if self._waits_left and now - self._since < SHORT_SECONDS:
+        seconds = now - self._since
+        if seconds >= PAUSE_SECONDS:
+            self._waits_left = max(self._waits_left, WAITS_TO_BEGIN)
+        elif self._waits_left and seconds < SHORT_SECONDS:
             self._waits_left -= 1

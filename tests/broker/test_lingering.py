@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import pytest
@@ -13,8 +13,10 @@ import trio
 
 from tidemark.broker.network.lingering import (
     LINGER_SECONDS,
+    PAUSE_SECONDS,
     RARITY_MAX,
     SHORT_SECONDS,
+    WAITS_TO_BEGIN,
     Lingering,
 )
 from tidemark.broker.network.reactor import READABLE, Reactor
@@ -43,14 +45,29 @@ class Loop:
 
 def test_a_loop_lingers_once_requests_have_come_at_short_intervals() -> None:
     loop = Loop()
-    lingered = [loop.waits(LINGER_SECONDS / 2) for _ in range(5)]
-    assert lingered == [False, True, True, True, True]
+    lingered = [loop.waits(LINGER_SECONDS / 2) for _ in range(WAITS_TO_BEGIN + 4)]
+    assert lingered == [False] * WAITS_TO_BEGIN + [True] * 4
 
 
 @pytest.mark.parametrize("interval_seconds", [1.01 * SHORT_SECONDS, 0.01, 10.0])
 def test_a_loop_with_little_to_do_never_lingers(interval_seconds: float) -> None:
     loop = Loop()
     assert not any(loop.waits(interval_seconds) for _ in range(1000))
+
+
+def test_what_a_request_sets_off_now_and_then_is_no_load() -> None:
+    loop = Loop()
+    requests = [[1.01 * PAUSE_SECONDS, *[LINGER_SECONDS / 2] * (WAITS_TO_BEGIN - 1)]] * 100
+    assert not any(loop.waits(seconds) for request in requests for seconds in request)
+
+
+def test_a_pause_ends_a_load() -> None:
+    loop = Loop()
+    for _ in range(WAITS_TO_BEGIN):
+        loop.waits(_SHORT)
+    assert loop.waits(1.01 * PAUSE_SECONDS)
+    assert not any(loop.waits(_SHORT) for _ in range(WAITS_TO_BEGIN))
+    assert loop.waits(_SHORT)
 
 
 def test_lingering_in_vain_becomes_rare() -> None:
@@ -75,9 +92,10 @@ def _echoed(ours: socket.socket) -> Iterator[None]:
     hung up on."""
 
     def echo() -> None:
-        while byte := ours.recv(1):
-            time.sleep(1e-4)
-            ours.sendall(byte)
+        with suppress(BrokenPipeError):  # hung up on while it had a byte
+            while byte := ours.recv(1):
+                time.sleep(1e-4)
+                ours.sendall(byte)
 
     thread = threading.Thread(target=echo)
     thread.start()

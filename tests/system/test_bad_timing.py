@@ -2,6 +2,7 @@
 
 import errno
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import trio
 
 from tests.system.attacks import Peer, batch, fetching, production
 from tidemark.broker.config import load_settings
+from tidemark.broker.replicas.quick_syncs import QUICK_SECONDS
 from tidemark.broker.server import RunningBroker, open_broker
 from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.protocol.errors import ErrorCode, StorageError
@@ -34,6 +36,7 @@ class HeldFile:
         self._file.pwrite(data, position)
 
     def sync(self) -> None:
+        time.sleep(2 * QUICK_SECONDS)
         assert self._disk.may_sync.wait(10)
         if self._disk.failure is not None:
             raise self._disk.failure
@@ -41,7 +44,7 @@ class HeldFile:
 
 
 class HeldDisk(OsFiles):
-    """The real disk, with a hand on it."""
+    """The real disk, with a hand on it; too slow for the loop to wait for it."""
 
     def __init__(self) -> None:
         self.may_sync = threading.Event()

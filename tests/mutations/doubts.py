@@ -31,6 +31,14 @@ MUTATIONS = (
     ),
     # Replicas that may have forgotten what they promised
     rule(
+        "a replica in doubt knows it",
+        "replica.py",
+        old="        self.in_doubt = in_doubt\n",
+        new="        self.in_doubt = False\n",
+        killed_by="test_doubt.py::"
+        "test_who_may_have_voted_for_another_does_not_count_for_this_leader",
+    ),
+    rule(
         "to have all that a leader has does not end a doubt",
         "progress.py",
         old="        self.clean_at, self.match = NEVER, NOWHERE\n",

@@ -38,6 +38,7 @@ PLANTED = {
         "who has no vote does not campaign",
     ),
     "Damaged journals": (
+        "a replica in doubt knows it",
         "to have all that a leader has does not end a doubt",
         "who is in doubt does not count",
         "a leader that is in doubt does not count itself",

@@ -65,10 +65,18 @@ def failures_of_whole_tree(mutations: Sequence[Mutation]) -> str:
 
 
 @contextmanager
-def copy_of_the_tree() -> Iterator[Path]:
+def copy_of_the_tree(commit: str | None = None) -> Iterator[Path]:
+    """As it lies; or as it was committed, whatever is being changed in it. Removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="tidemark-mutations-") as directory:
         copy = Path(directory) / "tree"
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=_LEFT_OUT)
+        if commit is None:
+            shutil.copytree(ROOT, copy, symlinks=True, ignore=_LEFT_OUT)
+        else:
+            copy.mkdir()
+            archive = subprocess.run(
+                ["git", "archive", commit], cwd=ROOT, capture_output=True, check=True
+            )
+            subprocess.run(["tar", "-x"], cwd=copy, input=archive.stdout, check=True)
         yield copy
 
 

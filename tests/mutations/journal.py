@@ -158,6 +158,22 @@ MUTATIONS = (
         new="    if False:\n",
         killed_by="journal/test_journal.py::test_files_of_another_directory_are_not_believed",
     ),
+    storage_rule(
+        "blocks are known by a secret, and not by what clients are told",
+        "state_file.py",
+        old="        return self.directory_id if stored is None else UUID(stored)\n",
+        new="        return self.directory_id\n",
+        killed_by="journal/test_owner.py"
+        "::test_what_a_client_has_sent_is_no_block_whatever_it_looks_like",
+    ),
+    storage_rule(
+        "a journal without a block since it has a secret is not lost",
+        "journal/reader.py",
+        old=" and not any(former)\n",
+        new="\n",
+        killed_by="journal/test_owner.py"
+        "::test_a_journal_in_which_nothing_was_written_since_it_has_a_secret_is_not_lost",
+    ),
     # Redo
     storage_rule(
         "the journal goes on behind every block that is there",

@@ -419,7 +419,7 @@ MUTATIONS = (
         name="a crash while a replica is given up keeps its epoch",
         file="partitions/storage/journal/replay.py",
         old="left_in=known.newest_epoch",
-        new="left_in=NO_EPOCH",
+        new="left_in=Epoch(-1)",
         killed_by="tests/partitions/storage/journal/test_redo.py::test_the_epoch_of_a_partition_that_"
         "was_given_up_is_that_of_its_newest_record",
     ),

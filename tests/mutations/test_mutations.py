@@ -1,6 +1,7 @@
 """The tables of mutations say what is so."""
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 import pytest
@@ -21,7 +22,9 @@ every_mutation = pytest.mark.parametrize("mutation", all_mutations(), ids=_name)
 def test_a_mutation_changes_one_place_and_leaves_python(mutation: Mutation) -> None:
     text = (ROOT / mutation.file).read_text()
     assert mutated(text, mutation) != text
-    ast.parse(mutated(text, mutation))
+    # Else it is the missing name that is noticed, and not that the rule is broken.
+    whole, broken = ast.parse(text), ast.parse(mutated(text, mutation))
+    assert _names_used(broken) <= _names_used(whole) | {*_names_bound(broken), *dir(builtins)}
 
 
 @every_mutation
@@ -29,6 +32,24 @@ def test_the_test_that_notices_exists(mutation: Mutation) -> None:
     file, *names = mutation.killed_by.split("::")
     known = set(_names_in(ast.parse((ROOT / file).read_text())))
     assert {name.partition("[")[0] for name in names[:1]} <= known
+
+
+def _names_used(tree: ast.Module) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _names_bound(tree: ast.Module) -> Iterator[str]:
+    """All that occur as targets, arguments, imports, functions or classes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.alias(name=name, asname=alias):
+                yield alias or name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
 
 
 def _names_in(tree: ast.Module) -> Iterator[str]:

@@ -106,6 +106,11 @@ class Candidate:
             self._lead_if_elected(group)
 
     def _lead_if_elected(self, group: Group) -> None:
+        # Who has lost the voters from sight would lead alone: a leader looks after its majority
+        # when it loses one of it.
+        if not group.config.agreed(group.peers.is_alive):
+            mark("elected_by_who_is_lost")
+            return
         if self._tally.is_clean_majority(group.config):
             group.lead(self._plan, may_have_lost=False)
         elif self._tally.is_everyone(group.config):

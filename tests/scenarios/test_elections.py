@@ -293,6 +293,24 @@ def test_a_leader_that_hears_a_majority_stays() -> None:
     assert cluster[1].group.is_serving
 
 
+def test_who_has_lost_the_voters_from_sight_is_elected_in_vain() -> None:
+    """It would lead alone: a leader looks after its majority when it loses one of it."""
+    cluster = Cluster(3)
+    cluster[1].do(lambda g: g.campaign())
+    cluster.deliver(*cluster.take(VoteRequest))
+    cluster.deliver(*cluster.take(VoteResponse))  # to the pre-vote
+    cluster[1].persist()
+    cluster.deliver(*cluster.take(VoteRequest, to=2))
+    cluster[2].persist()
+    cluster[1].dead = {2, 3}
+    (vote,) = cluster.take(VoteResponse, source=2)
+    cluster.deliver(vote)
+    assert not cluster[1].group.is_leader
+    cluster[1].dead = {3}
+    cluster.deliver(vote)  # as when it asks again
+    assert cluster[1].group.is_leader
+
+
 def test_a_single_voter_stays_leader() -> None:
     """KAFKA-16144: it hears nobody, and needs nobody."""
     cluster = Cluster(1)

@@ -1,9 +1,6 @@
 """DescribeLogDirs: how much of the disk each partition takes."""
 
-import os
 from collections.abc import Iterable, Sequence
-
-import trio
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -22,13 +19,13 @@ async def handle(
 ) -> DescribeLogDirsResponse:
     """One data directory, with the partitions that were asked for and are there."""
     directory = node.settings.data_dir.absolute()
-    disk = await trio.to_thread.run_sync(os.statvfs, directory)
     node.room.look()
+    space = node.room.room.space
     result = DescribeLogDirsResult(
         log_dir=str(directory),
         topics=[_topic(name, replicas) for name, replicas in _asked(node, request)],
-        total_bytes=disk.f_blocks * disk.f_frsize,
-        usable_bytes=disk.f_bavail * disk.f_frsize,
+        total_bytes=space.total_bytes,
+        usable_bytes=space.free_bytes,
         is_full=node.room.is_out,
     )
     return DescribeLogDirsResponse(results=(result,))

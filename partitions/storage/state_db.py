@@ -9,7 +9,7 @@ partition, and it is written only once the journal that says so is durable.
 | table       | holds |
 |-------------|-------|
 | `meta`      | by name: ids of cluster, node and directory, incarnation, boot id, clean stop, |
-|             | journal start |
+|             | journal start, the secret of the journal's blocks |
 | `partition` | per partition: its directory, log start, recovery point, vote, condition |
 | `epoch`     | per partition: each leader epoch, where it began, its leader and voters |
 | `left_group` | per partition that this broker held once: the epoch it left with |

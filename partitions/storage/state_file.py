@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Final, Self
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
@@ -16,6 +16,7 @@ _INCARNATION: Final = "incarnation"
 _BOOT_ID: Final = "boot_id"
 _CLEAN_STOP: Final = "clean_stop"
 JOURNAL_START: Final = "journal_start"
+_JOURNAL_OWNER: Final = "journal_owner"
 
 
 class StateFile:
@@ -31,8 +32,10 @@ class StateFile:
         self._connection = connection
         self._path = path
         self._lock = RLock()
-        if self.meta(_DIRECTORY_ID) is None:
-            self.set_meta(_DIRECTORY_ID, str(new_id or uuid4()))
+        with self.transaction():
+            if self.meta(_DIRECTORY_ID) is None:
+                self.set_meta(_DIRECTORY_ID, str(new_id or uuid4()))
+                self.set_meta(_JOURNAL_OWNER, str(_new_owner(new_id)))
 
     @classmethod
     def open(cls, path: str, *, new_id: UUID | None = None) -> Self:
@@ -96,6 +99,24 @@ class StateFile:
         assert stored is not None
         return UUID(stored)
 
+    @property
+    def journal_owner(self) -> UUID:
+        """What the journal's blocks are known by. A secret, or a client could send records that
+        look like blocks; the directory's id, which is none, where an older release wrote them."""
+        stored = self.meta(_JOURNAL_OWNER)
+        return self.directory_id if stored is None else UUID(stored)
+
+    @property
+    def has_journal_owner(self) -> bool:
+        """Whether it is a secret already."""
+        return self.meta(_JOURNAL_OWNER) is not None
+
+    def make_journal_owner(self) -> None:
+        """Have a secret from now on, if there is none: blocks that are there are strangers' then.
+        To be called in the transaction that makes an end of them."""
+        if not self.has_journal_owner:
+            self.set_meta(_JOURNAL_OWNER, str(uuid4()))
+
     def begin_run(self, boot_id: str) -> BrokerRun:
         """To be called once, before anything else. `boot_id` is the machine's since it booted.
 
@@ -125,3 +146,8 @@ class StateFile:
         """The journal's records from this lsn on are not in here; `None`: there was no journal."""
         stored = self.meta(JOURNAL_START)
         return None if stored is None else int(stored)
+
+
+def _new_owner(new_id: UUID | None) -> UUID:
+    """Random, but where the directory's id is given: then what follows is to be repeatable."""
+    return uuid4() if new_id is None else uuid5(new_id, _JOURNAL_OWNER)

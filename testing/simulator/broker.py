@@ -171,7 +171,7 @@ class Broker:
         path, start = self.process.directory.journal_path, self.state.journal_start
         self.stop(power=True)
         self.has_rot = rot_journal(
-            self.files, path, self.state.directory_id, start or FIRST_LSN, self.rng
+            self.files, path, self.state.journal_owner, start or FIRST_LSN, self.rng
         )
         if self.has_rot:
             self._note("its journal rots")

@@ -9,7 +9,7 @@ and its pages, in whichever file it lies.
 |---:|---------------|----------|-|
 |  0 | magic         | 4 bytes  | `TMJ1` |
 |  4 | crc           | uint32   | CRC32C of the rest of the header and the table |
-|  8 | owner         | 16 bytes | the data directory's id: nobody else's bytes look like a block |
+|  8 | owner         | 16 bytes | a secret of the directory's: no client's bytes look like a block |
 | 24 | lsn           | uint64   | |
 | 32 | synced_lsn    | uint64   | when this was written, all below was on the disk |
 | 40 | record_count  | uint32   | 0: a note of what was synced, overwritten by the next block |

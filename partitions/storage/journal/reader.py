@@ -85,17 +85,24 @@ class _Block:
 class ReadJournal:
     """A journal as the last process left it. `records` gives what there is from `start` on."""
 
-    def __init__(self, files: Files, path: str, owner: UUID, start: Lsn) -> None:
-        """Find the blocks of all files. Blocking: every page is looked at."""
+    def __init__(
+        self, files: Files, path: str, owner: UUID, start: Lsn, *, former_owner: UUID | None = None
+    ) -> None:
+        """Find the blocks of all files. Blocking: every page is looked at.
+
+        Of blocks by `former_owner` nothing is read; but they are a journal's.
+        """
         self._start = start
-        names = journal_files(files, path)
-        blocks = [
+        self.paths = [f"{path}/{name}" for name in journal_files(files, path)]
+        readers = [(path, files.open_reader(path)) for path in self.paths]
+        blocks = [block for reader in readers for block in _blocks(*reader, owner)]
+        former = (
             block
-            for name in names
-            for block in _blocks(f"{path}/{name}", files.open_reader(f"{path}/{name}"), owner)
-        ]
-        self.paths = [f"{path}/{name}" for name in names]
-        self.is_missing = not blocks and not was_damaged(files, path)
+            for reader in readers
+            if former_owner is not None
+            for block in _blocks(*reader, former_owner)
+        )
+        self.is_missing = not blocks and not was_damaged(files, path) and not any(former)
         """There is not one block of this directory's, of whatever age."""
         self.synced_lsn = max((block.header.synced_lsn for block in blocks), default=start)
         """All before was once on the disk."""

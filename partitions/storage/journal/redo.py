@@ -69,14 +69,15 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
     """
     stored_start = state.journal_start
     start = FIRST_LSN if stored_start is None else Lsn(stored_start)
-    journal = ReadJournal(files, directory.journal_path, state.directory_id, start)
+    path, owner = directory.journal_path, state.journal_owner
+    journal = ReadJournal(files, path, owner, start, former_owner=state.directory_id)
     redoing = _Redoing(files, directory, state)
     for record in journal.records():
         redoing.add(record)
     damage = list(journal.damage)
     is_missing = start > FIRST_LSN and journal.is_missing
     if is_missing:
-        damage.append(f"{directory.journal_path} has no journal, though there was one")
+        damage.append(f"{path} has no journal, though there was one")
     if is_missing or journal.is_torn_apart:
         redoing.doubt_all()
     redoing.forget_renamed()
@@ -85,11 +86,11 @@ def redo(files: Files, directory: DataDirectory, state: StateDb) -> RedoReport:
     # Not at the next page, but behind whatever is there: a block of a torn tail that is whole
     # must not be met again behind a block that comes to lie before it.
     goes_on = max(start, journal.next_lsn)
-    redoing.record(goes_on, is_new=goes_on != stored_start)
+    redoing.record(goes_on, is_new=goes_on != stored_start or not state.has_journal_owner)
     if damage:
         _keep_for_people(files, journal.paths)
     return RedoReport(
-        start=JournalStart(state.directory_id, goes_on),
+        start=JournalStart(state.journal_owner, goes_on),
         blocks=journal.block_count,
         partitions=len(redoing.replays),
         appended_bytes=redoing.appended_bytes,
@@ -181,6 +182,7 @@ class _Redoing:
                     self._state.save_group_snapshot(replay.state.key, snapshot)
             leave(self._state, self._gone())
             self._state.save(self._states(), journal_start=goes_on)
+            self._state.make_journal_owner()
 
     def remove_forgotten(self) -> None:
         """Finish deletions: a directory that nobody knows would keep its name from being used."""

@@ -54,7 +54,7 @@ def test_a_new_directory_has_nothing_to_redo() -> None:
     state = StateDb.open(":memory:")
     report = redo(files, DataDirectory.open(files, DATA), state)
     assert (report.blocks, report.partitions, report.damage) == (0, 0, ())
-    assert report.start.owner == state.directory_id
+    assert report.start.owner == state.journal_owner
 
 
 def test_batches_that_were_synced_in_the_journal_are_in_the_log() -> None:

@@ -33,6 +33,7 @@ from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.awake import AwakeClock
+from tidemark.testing.simulator.core.beats import Beat, HeardBeat
 from tidemark.testing.simulator.core.log import Write
 from tidemark.testing.simulator.opening import timing_of
 from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
@@ -43,14 +44,6 @@ if TYPE_CHECKING:
 
 _MOMENTS: Final = {AppendRequest: "append", AppendResponse: "ack", HandOver: "hand over"}
 _LATE: Final = 1e-6
-
-
-class Beat(NamedTuple):
-    """What a heartbeat says of the group."""
-
-    epoch: Epoch
-    leads: bool
-    committed: Position
 
 
 class _Batch(NamedTuple):
@@ -84,9 +77,7 @@ class CoreProcess:
         """Of each of the others, the life of it that was heard last."""
         self.told: dict[NodeId, Beat] = {}
         """What each of the others was told last, and has heard."""
-        self._heard = Beat(NO_EPOCH, False, Position(NO_EPOCH, Offset(0)))
-        self._heard_of: NodeId | None = None
-        self._heard_by: CoreProcess | None = None
+        self._heard = HeardBeat()
         self.led_epoch: Epoch | None = None
         self.log = broker.disk.copy()
         knobs = world.knobs
@@ -188,10 +179,8 @@ class CoreProcess:
     def came_alive(self, process: CoreProcess) -> None:
         node, is_new = process.node_id, self.known.get(process.node_id) is not process
         self.alive.add(node)
-        if self._heard_of == node and self._heard_by is not process:
-            self._heard = self._heard._replace(leads=False)  # that was another life of it
         self.known[node] = process
-        if self._heard_of == node and self._heard.leads:
+        if self._heard.came_alive(process):
             self._follow(node)
         if self.is_leader:
             is_voter = node in self.group.config.members
@@ -360,9 +349,7 @@ class CoreProcess:
             return
         self._elections.remove(self.key, world.queue.now)
         self._is_parked = False
-        heard = self._heard
-        has_resigned = self._heard_of == leader and not heard.leads and epoch == heard.epoch
-        leads_no_more = has_resigned or epoch < heard.epoch
+        leads_no_more = self._heard.leads_no_more(leader, epoch)
         if leader != node_id and (leader not in self.alive or leads_no_more):
             self.group.leader_lost()
 
@@ -458,17 +445,14 @@ class CoreProcess:
         return Beat(self.led_epoch, leads, group.committed)
 
     def _take_beat(self, sender: CoreProcess, beat: Beat) -> None:
-        source, heard = sender.node_id, self._heard
-        # Within an epoch, "no more" is final.
-        if (beat.epoch, not beat.leads) >= (heard.epoch, not heard.leads):
-            self._heard, self._heard_of, self._heard_by = beat, source, sender
-            if beat.leads:
-                self._follow(source)
+        source = sender.node_id
+        if self._heard.take(sender, beat) and beat.leads:
+            self._follow(source)
         if not beat.leads and self.group.leader == source and self.group.epoch <= beat.epoch:
             self.group.leader_lost()
 
     def _follow(self, leader: NodeId) -> None:
-        beat = self._heard
+        beat = self._heard.beat
         if beat.epoch >= self.group.epoch:
             self.group.heard_leader(leader, beat.epoch, beat.committed)
 

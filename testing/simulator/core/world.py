@@ -13,9 +13,10 @@ from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, NodeId, Offset
 from tidemark.testing.checkers import serving
 from tidemark.testing.checkers.violation import Violation
+from tidemark.testing.simulator.core.beats import Beat
 from tidemark.testing.simulator.core.broker import CoreBroker
 from tidemark.testing.simulator.core.judge import CoreJudge
-from tidemark.testing.simulator.core.process import Beat, CoreProcess
+from tidemark.testing.simulator.core.process import CoreProcess
 from tidemark.testing.simulator.coverage import Coverage
 from tidemark.testing.simulator.events import EventQueue
 from tidemark.testing.simulator.faults import Fault

@@ -86,7 +86,11 @@ class ProduceHandler(FrameHandler):
         batches = session.one_batches
         if batches is None or batches.codec is not codec:
             batches = session.one_batches = OneBatches(codec)
-        if all(topic.name not in INTERNAL_TOPICS for topic in request.topic_data):
+        # What is refused for more than its batch is not to be known: the next one is, too.
+        is_refused = request.acks not in _ACKS
+        if not is_refused and all(
+            topic.name not in INTERNAL_TOPICS for topic in request.topic_data
+        ):
             batches.remember(frame, request)
 
 

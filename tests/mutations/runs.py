@@ -138,6 +138,14 @@ MUTATIONS = (
         killed_by=f"{_RUNS}test_a_burst_waits_for_its_commit_and_is_answered_at_once",
     ),
     Mutation(
+        name="a request whose acks are refused is not known by its first bytes",
+        file="broker/handlers/produce.py",
+        old="        is_refused = request.acks not in _ACKS\n",
+        new="        is_refused = False\n",
+        killed_by="tests/broker/handlers/test_produce_known.py"
+        "::test_what_no_producer_may_ask_for_is_refused_again",
+    ),
+    Mutation(
         name="a run is for one partition",
         file="protocol/one_batch.py",
         old="head[_AFTER_ID:] != alike",

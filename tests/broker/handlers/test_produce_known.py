@@ -146,6 +146,19 @@ async def test_by_its_id_a_topic_that_was_made_again_is_not_written_to(
         assert values(new) == [b"new"]
 
 
+@pytest.mark.parametrize("acks", [-2, 2])
+async def test_what_no_producer_may_ask_for_is_refused_again(
+    tmp_path: Path, connect: Callable[[Node], Connection], acks: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        client = connect(node)
+        for _ in range(3):
+            answer = client.answer(request(batch(), acks=acks))
+            assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+        assert values(replica) == []
+
+
 async def test_the_brokers_own_topics_are_not_written_to_by_their_ids_either(
     tmp_path: Path, connect: Callable[[Node], Connection]
 ) -> None:

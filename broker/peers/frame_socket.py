@@ -17,6 +17,7 @@ from tidemark.broker.metrics.peer_counts import PeerEnd, PeerMetrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import READABLE, WRITABLE, Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget, ReceiveBuffer
+from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.broker.network.send_queue import TURN_BYTES_MAX, SendQueue
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers.encoding import Frame
@@ -267,6 +268,7 @@ def _set_options(connected: socket.socket) -> None:
         (socket.TCP_NOTSENT_LOWAT, _KERNEL_UNSENT_BYTES),
     ):
         connected.setsockopt(socket.IPPROTO_TCP, option, value)
+    send_unpaced_if_near(connected)
 
 
 def _address_of(connected: socket.socket) -> str:

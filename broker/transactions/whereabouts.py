@@ -12,8 +12,9 @@ from tidemark.protocol.types import Epoch, NodeId, TopicPartition
 
 UNKNOWN_SECONDS: Final = 10.0
 """A topic that nobody here has seen being deleted is given up after that: a broker that coordinates
-hears of the metadata all the time, but may be a moment behind when it begins to."""
-_NAMES_MAX: Final = 10_000
+hears of the metadata all the time, but may be a moment behind when it begins to. So is a partition
+that its topic does not have: that one was made anew, with fewer."""
+_MISSING_MAX: Final = 10_000
 
 
 class Topics(Protocol):
@@ -36,8 +37,9 @@ class Places:
         self._topics = topics
         self._leader_of = leader_of
         self._timers = timers
-        # Topics that are not there, and when they will be given up. Invariant: at most _NAMES_MAX.
-        self._missing: dict[str, float] = {}
+        # Topics, and partitions of others, that are not there, and when they will be given up.
+        # Invariant: at most _MISSING_MAX.
+        self._missing: dict[str | TopicPartition, float] = {}
         topics.when_deleted(self._deleted)
 
     def leader(self, partition: TopicPartition) -> NodeId | None:
@@ -47,19 +49,20 @@ class Places:
         return self._leader_of(PartitionKey(topic.id, partition.partition))[0]
 
     def is_gone(self, partition: TopicPartition) -> bool:
-        name = partition.topic
-        if self._topics.get(name) is not None:
-            self._missing.pop(name, None)
+        topic = self._topics.get(partition.topic)
+        if topic is not None and partition.partition < topic.partition_count:
+            self._missing.pop(partition.topic, None)
+            self._missing.pop(partition, None)
             return False
-        now = self._timers.now()
-        if name not in self._missing:
-            self._note(name, now + UNKNOWN_SECONDS)
-        return now >= self._missing[name]
+        now, missing = self._timers.now(), partition.topic if topic is None else partition
+        if missing not in self._missing:
+            self._note(missing, now + UNKNOWN_SECONDS)
+        return now >= self._missing[missing]
 
     def _deleted(self, topic: str) -> None:
         self._note(topic, self._timers.now())
 
-    def _note(self, topic: str, gone_at: float) -> None:
-        while len(self._missing) >= _NAMES_MAX:
+    def _note(self, missing: str | TopicPartition, gone_at: float) -> None:
+        while len(self._missing) >= _MISSING_MAX:
             del self._missing[next(iter(self._missing))]
-        self._missing[topic] = gone_at
+        self._missing[missing] = gone_at

@@ -48,9 +48,17 @@ MUTATIONS = (
     Mutation(
         name="a topic that was not heard of yet is not given up",
         file="broker/transactions/whereabouts.py",
-        old="        return now >= self._missing[name]\n",
+        old="        return now >= self._missing[missing]\n",
         new="        return True\n",
         killed_by=f"{_MARKERS}::test_a_topic_that_is_unknown_may_be_one_that_was_not_heard_of_yet",
+    ),
+    Mutation(
+        name="a partition of a topic that was made anew with fewer is given up",
+        file="broker/transactions/whereabouts.py",
+        old="        if topic is not None and partition.partition < topic.partition_count:\n",
+        new="        if topic is not None:\n",
+        killed_by=f"{_MARKERS}"
+        "::test_a_partition_that_its_topic_does_not_have_was_of_an_earlier_one",
     ),
     Mutation(
         name="all partitions are added or none",

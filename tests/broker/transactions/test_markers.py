@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from uuid import UUID
 
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -17,6 +18,7 @@ from tidemark.broker.transactions.marker_sender import (
     MarkerSender,
 )
 from tidemark.broker.transactions.whereabouts import UNKNOWN_SECONDS, Places
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.state_machines.transactions.effects import Markers
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.write_txn_markers import (
@@ -221,3 +223,38 @@ async def test_a_topic_that_is_unknown_may_be_one_that_was_not_heard_of_yet(
     for hear_of in topics.deleted:
         hear_of("other")
     assert places.is_gone(other), "its deletion was seen"
+
+
+async def test_a_partition_that_its_topic_does_not_have_was_of_an_earlier_one(
+    autojump_clock: MockClock,
+) -> None:
+    topics = Shrunk()
+    places = Places(topics, lambda _: (NodeId(1), Epoch(0)), Timers())
+    assert not places.is_gone(A)
+    assert not places.is_gone(B), "there may be more than have been heard of"
+    await trio.sleep(UNKNOWN_SECONDS - 1)
+    assert not places.is_gone(A)
+    assert not places.is_gone(B)
+    await trio.sleep(1)
+    assert not places.is_gone(A)
+    assert places.is_gone(B)
+    topics.partitions = 2
+    assert not places.is_gone(B)
+
+
+class Shrunk(NoTopics):
+    """A broker whose topics were deleted, and made anew with fewer partitions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.partitions = 1
+
+    def get(self, name: str) -> Topic | None:
+        metadata = TopicMetadata(
+            name=name,
+            id=UUID(int=1),
+            assignments=((NodeId(1),),) * self.partitions,
+            configs={},
+            created_ms=0,
+        )
+        return Topic.of(metadata, {})

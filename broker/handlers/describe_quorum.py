@@ -31,22 +31,28 @@ if TYPE_CHECKING:
 
 METADATA_TOPICS: Final = frozenset({"__cluster_metadata", CLUSTER_TOPIC})
 _NOBODY: Final = -1
+_DIRECTORIES_SINCE: Final = 2
+_NODES_SINCE: Final = 2
+"""The versions from which on an answer says which directory a replica is in, and where brokers
+are."""
 
 
 async def handle(
-    node: Node, request: DescribeQuorumRequest, _context: RequestContext
+    node: Node, request: DescribeQuorumRequest, context: RequestContext
 ) -> DescribeQuorumResponse:
     """Answers about the partitions that this broker leads."""
     topics = [
         TopicData(
             topic_name=topic.topic_name,
             partitions=[
-                _describe(node, topic.topic_name, asked.partition_index)
+                _describe(node, topic.topic_name, asked.partition_index, context.api_version)
                 for asked in topic.partitions
             ],
         )
         for topic in request.topics
     ]
+    if context.api_version < _NODES_SINCE:
+        return DescribeQuorumResponse(topics=topics)
     named = {
         replica.replica_id
         for topic in topics
@@ -65,7 +71,7 @@ def refuse(_request: DescribeQuorumRequest, error: RequestError) -> DescribeQuor
     return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
 
 
-def _describe(node: Node, name: str, partition: int) -> PartitionData:
+def _describe(node: Node, name: str, partition: int, version: int) -> PartitionData:
     try:
         key = _key(node, name, partition)
     except RequestError as error:
@@ -87,8 +93,8 @@ def _describe(node: Node, name: str, partition: int) -> PartitionData:
         leader_id=node.node_id,
         leader_epoch=quorum.epoch,
         high_watermark=quorum.high_watermark,
-        current_voters=[_replica(node, each) for each in quorum.voters],
-        observers=[_replica(node, each) for each in _observers(node, key, quorum)],
+        current_voters=[_replica(node, each, version) for each in quorum.voters],
+        observers=[_replica(node, each, version) for each in _observers(node, key, quorum)],
     )
 
 
@@ -108,8 +114,8 @@ def _observers(node: Node, key: PartitionKey, quorum: Quorum) -> list[Standing]:
     return [*quorum.learners, *(Standing(NodeId(n), NO_OFFSET, False) for n in others)]
 
 
-def _replica(node: Node, standing: Standing) -> ReplicaState:
-    broker = node.brokers.get(standing.node_id)
+def _replica(node: Node, standing: Standing, version: int) -> ReplicaState:
+    broker = node.brokers.get(standing.node_id) if version >= _DIRECTORIES_SINCE else None
     return ReplicaState(
         replica_id=standing.node_id,
         replica_directory_id=ZERO_UUID if broker is None else broker.directory_id,

@@ -19,8 +19,8 @@ from tidemark.protocol.errors import StorageError
 
 _FIRST_SECONDS: Final = 1.0
 """After a start, which is not kept up by taking the reserve."""
-_FULL_SECONDS: Final = 1.0
-"""Between two looks while records are refused."""
+_FULL_SECONDS: Final = 0.25
+"""Between two looks while records are refused: some microseconds each."""
 _SECONDS_MIN: Final = 0.1
 _SECONDS_MAX: Final = 10.0
 _FILLED_PER_SECOND: Final = 512 << 20

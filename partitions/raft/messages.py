@@ -104,8 +104,8 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """To whoever may lead: the sender's replica is there now, and has not taken in what was said to
-    it before."""
+    """To whoever may lead: the sender's replica is there now, or has room again, and has not taken
+    in what was said to it before."""
 
     epoch: Epoch
 

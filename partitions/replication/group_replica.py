@@ -64,6 +64,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         if self.log.room.is_out:
             rest = without_records(message)
             if rest is None:
+                self._host.missed.add(self)
                 return
             message = rest
         try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidemark.partitions.raft.ports import Limits, Peers
 from tidemark.partitions.raft.ready import Leadership
+from tidemark.partitions.replication.out_of_room import MissedRecords
 from tidemark.partitions.replication.outbox import Outbox
 from tidemark.partitions.replication.recent import RecentBytes
 from tidemark.protocol.types import NodeId
@@ -23,6 +24,7 @@ class Host(Protocol):
     limits: Limits
     outbox: Outbox
     recent: RecentBytes
+    missed: MissedRecords
     dirty: dict[GroupReplica, None]
     """Replicas that may have something to do before the turn ends, in that order."""
     held: int

@@ -95,6 +95,8 @@ class ReplicationNode(GroupsNode):
             replica.tell(Group.campaign)
         if self._campaigns:
             self._news.hasten()
+        for replica in self.missed.take_back():
+            self.observers.hurry(replica.key)
         self.observers.tick(now)
         self.confirmations.tick(now)
         self._retries.tick(now)

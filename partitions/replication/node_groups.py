@@ -61,6 +61,7 @@ class GroupsNode(MeetingNode):
         if self._leaders.leave(replica, is_deleted=is_deleted):
             self._news.add(key, self.peers.nodes)
         self._paused.pop(replica, None)
+        self.missed.remove(replica)
         self.concerns.left(replica)
         if self._lane is not None:
             self._lane.remove(replica)

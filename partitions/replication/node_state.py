@@ -20,6 +20,7 @@ from tidemark.partitions.replication.leaders import Leaders
 from tidemark.partitions.replication.moves import Moves
 from tidemark.partitions.replication.news import News
 from tidemark.partitions.replication.observers import Observers
+from tidemark.partitions.replication.out_of_room import MissedRecords
 from tidemark.partitions.replication.outbox import Outbox
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.recent import RecentBytes
@@ -56,6 +57,7 @@ class NodeState:
         self.limits = limits or Limits()
         self.recent = recent or RecentBytes()
         self.outbox = Outbox()
+        self.missed = MissedRecords(self.outbox)
         self.dirty: dict[GroupReplica, None] = {}
         self.held = 0
         self.peers = PeerTable(node_id, failure_timeout_s=self.timing.failure_timeout_s)

@@ -104,13 +104,19 @@ class Observers:
     def answered(self, source: NodeId, key: PartitionKey, answer: PullResponse, now: float) -> None:
         """A parent has answered."""
         known = self._known.get(key)
+        # What it has no room for is not there the next time, either.
+        has_room = not self._replicas[key].log.room.is_out
         self._pulls.answered(
             key,
             source,
             now,
-            is_more=bool(answer.entries) or answer.reset is not None,
-            is_behind=known.leads and answer.committed < known.committed,
+            is_more=has_room and (bool(answer.entries) or answer.reset is not None),
+            is_behind=has_room and known.leads and answer.committed < known.committed,
         )
+
+    def hurry(self, key: PartitionKey) -> None:
+        """Pull soon, if it is observed: there is room again for what there is."""
+        self._pulls.hurry(key)
 
     def lost(self, node: NodeId, now: float) -> None:
         """What was said to a broker, and by it, may be lost."""
@@ -141,7 +147,7 @@ class Observers:
     def heard(self, replica: GroupReplica, now: float) -> None:
         """A leader has said how far the group is committed."""
         key, committed = replica.key, self._known.get(replica.key).committed
-        if committed > replica.committed:
+        if committed > replica.committed and not replica.log.room.is_out:
             self._pulls.hurry(key)
         self._staleness.told(key, committed, replica.committed, now)
 

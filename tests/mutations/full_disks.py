@@ -4,6 +4,8 @@ from tests.mutations import Mutation
 
 _ROOM = "partitions/storage/room.py"
 _ROOM_TESTS = "tests/partitions/storage/test_room.py::"
+_OUT_OF_ROOM = "partitions/replication/out_of_room.py"
+_NODE_TESTS = "tests/partitions/replication/test_node.py::"
 _WATCH = "broker/replicas/room_watch.py"
 _WATCH_TESTS = "tests/broker/test_room_watch.py::"
 
@@ -72,15 +74,30 @@ MUTATIONS = (
         file="partitions/replication/group_replica.py",
         old="        if self.log.room.is_out:\n",
         new="        if False:\n",
-        killed_by="tests/partitions/replication/test_node.py::"
+        killed_by=f"{_NODE_TESTS}"
         "test_a_follower_whose_disk_is_nearly_full_takes_no_records_and_stays_a_voter",
     ),
     Mutation(
         name="records that there is no room for do not become a probe",
-        file="partitions/replication/out_of_room.py",
+        file=_OUT_OF_ROOM,
         old="    if not entries:\n        return None\n",
         new="",
         killed_by="tests/partitions/replication/test_out_of_room.py::"
         "test_records_alone_are_lost_and_do_not_become_a_probe",
+    ),
+    Mutation(
+        name="leaders hear at once that a follower has room again",
+        file=_OUT_OF_ROOM,
+        old="                self._outbox.send(leader, GroupMessage(replica.key, Opened",
+        new="                print(leader, GroupMessage(replica.key, Opened",
+        killed_by=f"{_NODE_TESTS}test_leaders_hear_at_once_that_their_followers_have_room_again",
+    ),
+    Mutation(
+        name="an observer without room does not ask for what it cannot keep",
+        file="partitions/replication/observers.py",
+        old="        has_room = not self._replicas[key].log.room.is_out\n",
+        new="        has_room = True\n",
+        killed_by="tests/partitions/replication/test_observers.py::"
+        "test_an_observer_without_room_asks_seldom_and_at_once_when_there_is_some",
     ),
 )

@@ -298,9 +298,52 @@ def test_a_follower_whose_disk_is_nearly_full_takes_no_records_and_stays_a_voter
     assert follower.leader == 1
     assert (follower.failure, cluster[3].values()) == (None, ["a"])
     room.is_out = False
-    cluster.run(10)  # the leader tries less and less often
+    cluster.run(0.5)
     assert cluster[3].committed_values() == ["a", "b", "c"]
     assert cluster[1].replica().is_serving
+
+
+def test_leaders_hear_at_once_that_their_followers_have_room_again() -> None:
+    cluster = three()
+    room = Room(is_out=True, why="the disk is full")
+    for number in (1, 3):
+        cluster[number].replica().log.room = room
+    cluster[2].append("a")
+    cluster.run(20)  # the leader tries less and less often
+    assert cluster[2].committed_values() == []
+    room.is_out = False
+    cluster.run(0.3)
+    assert cluster[2].committed_values() == ["a"]
+    # That is over: when the disk is full again, and room again, it is so anew.
+    room.is_out = True
+    cluster[2].append("b")
+    cluster.run(20)
+    room.is_out = False
+    cluster.run(0.3)
+    assert cluster[2].committed_values() == ["a", "b"]
+
+
+def test_a_follower_that_missed_nothing_while_its_disk_was_full_says_nothing_of_it() -> None:
+    cluster = three()
+    for number in (1, 3):
+        cluster[number].replica().log.room = Room(is_out=True, why="the disk is full")
+    cluster.run(3)
+    for number in (1, 3):
+        cluster[number].replica().log.room.is_out = False
+        cluster[number].node.tick(cluster.now + 0.3)
+        cluster.turn(cluster[number])
+    assert cluster.pool
+    assert all(isinstance(message, Heartbeat) for _, _, message in cluster.pool)
+
+
+def test_a_replica_that_is_given_up_is_not_spoken_of_when_there_is_room() -> None:
+    cluster = three()
+    room = cluster[3].replica().log.room = Room(is_out=True, why="the disk is full")
+    cluster[2].append("a")
+    cluster.run(3)
+    cluster[3].node.remove(KEY, is_deleted=False)
+    room.is_out = False
+    assert cluster[3].node.missed.take_back() == []
 
 
 def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
 from tidemark.partitions.replication.peer_messages import GroupMessage
+from tidemark.partitions.storage.room import Room
 from tidemark.protocol.types import NodeId, Offset
 
 VOTERS = (1, 2, 3)
@@ -49,6 +50,20 @@ def parent(broker: Broker) -> int | None:
     return broker.node.freshness(broker.replica()).parent
 
 
+def pulls_in(cluster: Cluster, seconds: float) -> int:
+    """How often broker 4 asks for something meanwhile."""
+    pulls = 0
+    end = cluster.now + seconds
+    while cluster.now < end:
+        for broker in cluster.brokers.values():
+            broker.node.tick(cluster.now)
+            cluster.turn(broker)
+        pulls += sum(source == 4 for source, _, m in cluster.pool if isinstance(m, GroupMessage))
+        cluster.step()
+        cluster.now += 0.05
+    return pulls
+
+
 def test_what_is_committed_comes_down_a_chain_within_some_heartbeats() -> None:
     cluster = observed(4, 5)
     cluster[1].append("a", "b")
@@ -85,6 +100,22 @@ def test_a_parent_that_gets_nothing_itself_is_left() -> None:
     cluster.run(5.0)
     assert cluster[5].committed_values() == ["a"]
     assert parent(cluster[5]) in VOTERS
+
+
+def test_an_observer_without_room_asks_seldom_and_at_once_when_there_is_some() -> None:
+    cluster = observed(4)
+    room = cluster[4].replica().log.room = Room(is_out=True, why="the disk is full")
+    cluster[1].append("a")
+    cluster.run(1)
+    pulls = 0
+    for number in range(20):  # it is told that more is committed, again and again
+        cluster[1].append(str(number))
+        pulls += pulls_in(cluster, 0.5)
+    assert pulls <= 4
+    assert cluster[4].committed_values() == []
+    room.is_out = False
+    cluster.run(0.3)
+    assert len(cluster[4].committed_values()) == 21
 
 
 def test_an_observer_that_is_cut_off_knows_how_stale_it_is() -> None:
@@ -126,15 +157,7 @@ def test_an_idle_group_is_hardly_asked_about() -> None:
     cluster = observed(4)
     cluster[1].append("a")
     cluster.run(6.0)
-    pulls = 0
-    end = cluster.now + 10.0
-    while cluster.now < end:
-        cluster.step()
-        pulls += sum(source == 4 for source, _, m in cluster.pool if isinstance(m, GroupMessage))
-        cluster.now += 0.05
-        for broker in cluster.brokers.values():
-            broker.node.tick(cluster.now)
-    assert pulls <= 3
+    assert pulls_in(cluster, 10.0) <= 3
 
 
 def test_observers_follow_the_logs_start_and_begin_there_if_they_come_late() -> None:

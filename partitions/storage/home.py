@@ -34,10 +34,16 @@ class LogHome:
             interval_bytes=self.interval_bytes,
         )
 
-    def create_segment(self, base_offset: Offset) -> Segment:
-        """An empty segment, open for writing; its name is durable once the directory is synced."""
+    def create_segment(self, base_offset: Offset, *, is_first: bool = False) -> Segment:
+        """An empty segment, open for writing; its name is durable once the directory is synced.
+
+        `is_first`: the directory is empty, so there is no index to be removed.
+        """
         segment = self.segment(base_offset, end_offset=base_offset, size_bytes=0)
-        self.remove_index(segment)
+        if is_first:
+            segment.forget_files()
+        else:
+            self.remove_index(segment)
         segment.writer = self.files.create(segment.path)
         segment.is_new = True
         return segment

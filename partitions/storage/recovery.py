@@ -172,9 +172,12 @@ class Recovery:
         """An empty log at the start offset: a new one, or one that lost all its start left it."""
         for segment in reversed(instead_of or []):
             self._home.remove_segment(segment)
-        segment = self._home.create_segment(self._start_offset)
+        is_first = not self._there
+        segment = self._home.create_segment(self._start_offset, is_first=is_first)
         segment.writer = None
-        self._home.snapshots.remove_above(self._start_offset)
+        if not is_first:
+            # Of thousands of new partitions, to look for it is a part of what making them costs.
+            self._home.snapshots.remove_above(self._start_offset)
         if self._unsynced is None:
             self._home.sync()
         else:

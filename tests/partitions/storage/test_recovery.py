@@ -206,6 +206,32 @@ def test_segments_below_the_log_start_are_removed_even_with_a_gap_between_them()
     assert path(0) not in files.sizes(DIRECTORY)
 
 
+def test_a_log_that_begins_anew_believes_nothing_of_what_was_left() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    for left in (path(0, ".index"), path(0, ".timeindex"), path(8, ".snapshot")):
+        files.create(left)
+
+    log = open_log(files)
+
+    assert log.end_offset == 0
+    assert set(files.sizes(DIRECTORY)) == {"00000000000000000000.log"}
+
+
+class _NothingToRemove(MemoryFiles):
+    """Files of which none may be removed."""
+
+    def remove(self, path: str) -> None:
+        raise AssertionError(f"{path} is to be removed")
+
+
+def test_in_a_directory_that_is_empty_nothing_is_looked_for_to_be_removed() -> None:
+    files = _NothingToRemove()
+    files.make_directory(DIRECTORY)
+
+    assert open_log(files).end_offset == 0
+
+
 def test_a_log_that_a_crash_left_below_its_start_begins_anew_at_the_start() -> None:
     files = closed_log()
     for base in (12, 16):

@@ -13,27 +13,70 @@ from tidemark.broker.handlers import HANDLERS
 from tidemark.protocol.codec import codec_of
 from tidemark.protocol.registry import APIS
 
-# In an order in which none imports many of those behind it.
+# In an order in which none imports more than two others: each is a step, and requests wait for it.
+_GROUPS: Final = (
+    "requests",
+    "group",
+    "records",
+    "offsets",
+    "rebalance",
+    "join",
+    "consumer.pattern_program",
+    "consumer.pattern",
+    "consumer.group",
+    "consumer.targets",
+    "consumer.stepping",
+    "consumer.heartbeat",
+    "consumer.records",
+    "kinds",
+    "commits",
+    "consumer.embedded",
+    "consumer.writing",
+    "migration",
+    "deletion",
+    "expiry",
+    "leave",
+    "retention",
+    "sync",
+    "agenda",
+    "consumer.classic_members",
+    "consumer.leaving",
+    "consumer.describing",
+    "describe",
+    "known_groups",
+    "refusals",
+    "shard",
+    "consumer.restoring",
+    "reading_back",
+)
+_TRANSACTIONS: Final = (
+    "requests",
+    "records",
+    "decisions",
+    "effects",
+    "shard",
+)
 _COORDINATING: Final = (
     "tidemark.protocol.messages.consumer_offsets",
-    "tidemark.partitions.state_machines.groups.records",
-    "tidemark.partitions.state_machines.groups.offsets",
-    "tidemark.partitions.state_machines.groups.join",
-    "tidemark.partitions.state_machines.groups.consumer.group",
-    "tidemark.partitions.state_machines.groups.consumer.heartbeat",
-    "tidemark.partitions.state_machines.groups.shard",
+    *(f"tidemark.partitions.state_machines.groups.{name}" for name in _GROUPS),
     "tidemark.broker.groups.group_partition",
     "tidemark.broker.groups.group_loading",
-    "tidemark.partitions.state_machines.transactions.records",
-    "tidemark.partitions.state_machines.transactions.shard",
+    *(f"tidemark.partitions.state_machines.transactions.{name}" for name in _TRANSACTIONS),
     "tidemark.broker.transactions.transaction_partition",
     "tidemark.broker.transactions.transaction_loading",
+)
+_SERVING: Final = (
+    "tidemark.broker.handlers.produce_answers",
+    "tidemark.broker.handlers.produce_work",
+    "tidemark.broker.handlers.produce_bursts",
+    "tidemark.broker.handlers.produce_runs",
+    "tidemark.broker.metadata.partition_view",
 )
 
 
 def steps() -> Iterator[Callable[[], object]]:
     """Each takes a few milliseconds, or nothing where somebody has needed it already."""
-    for module in _COORDINATING:
+    for module in (*_COORDINATING, *_SERVING):
         yield partial(import_module, module)
     for key in HANDLERS:
         yield partial(HANDLERS.__getitem__, key)

@@ -1,7 +1,7 @@
 """What `state.db` records of partitions: votes, epochs, log starts, recovery points, conditions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage.state_file import JOURNAL_START, StateFile
@@ -15,7 +15,7 @@ from tidemark.partitions.storage.state_rows import (
     key_row,
     partition_row,
 )
-from tidemark.partitions.storage.state_values import Condition, PartitionKey, PartitionState
+from tidemark.partitions.storage.state_values import PartitionKey, PartitionState
 
 
 class PartitionTable(StateFile):
@@ -88,13 +88,6 @@ class PartitionTable(StateFile):
             )
             if journal_start is not None:
                 self.set_meta(JOURNAL_START, str(journal_start))
-
-    def set_conditions(self, conditions: Mapping[PartitionKey, Condition]) -> None:
-        with self.transaction() as connection:
-            connection.executemany(
-                "UPDATE partition SET condition = ? WHERE topic_id = ? AND partition = ?",
-                ((condition, *key_row(key)) for key, condition in conditions.items()),
-            )
 
     def forget_partitions(self, keys: Iterable[PartitionKey]) -> None:
         """Remove all there is about partitions that were deleted.

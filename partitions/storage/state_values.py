@@ -21,13 +21,6 @@ class PartitionKey(NamedTuple):
     partition: int
 
 
-class EpochRow(NamedTuple):
-    """A leader epoch, and the offset of the first record that could carry it."""
-
-    epoch: Epoch
-    start_offset: Offset
-
-
 class Condition(IntEnum):
     """Whether a replica holds all that it has promised to hold. One that does not neither votes
     nor counts until it holds what its leader had committed."""
@@ -77,10 +70,3 @@ class BrokerRun(NamedTuple):
     """Counts the runs of this data directory, from 1."""
     is_cache_lost: bool
     """Whether what was not synced may be gone: another boot, and no clean stop before it."""
-
-
-class Command(NamedTuple):
-    """A change of the cluster's metadata; `version` is the state's after it."""
-
-    version: int
-    data: bytes

@@ -1,6 +1,7 @@
 """Partitions through restarts, and with disks and files that are not as they should be."""
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,8 @@ async def test_a_lone_replica_that_lost_what_it_promised_is_not_served_and_holds
         damaged = node.topics.replica("damaged", 0)
         assert damaged is not None
     state = StateDb.open(f"{tmp_path}/state.db")
-    state.set_conditions({damaged.key: Condition.DAMAGED})
+    stored = state.partition_states()[damaged.key]
+    state.save([replace(stored, condition=Condition.DAMAGED)])
     state.close()
     for _ in range(2):
         async with open_node(tmp_path) as node:

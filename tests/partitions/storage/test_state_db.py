@@ -13,9 +13,7 @@ from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.state_db import (
     NO_VOTE,
-    Command,
     Condition,
-    EpochRow,
     GroupSnapshot,
     PartitionKey,
     PartitionState,
@@ -158,14 +156,6 @@ def test_ten_thousand_partitions_are_one_transaction(path: str) -> None:
     assert len(db.partition_states()) == 10_000
 
 
-def test_a_condition_can_be_set_alone(path: str) -> None:
-    db = StateDb.open(path)
-    db.save([state(KEY), state(OTHER)])
-    db.set_conditions({KEY: Condition.CLEAN})
-    expected = {KEY: replace(state(KEY), condition=Condition.CLEAN), OTHER: state(OTHER)}
-    assert db.partition_states() == expected
-
-
 def test_a_group_has_its_last_snapshot(path: str) -> None:
     db = StateDb.open(path)
     assert db.group_snapshot(KEY) is None
@@ -219,53 +209,18 @@ def test_a_file_of_the_first_release_is_brought_up_to_date(path: str) -> None:
             key=OTHER, name="", hard_state=HardState(Epoch(1), me), epochs=tuple(starts[:1])
         ),
     }
-    assert (db.meta("cluster_id"), db.commands()) == ("c", [Command(1, b"\1")])
-
-
-# Leader epochs
-
-
-def test_epochs_are_kept_per_partition_in_order(path: str) -> None:
-    db = StateDb.open(path)
-    rows = [EpochRow(Epoch(epoch), Offset(epoch * 10)) for epoch in (1, 2, 5)]
-    db.append_epochs([(KEY, row) for row in reversed(rows)])
-    db.append_epochs([(OTHER, rows[0])])
-    assert reopened(db, path).epochs() == {KEY: rows, OTHER: rows[:1]}
-
-
-def test_an_epoch_is_opened_once(path: str) -> None:
-    db = StateDb.open(path)
-    db.append_epochs([(KEY, EpochRow(Epoch(1), Offset(0)))])
-    with pytest.raises(StorageError):
-        db.append_epochs([(KEY, EpochRow(Epoch(1), Offset(9)))])
-    assert db.epochs() == {KEY: [EpochRow(Epoch(1), Offset(0))]}
-
-
-def test_replacing_epochs_leaves_those_of_other_partitions(path: str) -> None:
-    db = StateDb.open(path)
-    row = EpochRow(Epoch(1), Offset(0))
-    db.append_epochs([(KEY, row), (OTHER, row)])
-    db.replace_epochs(KEY, [EpochRow(Epoch(4), Offset(2))])
-    assert db.epochs() == {KEY: [EpochRow(Epoch(4), Offset(2))], OTHER: [row]}
-
-
-def test_log_starts_and_recovery_points_do_not_disturb_each_other(path: str) -> None:
-    db = StateDb.open(path)
-    db.set_recovery_points({KEY: Offset(100), OTHER: Offset(5)})
-    db.set_log_starts({KEY: Offset(40)})
-    db = reopened(db, path)
-    assert db.recovery_points() == {KEY: 100, OTHER: 5}
-    assert db.log_starts() == {KEY: 40, OTHER: 0}
+    assert db.meta("cluster_id") == "c"
 
 
 def test_a_deleted_partition_leaves_nothing(path: str) -> None:
     db = StateDb.open(path)
-    db.set_recovery_points({KEY: Offset(1), OTHER: Offset(2)})
-    db.append_epochs([(KEY, EpochRow(Epoch(1), Offset(0)))])
+    db.save([state(KEY), state(OTHER)])
     db.save_group_snapshot(KEY, GroupSnapshot(Position(Epoch(1), Offset(1)), b""))
     db.forget_partitions([KEY])
     assert db.group_snapshot(KEY) is None
-    assert (db.epochs(), db.recovery_points()) == ({}, {OTHER: 2})
+    assert db.partition_states() == {OTHER: state(OTHER)}
+    db.save([state(KEY, epochs=0)])
+    assert db.partition_state(KEY) == state(KEY, epochs=0), "its epochs are gone, too"
 
 
 def test_a_file_of_the_second_format_remembers_what_is_left_from_now_on(path: str) -> None:
@@ -282,36 +237,9 @@ def test_a_transaction_that_fails_changes_nothing(path: str) -> None:
     db = StateDb.open(path)
     with contextlib.suppress(KeyError), db.transaction():
         db.set_meta("node_id", "1")
-        db.set_recovery_points({KEY: Offset(1)})
+        db.save([state(KEY)])
         raise KeyError
-    assert (db.meta("node_id"), db.recovery_points()) == (None, {})
-
-
-def test_a_thousand_partitions_are_one_transaction(path: str) -> None:
-    db = StateDb.open(path)
-    keys = [PartitionKey(TOPIC, number) for number in range(1000)]
-    begun: list[str] = []
-    db._connection.set_trace_callback(begun.append)
-    db.append_epochs((key, EpochRow(Epoch(1), Offset(0))) for key in keys)
-    assert [statement for statement in begun if statement.startswith("COMMIT")] == ["COMMIT"]
-    assert len(db.epochs()) == 1000
-
-
-def test_a_snapshot_takes_the_place_of_the_commands_up_to_it(path: str) -> None:
-    db = StateDb.open(path)
-    db.append_commands(Command(version, bytes([version])) for version in range(1, 6))
-    db.replace_snapshot(Command(3, b"state"))
-    db = reopened(db, path)
-    assert db.snapshot() == Command(3, b"state")
-    assert db.commands() == [Command(4, b"\4"), Command(5, b"\5")]
-
-
-def test_a_command_version_is_given_once(path: str) -> None:
-    db = StateDb.open(path)
-    db.append_commands([Command(1, b"a")])
-    with pytest.raises(StorageError):
-        db.append_commands([Command(2, b"b"), Command(1, b"c")])
-    assert db.commands() == [Command(1, b"a")]
+    assert (db.meta("node_id"), db.partition_states()) == (None, {})
 
 
 def test_a_commit_is_synced(path: str) -> None:
@@ -346,7 +274,7 @@ def test_a_newer_format_is_refused(path: str) -> None:
 
 def test_a_damaged_file_is_refused_in_one_line(path: str) -> None:
     db = StateDb.open(path)
-    db.append_commands(Command(version, bytes(500)) for version in range(100))
+    db.save(state(PartitionKey(TOPIC, number)) for number in range(1000))
     db.close()
     with open(path, "r+b") as file:
         file.seek(4096)

@@ -1,5 +1,6 @@
 """A redo that is interrupted, and one that does not find what had been durable."""
 
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -165,7 +166,8 @@ def test_a_log_that_ends_before_the_journal_goes_on_with_it_is_damaged(
     node.sync()
     log = node.files.open(f"{DATA}/t7-0/{0:020d}.log")
     log.truncate(200)
-    node.state.set_recovery_points({KEY: Offset(recovery_point)})
+    stored = node.state.partition_states()[KEY]
+    node.state.save([replace(stored, recovery_point=Offset(recovery_point))])
     files = node.files.after_kill()
     report = redo(files, DataDirectory.open(files, DATA), node.state)
     assert report.damaged == {KEY}

@@ -15,12 +15,10 @@ from collections.abc import Callable, Sized
 from functools import partial
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
-from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import NodeId, Offset, Position
 
 
 class RunInMemory(Protocol):
@@ -145,14 +143,3 @@ def persisted(group: Group, token: int) -> None:
     # A leader that holds no more than is committed makes no more of it so.
     if group.failure is None and (type(role) is not Leader or group.durable > group.committed):
         role.persisted(group)
-
-
-def request_of(run: Run, committed: Offset) -> AppendRequest:
-    """What a row with a run stands for."""
-    prev = Position(run.epoch, run.base_offset)
-    return AppendRequest(run.epoch, prev, (run,), Position(run.epoch, committed))
-
-
-def response_of(epoch: Epoch, prev: Offset, match: Offset) -> AppendResponse:
-    """What a row of an answer stands for."""
-    return AppendResponse(epoch, Position(epoch, prev), Position(epoch, match))

@@ -20,7 +20,10 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse, Message
 from tidemark.partitions.raft.ready import Outgoing, Ready
+from tidemark.partitions.replication.steady_messages import AnswerRow, RowKey
 from tidemark.protocol.types import NodeId, Offset, Position
+
+_ROW = RowKey(b"the group's")
 
 
 def state_of(value: object) -> object:
@@ -72,8 +75,8 @@ def both_ways() -> Iterator[Counter[str]]:
             ready = take_ready(drained)
             assert not drained.has_ready
             assert state_of(twin) == state_of(drained)
-            answer = steady.response_of(message.epoch, message.prev.offset, twin.shape.end_offset)
-            answer = replace(answer, life=group.life)  # which a row does not say
+            row = AnswerRow(_ROW, message.epoch, message.prev.offset, twin.shape.end_offset)
+            answer = replace(row.message, life=group.life)  # which a row does not say
             assert ready == Ready(
                 token=taken[0],
                 entries=message.entries,

@@ -26,14 +26,19 @@ _APPEND_ERRORS = {
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     # The producer of a transaction is fenced: that is its own matter.
     ErrorCode.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
+    # To ask again, or another coordinator, would not help.
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 
 
 class OwnLog:
     """What one coordinator writes. All of it runs on the loop's thread."""
 
-    def __init__(self, replica: Replica, report: Report) -> None:
+    def __init__(self, replica: Replica, report: Report, *, batch_bytes_max: int) -> None:
+        """`batch_bytes_max`: a larger batch is not appended. No follower could be sent it: it would
+        end all connections between brokers, each time anew."""
         self._replica = replica
+        self._batch_bytes_max = batch_bytes_max
         self._report = report
         self._epoch = replica.epoch
         self._to_append: deque[tuple[int, bytes]] = deque()
@@ -85,6 +90,11 @@ class OwnLog:
             if not self.is_current:
                 # The log may have gone on without who writes: what they want to write is wrong.
                 raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if len(batch) > self._batch_bytes_max:
+                raise RequestError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{len(batch)} bytes, of which {self._batch_bytes_max} may be in one batch",
+                )
             end_offset = self._replica.append_own(batch).end_offset
         except RequestError as error:
             self._settle(number, error)

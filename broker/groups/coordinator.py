@@ -210,7 +210,13 @@ class GroupCoordinator:
     def _serve(self, replica: Replica, shard: GroupShard) -> GroupPartition:
         from tidemark.broker.groups.group_partition import GroupPartition
 
-        return GroupPartition(shard, replica, timers=self._timers, clock=self._clock)
+        return GroupPartition(
+            shard,
+            replica,
+            timers=self._timers,
+            clock=self._clock,
+            batch_bytes_max=self._settings.socket_request_max_bytes,
+        )
 
     def _topics_changed(self) -> None:
         for partition in self._topic.served():

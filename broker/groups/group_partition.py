@@ -33,13 +33,19 @@ class GroupPartition:
     """The groups of one partition, served. All of it runs on the loop's thread."""
 
     def __init__(
-        self, shard: GroupShard, replica: Replica, *, timers: Timers, clock: Clock
+        self,
+        shard: GroupShard,
+        replica: Replica,
+        *,
+        timers: Timers,
+        clock: Clock,
+        batch_bytes_max: int,
     ) -> None:
         self.shard = shard
         self.replica = replica
         self._timers = timers
         self._clock = clock
-        self._log = OwnLog(replica, self._reported)
+        self._log = OwnLog(replica, self._reported, batch_bytes_max=batch_bytes_max)
         self._alarm = Alarm(timers, self._tick)
         self._alarm.set(shard.next_deadline_ms)
 

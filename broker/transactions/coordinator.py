@@ -140,6 +140,7 @@ class TransactionCoordinator:
             timers=self._timers,
             clock=self._clock,
             metrics=self._metrics,
+            batch_bytes_max=self._settings.socket_request_max_bytes,
         )
 
     def _ids_by_state(self) -> dict[str, int]:

@@ -68,6 +68,7 @@ class TransactionPartition:
         timers: Timers,
         clock: Clock,
         metrics: TransactionMetrics,
+        batch_bytes_max: int,
     ) -> None:
         self.shard = TransactionShard(settings)
         self.epoch = replica.epoch
@@ -76,7 +77,7 @@ class TransactionPartition:
         self._clock = clock
         self._metrics = metrics
         self._has_resigned = False
-        self._log = OwnLog(replica, self._reported)
+        self._log = OwnLog(replica, self._reported, batch_bytes_max=batch_bytes_max)
         self._alarm = Alarm(timers, self._tick)
         # Markers of what was decided are sent again.
         self._perform(self.shard.restore(values, self.now()))

@@ -19,7 +19,11 @@ async def test_a_coordinator_of_an_earlier_leadership_writes_nothing(
     reported: list[tuple[int, ErrorCode]] = []
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)
-        former = OwnLog(replica, lambda number, error: reported.append((number, error)))
+        former = OwnLog(
+            replica,
+            lambda number, error: reported.append((number, error)),
+            batch_bytes_max=1000,
+        )
         assert former.is_current
         # The lead was lost and won again, and who decides has not been told yet.
         later = Epoch(replica.epoch + 2)
@@ -29,3 +33,21 @@ async def test_a_coordinator_of_an_earlier_leadership_writes_nothing(
         former.flush()
         assert reported == [(0, ErrorCode.NOT_COORDINATOR)]
         assert (replica.log_end, former.is_current) == (0, False)
+
+
+async def test_a_batch_that_no_follower_could_be_sent_is_not_written(tmp_path: Path) -> None:
+    """The state of a group with large members, say. What comes after it is written."""
+    reported: list[tuple[int, ErrorCode]] = []
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        large = batch(b"x" * 500)
+        log = OwnLog(
+            replica,
+            lambda number, error: reported.append((number, error)),
+            batch_bytes_max=len(large) - 1,
+        )
+        log.append(0, large)
+        log.append(1, batch(b"x" * 499))
+        log.flush()
+        assert reported == [(0, ErrorCode.UNKNOWN_SERVER_ERROR), (1, ErrorCode.NONE)]
+        assert replica.log_end == 1

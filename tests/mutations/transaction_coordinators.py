@@ -17,6 +17,14 @@ MUTATIONS = (
         "::test_a_coordinator_of_an_earlier_leadership_writes_nothing",
     ),
     Mutation(
+        name="a coordinator writes no batch that cannot be sent to followers",
+        file="broker/coordinating/own_log.py",
+        old="            if len(batch) > self._batch_bytes_max:\n",
+        new="            if False:\n",
+        killed_by="tests/broker/test_own_log.py"
+        "::test_a_batch_that_no_follower_could_be_sent_is_not_written",
+    ),
+    Mutation(
         name="a marker waits until the groups in its partition are read back",
         file="broker/handlers/write_txn_markers.py",
         old="        coordinator.check_serves(replica.partition)\n",

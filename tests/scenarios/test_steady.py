@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.scenarios.cluster import Cluster, at, resetting
-from tests.scenarios.twins import both_ways
+from tests.scenarios.twins import both_ways, request_of
 from tidemark.partitions.raft import steady
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.group import Group, Limits
@@ -256,7 +256,7 @@ def test_a_run_that_overtakes_the_start_of_its_epoch_is_not_taken() -> None:
     old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
     probe = AppendRequest(new, at(old, 1), (), at(old, 1))
     cluster[2].do(lambda group: group.receive(NodeId(3), probe))
-    run = steady.request_of(Run(new, Offset(1), Offset(2), b"b"), Offset(1))
+    run = request_of(Run(new, Offset(1), Offset(2), b"b"), Offset(1))
     cluster[2].do(lambda group: group.receive(NodeId(3), run))
     assert cluster[2].log == b"a"
 
@@ -270,7 +270,7 @@ def test_who_may_have_lost_something_does_not_answer_as_one_that_has_not() -> No
     (probe,) = cluster.take(AppendRequest, to=2)
     cluster.deliver(probe)
     epoch = cluster[1].group.epoch
-    run = steady.request_of(Run(epoch, Offset(1), Offset(2), b"b"), Offset(1))
+    run = request_of(Run(epoch, Offset(1), Offset(2), b"b"), Offset(1))
     cluster[2].do(lambda group: group.receive(NodeId(1), run))
     cluster[2].persist()
     answers = [each.message for each in cluster.take(AppendResponse, source=2)]
@@ -295,7 +295,7 @@ def test_a_late_run_of_an_older_epoch_of_the_same_leader_is_not_taken() -> None:
     old, new = cluster[2].group.epoch, Epoch(cluster[2].group.epoch + 1)
     probe = AppendRequest(new, at(old, 1), (), at(old, 1))
     cluster[2].do(lambda group: group.receive(NodeId(1), probe))
-    late = steady.request_of(Run(old, Offset(1), Offset(2), b"b"), Offset(1))
+    late = request_of(Run(old, Offset(1), Offset(2), b"b"), Offset(1))
     cluster[2].do(lambda group: group.receive(NodeId(1), late))
     assert cluster[2].log == b"a"
 

@@ -98,7 +98,7 @@ def both_ways() -> Iterator[Counter[str]]:
         counts[what] += 1
         assert state_of(twin) == state_of(group)
         committed = group.committed.offset
-        sent = () if short.run is None else (steady.request_of(short.run, committed),)
+        sent = () if short.run is None else (request_of(short.run, committed),)
         assert long == Ready(
             token=short.token,
             committed=short.committed,
@@ -108,6 +108,12 @@ def both_ways() -> Iterator[Counter[str]]:
 
     with patch.object(Group, "receive", received), patch.object(Group, "take_ready", taken_ready):
         yield counts
+
+
+def request_of(run: Run, committed: Offset) -> AppendRequest:
+    """What a leader sends of a run to those that end where it begins."""
+    prev = Position(run.epoch, run.base_offset)
+    return AppendRequest(run.epoch, prev, (run,), Position(run.epoch, committed))
 
 
 def _take_in(

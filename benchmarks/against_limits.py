@@ -32,8 +32,14 @@ Address = tuple[str, int]
 Bare = Mapping[str, Address]
 """The bare loop by `flush`: with `commit` it syncs what it answers."""
 
+_IN_FLIGHT: Final = 5
+"""As many as idempotent clients allow."""
+_DEEP: Final = 100
+"""Clients that are not idempotent have hardly a limit: librdkafka's default is a million."""
+
 # Bytes of a batch, bytes of its records, requests in a run.
 _ONE_RECORD = (1_100, 1_000, 10_000)
+_MANY_OF_ONE_RECORD = (1_100, 1_000, 50_000)
 _SMALL = (16_384, 1_000, 10_000)
 _LARGE = (1_000_000, 1_000, 500)
 
@@ -64,13 +70,22 @@ def _requests(
     *,
     aim: float | None,
     connections: int = 1,
+    in_flight: int = _IN_FLIGHT,
 ) -> Row:
-    run = _producer(address, folder, f"requests-{shape[0]}", "os", shape, connections=connections)
+    run = _producer(
+        address,
+        folder,
+        f"requests-{shape[0]}",
+        "os",
+        shape,
+        connections=connections,
+        in_flight=in_flight,
+    )
     run()
     many = "1 connection" if connections == 1 else f"{connections} connections"
     return row_of(
         "produce, flush=os",
-        f"{case}, {many}, 5 in flight",
+        f"{case}, {many}, {in_flight} in flight",
         "requests/s",
         [run().requests_per_second for _ in range(RUNS)],
         aim=aim,
@@ -93,7 +108,7 @@ def _against_bare_loop(
 
     return row_of_pairs(
         f"produce, flush={flush}",
-        f"{case} requests, 1 connection, 5 in flight",
+        f"{case} requests, 1 connection, {_IN_FLIGHT} in flight",
         "MB/s",
         in_pairs(lambda: _megabytes(run()), lambda: _bare(bare[flush], frame, requests), runs=RUNS),
         against="the bare loop" if flush == "os" else "the bare loop, synced",
@@ -143,9 +158,15 @@ def _megabytes(load: Load) -> float:
 _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
     lambda broker, _, to: _requests(broker, to, "one 1 KB record", _ONE_RECORD, aim=30_000),
     lambda broker, _, to: _requests(
+        broker, to, "one 1 KB record", _MANY_OF_ONE_RECORD, aim=30_000, in_flight=_DEEP
+    ),
+    lambda broker, _, to: _requests(
         broker, to, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
     ),
     lambda broker, _, to: _requests(broker, to, "16 KB", _SMALL, aim=None),
+    lambda broker, bare, to: _against_bare_loop(
+        broker, bare, to, "os", "one 1 KB record", _ONE_RECORD, aim=None
+    ),
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "1 MB", _LARGE, aim=0.8),
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "16 KB", _SMALL, aim=0.6),
     lambda broker, _, to: _commit_against_os(broker, to),
@@ -171,6 +192,7 @@ def _producer(
     shape: tuple[int, int, int],
     *,
     connections: int = 1,
+    in_flight: int = _IN_FLIGHT,
 ) -> Callable[[], Load]:
     batch_bytes, record_bytes, requests = shape
     batch = batch_of(batch_bytes, record_bytes=record_bytes)
@@ -179,7 +201,9 @@ def _producer(
 
     def run() -> Load:
         frame = produce_frame(begin(), batch, acks=-1)
-        return produce_load(address, frame, requests=requests, connections=connections)
+        return produce_load(
+            address, frame, requests=requests, connections=connections, in_flight=in_flight
+        )
 
     return run
 

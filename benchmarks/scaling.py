@@ -3,10 +3,15 @@
 One record of 1 KB a request, acks=all, `flush=os`; the cost is the processor time of the broker, so
 that what the client takes of the machine does not count. Each case is measured in turn with the
 smallest one, by the same broker.
+
+Of five in flight to one partition the broker makes one append, and of five to five partitions five:
+so with partitions in turn these show what that is worth. What the number of partitions costs by
+itself is shown by one in flight, where no append takes more than one.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +65,13 @@ def measure(directory: Path) -> Iterator[Row]:
                     for _ in range(_PAIRS)
                 ],
             )
+        one_by_one = partial(_in_turn, broker, in_flight=1)
+        for partitions in PARTITIONS:
+            yield _row(
+                f"{partitions:,} partitions in turn, 1 connection, 1 in flight",
+                "one partition",
+                [(one_by_one(frames[:partitions]), one_by_one(frames[:1])) for _ in range(_PAIRS)],
+            )
 
 
 def _row(case: str, against: str, pairs: Sequence[tuple[float, float]]) -> Row:
@@ -90,9 +102,11 @@ def _by_connections(broker: BrokerProcess, frame: bytes, connections: int) -> fl
     return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6
 
 
-def _in_turn(broker: BrokerProcess, frames: Sequence[bytes]) -> float:
+def _in_turn(
+    broker: BrokerProcess, frames: Sequence[bytes], *, in_flight: int = _IN_FLIGHT
+) -> float:
     before = cpu_seconds(broker.pid)
     produce_load_of(
-        address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=_IN_FLIGHT
+        address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=in_flight
     )
     return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6

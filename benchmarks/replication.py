@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks import librdkafka
 from benchmarks.against_limits import Address, bare_loop
 from benchmarks.anew import Anew
+from benchmarks.calm import wait_calm
 from benchmarks.harness import STEADY_LEADERS, Row, in_pairs, row_of_pairs
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
@@ -83,6 +84,7 @@ def _against_bare_loop(
 def _latency(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     del folder
     create(cluster, "steady", 1, {"flush": "commit"})
+    wait_calm([broker.pid for broker in cluster.brokers.values()])
     values = trio.run(_steady, cluster.bootstrap, "steady")
     for name, fraction, aim in (("p50", 0.5, 4.0), ("p99", 0.99, 15.0)):
         yield Row(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -39,6 +39,10 @@ from tidemark.protocol.types import Epoch, NodeId, Offset
 
 Send = Callable[[Mapping[NodeId, Sequence[PeerMessage]]], None]
 """Sends messages to brokers, or drops them where there is no way. Must not block, nor raise."""
+
+
+_EARLY_SECONDS: Final = 0.05
+"""A timer that goes off so much too early may do so: to move it at every turn would cost more."""
 
 
 class Watcher(Savable, Protocol):
@@ -259,10 +263,11 @@ class ReplicationDriver:
         deadline = self.node.next_deadline()
         timer = self._timer
         if timer is not None and timer.callback is not None:
-            # One that is early does no harm: nothing is due, and it is set anew.
-            if timer.deadline_seconds <= deadline:
-                return
-            timer.cancel()
+            # One that is a little early does no harm: nothing is due, and it is set anew.
+            early_seconds = deadline - timer.deadline_seconds
+            if early_seconds < 0 or _EARLY_SECONDS <= early_seconds < float("inf"):
+                self._timer = self._timers.move(timer, deadline)
+            return
         self._timer = self._timers.at(deadline, self._tick) if deadline < float("inf") else None
 
     def _tick(self) -> None:

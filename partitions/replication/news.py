@@ -1,7 +1,8 @@
 """When heartbeats go out, and to whom: at their interval, and sooner where something presses.
 
 Where nobody has anything new to say they go out less often: all that they tell is that this broker
-lives, and hears.
+lives, and hears. One that would be due soon goes out as an answer to another broker's then: so all
+of them fall into step, and none has to be woken for its own.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class News:
         self._next_to_dead = 0.0
         self._sent = 0.0
         self._is_pressing = False
+        self._is_answer_due = False
+        """Whether the next heartbeats go out in this turn, in step with another broker's."""
 
     def add(self, key: PartitionKey, nodes: Iterable[NodeId], *, is_pressing: bool = False) -> None:
         """There is something new about a group that these have to know."""
@@ -53,10 +56,13 @@ class News:
         self._is_calm = False
         self._is_pressing |= is_pressing
 
-    def take_in(self, source: NodeId, heartbeat: Heartbeat) -> float | None:
+    def take_in(self, source: NodeId, heartbeat: Heartbeat, now: float) -> float | None:
         """See `Heartbeats.take_in`."""
         if heartbeat.groups:
             self._is_calm = False
+        # Not what is overdue: that is for `tick`, which asks why.
+        elif self._is_calm and self._last + self._interval_s / 2 <= now < self._next:
+            self._is_answer_due = True
         return self._heartbeats.take_in(source, heartbeat)
 
     def confirm_soon(self, node: NodeId) -> None:
@@ -85,8 +91,10 @@ class News:
 
     def tick(self, now: float) -> None:
         """Send what is due at its interval."""
-        if now < self._next:
-            return
+        if now >= self._next:
+            self._send_to_all(now)
+
+    def _send_to_all(self, now: float) -> None:
         self._last = now
         self._is_calm = not any(map(self._heartbeats.has_news, self._peers.alive))
         # A peer that is taken for dead must hear something, or two that both think so of each
@@ -97,10 +105,12 @@ class News:
         for node in self._peers.nodes:
             if to_all or (self._peers.is_alive(node) and not self._is_to_wait(node, now)):
                 self._send(node, now)
-        self._is_pressing = False
+        self._is_answer_due = False
 
     def send_pressing(self, now: float) -> None:
         """Send what should not wait for the interval."""
+        if self._is_answer_due:
+            self._send_to_all(now)
         if not self._is_pressing or now < self._sent + self._timing.news_gap_s:
             return
         self._is_pressing, self._sent = False, now
@@ -120,8 +130,12 @@ class News:
 
     @property
     def _next(self) -> float:
+        return self._last + self._interval_s
+
+    @property
+    def _interval_s(self) -> float:
         timing = self._timing
-        return self._last + (timing.calm_heartbeat_s if self._is_calm else timing.heartbeat_s)
+        return timing.calm_heartbeat_s if self._is_calm else timing.heartbeat_s
 
     def _is_to_wait(self, node: NodeId, now: float) -> bool:
         return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_s / 4)

@@ -53,7 +53,7 @@ class MeetingNode(HostingNode):
         if self.peers.is_outdated(source, heartbeat.incarnation):
             return
         self._meet(source, heartbeat.incarnation)
-        sent = self._news.take_in(source, heartbeat)
+        sent = self._news.take_in(source, heartbeat, self._now)
         if sent is None:
             return
         # To be confirmed soon: a first sign of life, and news of who leads, of which there may be

@@ -9,6 +9,9 @@ from random import Random
 from typing import cast
 from uuid import UUID
 
+import trio
+from trio.testing import MockClock
+
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
@@ -32,10 +35,11 @@ class Recorder:
         self.turn = Turn()
         self.done: list[tuple[str, int]] = []
         self.node = ReplicationNode(NodeId(1), 1, rng=Random(1))
+        self.timers = Timers()
         self.driver = ReplicationDriver(
             self.node,
             turn=self.turn,
-            timers=Timers(),
+            timers=self.timers,
             disk=cast("DiskWriter", self),  # as far as the driver needs it
             checkpoints=cast("Checkpoints", None),  # no record is of a replica that is here
             odd_events=cast("OddEvents", None),
@@ -95,3 +99,30 @@ def test_where_nothing_is_sent_the_disk_is_told_at_once() -> None:
     recorder = Recorder()
     recorder.turn.run(lambda: recorder.do(sends=False))
     assert recorder.done == [("written", 1)]
+
+
+async def test_where_nothing_is_due_until_later_nobody_is_woken_before(
+    autojump_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    """As when a heartbeat went out before its time, in step with another broker's."""
+    recorder, ticks = Recorder(), list[float]()
+    deadlines = [1.0]
+
+    def tick(now: float) -> None:
+        ticks.append(now)
+        deadlines[0] = math.inf
+
+    # To see when it is called, and to say for itself when that is to be.
+    recorder.node.tick = tick  # type: ignore[method-assign]
+    recorder.node.next_deadline = lambda: deadlines[0]  # type: ignore[method-assign]
+    nursery.start_soon(recorder.timers.run)
+    recorder.turn.run(lambda: recorder.do(sends=False))
+    await trio.sleep(0.9)
+    deadlines[0] = 1.5
+    recorder.turn.run(lambda: recorder.do(sends=False))
+    await trio.sleep(0.5)
+    assert ticks == []
+    deadlines[0] = 1.45
+    recorder.turn.run(lambda: recorder.do(sends=False))
+    await trio.sleep(5)
+    assert ticks == [1.45]

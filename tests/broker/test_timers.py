@@ -1,7 +1,10 @@
+from collections.abc import Callable
+
 import trio
 from trio.testing import MockClock
 
 from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.turn import Turn
 
 
 async def test_timers_fire_in_the_order_of_their_deadlines(
@@ -63,3 +66,33 @@ async def test_a_callback_may_set_another_timer(
     timers.after(1, again)
     await trio.sleep(10)
     assert fired == [1, 2, 3]
+
+
+class CountingTurn(Turn):
+    """Counts how often it is begun."""
+
+    __slots__ = ("runs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = 0
+
+    def run(self, callback: Callable[[], None]) -> None:
+        self.runs += 1
+        super().run(callback)
+
+
+async def test_a_timer_that_is_moved_goes_off_once_and_wakes_nobody_at_its_old_time(
+    autojump_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    turn = CountingTurn()
+    timers, fired = Timers(turn), list[float]()
+    nursery.start_soon(timers.run)
+    timer = timers.after(2, lambda: fired.append(trio.current_time()))
+    await trio.sleep(1)
+    later = timers.move(timer, 4)
+    await trio.sleep(2)
+    assert (turn.runs, fired, len(timers)) == (0, [], 1)
+    timers.move(later, 3.5)
+    await trio.sleep(5)
+    assert (turn.runs, fired) == (1, [3.5])

@@ -44,7 +44,18 @@ class Teller:
         return sent
 
     def hear(self, heartbeat: Heartbeat) -> None:
-        self.news.take_in(OTHER, heartbeat)
+        self.news.take_in(OTHER, heartbeat, self.now)
+
+    def answers(self) -> int:
+        """How many go out at the end of this turn."""
+        self.news.send_pressing(self.now)
+        return len(self.outbox.take().sends.get(OTHER, ()))
+
+    def wait_into(self, share: float) -> None:
+        """Until so much of the interval is over since a heartbeat went out."""
+        while not self.run(STEP_S):
+            pass
+        assert not self.run(share * TIMING.calm_heartbeat_s)
 
 
 def said(*groups: GroupBeat, acknowledges: int = 0, sequence: int = 1) -> Heartbeat:
@@ -90,3 +101,30 @@ def test_who_waits_for_what_others_have_read_asks_at_the_usual_interval() -> Non
 
 def test_the_interval_is_never_shorter_than_that_of_heartbeats_with_news() -> None:
     assert Timing(heartbeat_s=0.5, failure_timeout_s=2.0).calm_heartbeat_s == 0.5
+
+
+def test_a_heartbeat_that_is_due_soon_goes_out_as_an_answer_to_another_brokers() -> None:
+    teller = Teller()
+    teller.run(1.0)
+    teller.wait_into(0.6)
+    teller.hear(said())
+    assert teller.answers() == 1
+    # And not at its own time, too.
+    assert not teller.run(0.9 * TIMING.calm_heartbeat_s)
+
+
+def test_one_that_went_out_a_moment_ago_is_no_answer_again() -> None:
+    teller = Teller()
+    teller.run(1.0)
+    teller.wait_into(0.3)
+    teller.hear(said())
+    assert teller.answers() == 0
+
+
+def test_what_is_overdue_is_no_answer_for_then_this_process_stood_still() -> None:
+    teller = Teller()
+    teller.run(1.0)
+    teller.now += TIMING.failure_timeout_s
+    teller.hear(said())
+    assert teller.answers() == 0
+    assert teller.news.late_s(teller.now) > TIMING.failure_timeout_s / 2

@@ -1,6 +1,7 @@
 """What this machine can do at most, with no broker: what the other figures are held to.
 
-* *loopback sendfile*: a process sends a file from the page cache, this one receives it;
+* *loopback sendfile*: a process sends a file from the page cache, not paced, and this one receives
+  it;
 * *sync latency*: appending and overwriting 4 KB and syncing it, on the disk under `directory`.
 
 The third limit, the bare loop, is `bare_loop`'s.
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.harness import Row
+from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.client.load import percentile
 
 _CHUNK_BYTES = 1 << 20
@@ -71,6 +73,7 @@ def _children_seconds() -> float:
 
 def _send(path: Path, address: tuple[str, int], size_bytes: int) -> None:
     with socket.create_connection(address) as connection, path.open("rb") as file:
+        send_unpaced_if_near(connection)
         offset = 0
         while offset < size_bytes:
             offset += os.sendfile(connection.fileno(), file.fileno(), offset, _CHUNK_BYTES)

@@ -19,6 +19,7 @@ from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import READABLE, Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
+from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
 from tidemark.protocol.values import dataclass
@@ -160,6 +161,7 @@ class Connections:
     def _begin(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        send_unpaced_if_near(client)
         for option, size_bytes in (
             (socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes),
             (socket.SO_RCVBUF, self._settings.socket_receive_buffer_bytes),

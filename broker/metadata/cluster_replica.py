@@ -10,7 +10,7 @@ import trio
 from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, AppendedCommand
 from tidemark.broker.replicas.driver import ReplicationDriver
-from tidemark.broker.replicas.opening import open_replicas, wait_leaders
+from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.applier import Applier
@@ -21,8 +21,6 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
-LEADER_SECONDS_MAX: Final = 5.0
-"""For how long a start waits for the leader of the metadata before it goes on without."""
 _CONFIG: Final = TopicConfig.from_overrides({"flush": "commit", "retention.ms": "-1"})
 
 

@@ -30,7 +30,7 @@ import trio
 
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import Topic
-from tidemark.broker.replicas.opening import open_replicas, wait_leaders
+from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -40,9 +40,6 @@ from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, TopicPartition
-
-LEADER_SECONDS_MAX: Final = 5.0
-"""For how long a start waits until it is known who leads the replicas that it has opened."""
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ asked for it is answered when that is done on this broker.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 import trio
 
@@ -16,6 +15,7 @@ from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.shown_topics import Cluster, ShownTopics
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
+from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
@@ -30,8 +30,6 @@ from tidemark.partitions.state_machines.cluster_values import Assignment, TopicM
 from tidemark.partitions.state_machines.topic_names import check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-
-LEADER_SECONDS_MAX: Final = 5.0
 
 
 class Topics(ShownTopics):

@@ -27,6 +27,8 @@ from tidemark.protocol.types import NO_OFFSET
 
 logger = logging.getLogger(__name__)
 
+LEADER_SECONDS_MAX: Final = 5.0
+"""For how long a start, or the creation of a topic, waits for leaders before it goes on without."""
 _NOTHING_STORED: Final[Mapping[PartitionKey, PartitionState]] = {}
 _BEYOND_REPAIR: Final = (
     "records that had been acknowledged are lost, and there is no other replica to take them from. "

@@ -9,7 +9,15 @@ import click
 
 from tidemark.cli.confirm import dry_run_option
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
-from tidemark.cli.replica_status import STATUS_COLUMNS, follow, look, move_rows, replica_rows
+from tidemark.cli.replica_status import (
+    REPLICA_COLUMNS,
+    STATUS_COLUMNS,
+    follow,
+    follow_observers,
+    look,
+    move_rows,
+    replica_rows,
+)
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.waiting import timeout_option, wait_option
 from tidemark.protocol.types import TopicPartition
@@ -24,18 +32,6 @@ _CHANGE_COLUMNS: Final = (
     Column("partition"),
     Column("before"),
     Column("after"),
-)
-_REPLICA_COLUMNS: Final = (
-    Column("topic"),
-    Column("partition"),
-    Column("broker"),
-    Column("role"),
-    Column("leader"),
-    Column("up"),
-    Column("end_offset"),
-    Column("lag"),
-    Column("stale_ms"),
-    Column("pulls_from", wide=True),
 )
 
 topic_argument = click.argument("topic")
@@ -113,9 +109,12 @@ def add(
     timeout_seconds: float,
     form: Form,
 ) -> None:
-    """Have more brokers hold a partition, or all of a topic's."""
+    """Have more brokers hold a partition, or all of a topic's.
+
+    With --observer, --wait ends when they hold all that was committed when it began.
+    """
     if observer:
-        _observe(session, topic, partition, brokers, (), dry_run, form)
+        _observe(session, topic, partition, brokers, (), dry_run, wait, timeout_seconds, form)
         return
     from tidemark.client.replica_changes import added
 
@@ -146,7 +145,7 @@ def remove(
 ) -> None:
     """Have brokers give up a partition, or all of a topic's. The last replica stays."""
     if observer:
-        _observe(session, topic, partition, (), brokers, dry_run, form)
+        _observe(session, topic, partition, (), brokers, dry_run, wait, timeout_seconds, form)
         return
     from tidemark.client.replica_changes import removed
 
@@ -225,7 +224,7 @@ def list_(session: Session, topic: str, partition: int | None, form: Form) -> No
     async def run(client: Client) -> None:
         asked = await _partitions(client, topic, partition)
         described = await client.admin.describe_replicas(asked)
-        print_rows(replica_rows(described), _REPLICA_COLUMNS, form)
+        print_rows(replica_rows(described), REPLICA_COLUMNS, form)
 
     session.run(run)
 
@@ -259,6 +258,8 @@ def _observe(
     added: Sequence[int],
     removed: Sequence[int],
     dry_run: bool,
+    wait: bool,
+    timeout_seconds: float,
     form: Form,
 ) -> None:
     if dry_run:
@@ -268,8 +269,10 @@ def _observe(
         asked = await _partitions(client, topic, partition)
         for each in asked:
             await client.admin.change_observers(each, add=added, remove=removed)
+        if wait:
+            await follow_observers(client, asked, added, timeout_seconds)
         described = await client.admin.describe_replicas(asked)
-        print_rows(replica_rows(described), _REPLICA_COLUMNS, form)
+        print_rows(replica_rows(described), REPLICA_COLUMNS, form)
 
     session.run(run)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tidemark.cli.output import Column, Json
 from tidemark.cli.waiting import live_table
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
-from tidemark.protocol.types import TopicPartition
+from tidemark.protocol.types import NodeId, Offset, TopicPartition
 
 if TYPE_CHECKING:
     from tidemark.client import Client
@@ -33,6 +33,20 @@ STATUS_COLUMNS: Final = (
     Column("bytes_per_second", heading="bytes/s"),
     Column("left"),
     Column("why"),
+)
+
+
+REPLICA_COLUMNS: Final = (
+    Column("topic"),
+    Column("partition"),
+    Column("broker"),
+    Column("role"),
+    Column("leader"),
+    Column("up"),
+    Column("end_offset"),
+    Column("lag"),
+    Column("stale_ms"),
+    Column("pulls_from", wide=True),
 )
 
 
@@ -131,3 +145,50 @@ async def follow(
             f"{moves[0].at} is not done within {timeout_seconds:g} s; it goes on, and `tidemark "
             "replica status` shows how far it is"
         )
+
+
+async def follow_observers(
+    client: Client,
+    partitions: Collection[TopicPartition],
+    brokers: Collection[int],
+    timeout_seconds: float,
+) -> None:
+    """Wait until these brokers hold all that is committed now. Raises `TidemarkError` after that
+    long."""
+    import trio
+
+    described = await client.admin.describe_replicas(partitions)
+    wanted = {at: found.high_watermark for at, found in described.items()}
+    behind = _behind(described, brokers, wanted)
+    with trio.move_on_after(timeout_seconds), live_table(REPLICA_COLUMNS) as show:
+        while behind:
+            show(replica_rows(described))
+            await trio.sleep(_LOOK_SECONDS)
+            described = await client.admin.describe_replicas(partitions)
+            behind = _behind(described, brokers, wanted)
+    if behind:
+        at, node = behind[0]
+        raise TidemarkError(
+            f"broker {node} is behind in {at} after {timeout_seconds:g} s; it goes on, and "
+            f"`tidemark replica list {at.topic}` shows how far it is"
+        )
+
+
+def _behind(
+    described: Mapping[TopicPartition, PartitionReplicas],
+    brokers: Collection[int],
+    wanted: dict[TopicPartition, Offset | None],
+) -> list[tuple[TopicPartition, int]]:
+    """Whoever of `brokers` does not hold all below the offset that is `wanted` of a partition.
+
+    Where the leader had none to tell, it is what it tells now.
+    """
+    behind = []
+    for at, found in described.items():
+        wanted[at] = end = found.high_watermark if wanted.get(at) is None else wanted[at]
+        ends = {each.node_id: each.end_offset for each in found.replicas}
+        for node in brokers:
+            held = ends.get(NodeId(node))
+            if end is None or held is None or held < end:
+                behind.append((at, node))
+    return behind

@@ -48,9 +48,11 @@ def test_replicas_are_added_moved_and_removed(command: Command, three: BlockingC
     rows(command, "remove", "t", "0", "--broker", str(third), "--wait")
     assert holders(command) == [second]
     assert rows(command, "status") == []
-    rows(command, "add", "t", "0", "--broker", str(first), "--observer")
-    (row,) = (row for row in rows(command, "list", "t") if row["role"] == "observer")
-    assert row["broker"] == first
+    for value in (b"a\n", b"b\n"):
+        assert command("produce", "t", stdin=value).status == 0
+    observing = rows(command, "add", "t", "0", "--broker", str(first), "--observer", "--wait")
+    (row,) = (row for row in observing if row["role"] == "observer")
+    assert (row["broker"], row["end_offset"]) == (first, 2)
     rows(command, "remove", "t", "0", "--broker", str(first), "--observer")
     assert holders(command) == [second]
 

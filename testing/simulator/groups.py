@@ -32,7 +32,6 @@ _PLACES: Final = (
 """Where there are transactions: the first five at least."""
 _COMPACTED: Final = (TABLE, TRANSACTION_STATE, CONSUMER_OFFSETS)
 _FEWEST: Final = 5
-MOST: Final = len(_PLACES)
 
 
 class SimulatedGroup(NamedTuple):

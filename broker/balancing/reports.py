@@ -16,6 +16,7 @@ from uuid import UUID
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.peer.load_report import (
@@ -118,9 +119,9 @@ class Reporter:
         while True:
             pause = REPORT_SECONDS if await self.report() else min(2 * pause, QUIET_SECONDS)
             with trio.move_on_after(pause):
-                await trio.sleep(LOOK_SECONDS)
+                await trio.sleep_until(next_look(LOOK_SECONDS))
                 while self._has_begun:  # noqa: ASYNC110 # nobody says when
-                    await trio.sleep(LOOK_SECONDS)
+                    await trio.sleep_until(next_look(LOOK_SECONDS))
 
     async def report(self) -> bool:
         """Look once, and tell whoever leads the metadata; whether there is news, or nobody."""

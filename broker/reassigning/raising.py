@@ -13,6 +13,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.looks import next_look
 from tidemark.broker.reassigning.door import Asked, Door, IsAlive
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerState
@@ -62,7 +63,7 @@ async def keep_raised(
     """Look again and again, as long as this runs, while this broker leads the metadata."""
     seen, since = alive(), trio.current_time()
     while True:
-        await trio.sleep(LOOK_SECONDS)
+        await trio.sleep_until(next_look(LOOK_SECONDS))
         now = trio.current_time()
         if not leads() or alive() != seen:
             seen, since = alive(), now

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from tidemark.partitions.raft.entries import Configuration
-from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.types import Epoch, NodeId, Position
 from tidemark.testing.checkers.beliefs import holds
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.checkers.violation import Violation, require
@@ -16,6 +16,7 @@ class DurableLogs:
         self._group = group
         self._logs: dict[NodeId, Lineage] = {}
         self._written: dict[NodeId, list[Lineage]] = {}
+        self._configs: dict[Epoch, Configuration] = {}
 
     def of(self, node: NodeId) -> Lineage:
         return self._logs.setdefault(node, Lineage())
@@ -31,22 +32,28 @@ class DurableLogs:
         """A leader calls a position committed: a majority must have it on their disks.
 
         Those that are `damaged` may have had it when they said so, and elect nobody before they
-        have it again.
+        have it again. A leader that is damaged itself has said nothing to anybody: it is counted
+        only where all have it.
         """
-        holders = [n for n in config.members if n in damaged or self.of(n).contains(position)]
-        if not config.agreed(lambda member: member in holders):
-            what = f"{node} commits {position} for {config}; on disk at {holders}"
+        holders = {n for n in config.members if n in damaged or self.of(n).contains(position)}
+        counted = holders - {node} if node in damaged else holders
+        if not config.agreed(counted.__contains__) and holders != {*config.members}:
+            what = f"{node} commits {position} for {config}; on disk at {sorted(counted)}"
             raise Violation("a majority has on disk what is committed", self._group, what)
 
-    def is_safe(self, node: NodeId, config: Configuration, position: Position) -> None:
-        """And no election may lose it, whoever dies now (Raft's figure 8).
+    def opens(self, epoch: Epoch, config: Configuration) -> None:
+        """A leader begins an epoch, and these are to vote from then on."""
+        self._configs[epoch] = config
 
-        That is, nobody who lacks it has a log that a majority would vote for. It holds where the
-        configuration is, and was, the same for all.
+    def is_safe(self, node: NodeId, first: Configuration, position: Position) -> None:
+        """A leader calls a position committed: no election may lose it, whoever dies now.
+
+        That is, nobody who lacks it has a log that a majority would vote for (Raft's figure 8): of
+        those whom its own log has voting, which are the `first` ones where it has no epoch yet.
         """
-        for candidate in config.members:
-            log = self.of(candidate)
-            if log.contains(position):
+        for candidate, log in list(self._logs.items()):
+            config = self._configs.get(log.last.epoch, first)
+            if candidate not in config.members or holds(log, position):
                 continue
             last = log.last
             voters = {n for n in config.members if self.of(n).last <= last}

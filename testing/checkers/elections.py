@@ -64,6 +64,10 @@ class Elections:
         what = f"{node} told {candidate} of a vote in epoch {epoch}; its disk has {vote}"
         require(vote == candidate, "a vote is durable before it is said", self._group, what)
 
+    def has_voted(self, node: NodeId, since: Epoch) -> bool:
+        """Whether the node has given its vote away in that epoch, or in a later one."""
+        return any(voter == node and epoch >= since for voter, epoch in self._votes)
+
     def says_epoch(self, node: NodeId, epoch: Epoch) -> None:
         """The node acknowledges entries in an epoch: it must have the epoch on its disk."""
         before = self._durable.get(node, NO_EPOCH)

@@ -26,6 +26,7 @@ from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers import beliefs, serving
 from tidemark.testing.checkers.committed import CommittedLog
+from tidemark.testing.checkers.doubts import Doubts
 from tidemark.testing.checkers.durable import DurableLogs
 from tidemark.testing.checkers.elections import Elections
 from tidemark.testing.checkers.lineage import Lineage
@@ -69,7 +70,7 @@ class GroupJudge(Generic[R]):
         self.committed = CommittedLog(name, may_be_compacted=group.is_compacted)
         self.durable_logs = DurableLogs(name)
         # The newest that was committed, and in which epoch.
-        self._voters = Configuration(tuple(sorted(group.voters)))
+        self._first_voters = self._voters = Configuration(tuple(sorted(group.voters)))
         self._voters_epoch = NO_EPOCH
         self._replicas: dict[NodeId, R] = {}
         self._gone: set[NodeId] = set()
@@ -78,10 +79,8 @@ class GroupJudge(Generic[R]):
         """They have come back, and no leader that knows of it has had them hold its log."""
         self.rotten: set[NodeId] = set()
         """Their logs may not be readable."""
-        self._in_doubt: set[NodeId] = set()
+        self._in_doubt = Doubts(name, self.elections)
         """They have forgotten what they promised, and their votes decide nothing."""
-        self._first_config: Configuration | None = None
-        self._has_changed_config = False
 
     def batches(self, replica: R, start: Offset, end: Offset) -> Iterable[BatchHeader]:
         """What lies in a replica's log between two offsets."""
@@ -99,7 +98,7 @@ class GroupJudge(Generic[R]):
     def _looks_sure(self, node: NodeId, replica: R) -> None:
         if replica.group.is_clean:
             self._returned.discard(node)
-            self._in_doubt.discard(node)
+            self._in_doubt.is_sure(node)
 
     def starts(self, node: NodeId, replica: R, hard_state: HardState) -> None:
         """A process has opened its replica."""
@@ -122,6 +121,7 @@ class GroupJudge(Generic[R]):
         self.committed.restarts(node)
         self.elections.forgets(node)
         self.durable_logs.forgets(node)
+        self._in_doubt.forgets(node)
 
     def may_be_damaged(self, node: NodeId) -> bool:
         """Whether others have what its disk loses: in none of those sides is it alone."""
@@ -135,8 +135,12 @@ class GroupJudge(Generic[R]):
 
     def is_damaged(self, node: NodeId, kept: HardState) -> None:
         """Its disk has lost what it had last, epochs and votes too."""
-        self._in_doubt.add(node)
+        logs = [
+            *map(lineage_of, self._replicas.values()),
+            *map(self.durable_logs.of, self._replicas),
+        ]
         self.gives_up(node)
+        self._in_doubt.is_damaged(node, logs)
         self.elections.is_damaged(node, kept)
 
     @property
@@ -187,7 +191,6 @@ class GroupJudge(Generic[R]):
     def changed(self, node: NodeId, replica: R) -> None:
         """At the end of a turn in which something about a replica has changed."""
         committed = replica.committed
-        self._looks_sure(node, replica)
         self.elections.is_at(node, replica.epoch)
         serving.watermark_is_in_log(self.name, node, committed.offset, replica.log_end)
         is_readable = not self.may_have_lost and node not in self.rotten
@@ -197,10 +200,12 @@ class GroupJudge(Generic[R]):
             self.elections.leads(node, replica.epoch)
         if replica.is_serving:
             serving.may_serve(self.name, node, replica.epoch, committed)
+        self._looks_sure(node, replica)  # what it commits in the turn in which it gets sure counts
 
     def leads(self, node: NodeId, replica: R) -> None:
         """A replica has become its group's leader."""
         self.elections.leads(node, replica.epoch)
+        self.durable_logs.opens(replica.epoch, replica.group.config)
         if self.may_have_lost:
             return
         self.committed.is_held_by_leader(node, replica.epoch, lineage_of(replica))
@@ -239,17 +244,16 @@ class GroupJudge(Generic[R]):
 
     def _commits(self, node: NodeId, replica: R) -> None:
         committed = replica.committed
+        self._in_doubt.commits(committed)
         if replica.is_leader:
             config = replica.group.config
-            self._first_config = self._first_config or config
-            self._has_changed_config |= config != self._first_config
             if committed.epoch >= self._voters_epoch:
                 self._voters, self._voters_epoch = config, committed.epoch
             if self.is_journaled:
                 damaged = self._in_doubt
                 self.durable_logs.is_committed(node, config, committed, damaged=damaged)
-            if self.is_journaled and not self._has_changed_config and not self._in_doubt:
-                self.durable_logs.is_safe(node, config, committed)
+            if self.is_journaled and not (self._in_doubt or self._gone or self._returned):
+                self.durable_logs.is_safe(node, self._first_voters, committed)
         told = self.committed.told(node)
         self.committed.advances(
             node,

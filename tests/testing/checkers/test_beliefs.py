@@ -73,6 +73,23 @@ def test_an_entry_of_the_leaders_own_epoch_is_safe_with_a_majority() -> None:
     disks.is_safe(A, THREE, at(3, 1))
 
 
+def test_who_lacks_it_may_be_elected_by_the_voters_that_its_own_log_has() -> None:
+    """The second and the third have not heard that the first votes alone by now."""
+    disks = _disks(a=log(0, at(1, 0), at(2, 0)), b=log(0, at(1, 0)), c=log(0, at(1, 0)))
+    disks.opens(Epoch(1), THREE)
+    disks.opens(Epoch(2), Configuration((A,)))
+    fires(lambda: disks.is_safe(A, THREE, at(2, 0)), "no election may lose what is committed")
+
+
+def test_nobody_who_votes_no_more_can_be_elected_by_the_others() -> None:
+    joint = at(2, 0)
+    disks = _disks(a=log(0, at(1, 0), joint, at(3, 0)), b=log(0, at(1, 0), joint), c=log(0))
+    disks.opens(Epoch(1), THREE)
+    disks.opens(Epoch(2), Configuration((A,), (A, B, C)))
+    disks.opens(Epoch(3), Configuration((A,)))
+    disks.is_safe(A, THREE, at(3, 0))
+
+
 def test_a_vote_for_a_log_that_lacks_what_the_voter_knows_is_wrong() -> None:
     committed = CommittedLog("g")
     committed.advances(A, in_epoch=Epoch(1), committed=at(1, 0), starts=[at(1, 0)], batches=())

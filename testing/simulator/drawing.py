@@ -30,6 +30,7 @@ _LONG_CHECKPOINTS_SHARE: Final = 0.15
 _ROT_SHARE: Final = 0.15
 _WHISPERS_SHARE: Final = 0.08
 _FORGOTTEN_SHARE: Final = 0.08
+_CHANGES_SHARE: Final = 0.06
 _COUP_SECONDS_MAX: Final = 300.0
 
 
@@ -39,7 +40,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     if layer is Layer.CORE:
         knobs = _with_damage(stream(seed, "damage"), _draw_core(rng, seconds))
         knobs = _with_whispers(stream(seed, "whispers"), knobs)
-        return _with_forgotten_votes(stream(seed, "forgotten votes"), knobs)
+        knobs = _with_forgotten_votes(stream(seed, "forgotten votes"), knobs)
+        return _with_changes_at_once(stream(seed, "changes at once"), knobs)
     if layer is Layer.REPLICAS:
         return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
     if layer is Layer.TRANSACTIONS:
@@ -232,6 +234,37 @@ def _with_forgotten_votes(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=("forget", "forget", "forget", "strand", "hold"),
         fault_seconds=rng.choice((0.3, 0.7, 1.5)),
+    )
+
+
+def _with_changes_at_once(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs who has begun a change of voters is wished another at once, and much is lost on
+    the way, so that some have heard of the one, some of the other, and some of neither."""
+    if rng.random() >= _CHANGES_SHARE or knobs.aim:
+        return knobs
+    timeout = rng.choice((0.8, 1.5))
+    return replace(
+        knobs,
+        aim="changes at once",
+        seconds=min(knobs.seconds, _COUP_SECONDS_MAX),
+        nodes=5,
+        voters=3,
+        unsynced=0.0,
+        failure_timeout=timeout,
+        heartbeat=timeout / 8,
+        campaign_timeout=0.2,
+        drift=0.0,
+        loss=rng.choice((0.1, 0.3)),
+        latency=0.0005,
+        jitter=rng.choice((0.0005, 0.005)),
+        sync_seconds=0.002,
+        fault_interval=rng.choice((0.5, 1.0)),
+        fault_kinds=("reconfigure", "reconfigure", "reconfigure", "isolate"),
+        triggers=("leader",),
+        trigger_chance=rng.choice((0.5, 0.9)),
+        trigger_delay=0.003,
+        answers=("change again", "change again", "strand"),
+        fault_seconds=rng.choice((0.3, 1.0)),
     )
 
 

@@ -48,6 +48,8 @@ _AT_ONCE_SHARE: Final = 0.3
 _AT_ONCE_SECONDS: Final = 1e-6
 _CHANGE_ATTEMPTS: Final = 15
 _CHANGE_SECONDS: Final = 0.2
+_AGAIN_ATTEMPTS: Final = 20
+_AGAIN_SECONDS: Final = 0.005
 _SLOW_DISK_MAX: Final = 200
 _STEP_SECONDS_MAX: Final = 0.02
 _JUMP_SECONDS_MAX: Final = 7200
@@ -119,6 +121,7 @@ class Nemesis:
             "checkpoint": self._checkpoint,
             "trim": lambda fault: self._field.trim(self._group(fault)),
             "reconfigure": self._reconfigure,
+            "change again": self._change_again,
             "switch parents": self._switch_parents,
             "move replicas": self._move_replicas,
             "damage": self._damage,
@@ -333,7 +336,20 @@ class Nemesis:
         rng = stream(self._field.seed, fault.name)
         nodes = [node for node in self._field.brokers if node not in group.observers]
         count = min(len(nodes), max(1, len(group.voters) + rng.choice((-1, 0, 0, 1))))
-        self._go_over(group, tuple(sorted(rng.sample(nodes, count))), _CHANGE_ATTEMPTS)
+        voters = tuple(sorted(rng.sample(nodes, count)))
+        self._go_over(group, voters, _CHANGE_ATTEMPTS, _CHANGE_SECONDS)
+
+    def _change_again(self, fault: Fault) -> None:
+        """Have the leader and one or two others vote, as soon as they have caught up with it, be
+        what it has begun committed or not."""
+        group = self._group(fault)
+        leader = self._field.leader(group)
+        if leader is None:
+            return
+        rng = stream(self._field.seed, fault.name)
+        others = [node for node in self._field.brokers if node != leader.node_id]
+        voters = (leader.node_id, *rng.sample(others, min(len(others), rng.choice((1, 2)))))
+        self._go_over(group, tuple(sorted(voters)), _AGAIN_ATTEMPTS, _AGAIN_SECONDS)
 
     def _switch_parents(self, fault: Fault) -> None:
         """One that observes is to pull from others, in another order."""
@@ -345,13 +361,15 @@ class Nemesis:
             others = [each for each in self._field.brokers if each != node]
             self._field.brokers[node].observe(group.key, rng.sample(others, len(others)))
 
-    def _go_over(self, group: SimulatedGroup, voters: tuple[NodeId, ...], attempts: int) -> None:
+    def _go_over(
+        self, group: SimulatedGroup, voters: tuple[NodeId, ...], attempts: int, seconds: float
+    ) -> None:
         if self._is_over or not attempts:
             return
         leader = self._field.leader(group)
         if leader is not None:
             leader.tell(group.key, partial(_change_voters, voters=voters))
-        self._field.queue.after(_CHANGE_SECONDS, self._go_over, group, voters, attempts - 1)
+        self._field.queue.after(seconds, self._go_over, group, voters, attempts - 1, seconds)
 
 
 def _change_voters(core: Group, voters: tuple[NodeId, ...]) -> None:

@@ -30,12 +30,10 @@ PLANTED = {
         "replication that stands still is begun again",
     ),
     "Membership": (
-        "a change waits for an entry of the own epoch",
         "one change at a time",
         "a joint configuration needs both majorities to commit",
         "a joint configuration needs both majorities to elect",
         "a configuration goes with its entry",
-        "who has no vote does not campaign",
     ),
     "Damaged journals": (
         "a replica in doubt knows it",
@@ -154,6 +152,9 @@ PLANTED = {
 """Names of mutations, by area."""
 AIMS = {
     "an acknowledgement of an older epoch does not count": "whispers",
+    "one change at a time": "changes at once",
+    "a joint configuration needs both majorities to commit": "changes at once",
+    "a joint configuration needs both majorities to elect": "changes at once",
     "who is in doubt does not count": "forgotten votes",
     "markers wait for the decision": "lost decisions",
     "a former coordinator ends nothing": "late markers",

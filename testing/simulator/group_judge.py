@@ -192,6 +192,7 @@ class GroupJudge(Generic[R]):
         """At the end of a turn in which something about a replica has changed."""
         committed = replica.committed
         self.elections.is_at(node, replica.epoch)
+        self._in_doubt.commits(committed)
         serving.watermark_is_in_log(self.name, node, committed.offset, replica.log_end)
         is_readable = not self.may_have_lost and node not in self.rotten
         if committed > self.committed.told(node) and is_readable:
@@ -244,7 +245,6 @@ class GroupJudge(Generic[R]):
 
     def _commits(self, node: NodeId, replica: R) -> None:
         committed = replica.committed
-        self._in_doubt.commits(committed)
         if replica.is_leader:
             config = replica.group.config
             if committed.epoch >= self._voters_epoch:

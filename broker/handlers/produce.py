@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.handlers.produce_answers import with_leaders
 from tidemark.broker.handlers.produce_bursts import answer_burst, elements_of_like, line_of
-from tidemark.broker.handlers.produce_runs import answer_run
+from tidemark.broker.handlers.produce_runs import answer_runs
 from tidemark.broker.handlers.produce_work import ACKS_ALL, CommitWait, Work
 from tidemark.broker.handlers.topic_ids import named
 from tidemark.broker.network.requests import (
@@ -75,7 +75,7 @@ class ProduceHandler(FrameHandler):
     def answer(
         self, node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
     ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
-        return answer_run(node, frames, session, codec) or answer_burst(
+        return answer_runs(node, frames, session, codec) or answer_burst(
             node, frames, session, codec
         )
 

@@ -1,10 +1,13 @@
-"""Produce requests that came together, are alike, and are for one partition: one append for all.
+"""Produce requests that came together and are alike: those for one partition are one append.
 
 A client with several requests in flight sends them in a burst. Those of a burst that follow each
 other and differ in nothing but their batches (`protocol.one_batch`) are checked one by one, then
 appended in one write, made durable and sent to followers as one run, and answered together. The run
 ends before the first batch of which there is more to say than that it is new: that one is taken by
 itself, in its turn. A write that fails refuses all that was in it.
+
+Runs of several partitions follow each other in one visit, with one answer to the connection, as
+long as none has to be waited for.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from tidemark.broker.network.requests import Pending, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.one_batch import OneBatch, correlation_ids
+from tidemark.protocol.one_batch import OneBatch, OneBatches, correlation_ids
 from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:
@@ -32,13 +35,39 @@ if TYPE_CHECKING:
     from tidemark.protocol.frames import ApiCodec
 
 
-def answer_run(
+def answer_runs(
     node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
 ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
     """As `FrameHandler.answer`."""
     known = session.one_batches
     if known is None or known.codec is not codec:
         return None
+    answered = _answer_run(node, frames, session, known)
+    if answered is None or answered[0] == len(frames) or isinstance(answered[1], Pending):
+        return answered
+    # What need not be waited for is done in one visit and answered in one piece, whichever
+    # partitions it is for.
+    count, parts = answered[0], list(answered[1])
+    while count < len(frames):
+        further = _answer_run(node, frames[count:], session, known, is_first=False)
+        if further is None:
+            break
+        assert not isinstance(further[1], Pending), "a run that has to be waited for"
+        count += further[0]
+        parts += further[1]
+    return count, [b"".join(parts)]  # type: ignore[arg-type]  # there are no records in it
+
+
+def _answer_run(
+    node: Node,
+    frames: Sequence[memoryview],
+    session: Session,
+    known: OneBatches,
+    *,
+    is_first: bool = True,
+) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
+    """As `FrameHandler.answer`, of those for one partition; `is_first`: also if they have to be
+    waited for."""
     found = known.find(frames, bytes_max=RUN_BYTES_MAX)
     if found is None:
         return None
@@ -51,6 +80,9 @@ def answer_run(
     wants_more = is_for_all and replica.config.min_insync_replicas != 1
     if wants_more and not replica.is_in_sync:
         return None  # Decoded, it will be refused with what is wrong.
+    if not is_first and is_for_all and (wants_more or not replica.commits_at_once):
+        return None
+    codec = known.codec
     run = replica.produce_run(batches, api_version=codec.version)
     if run is None:
         return None

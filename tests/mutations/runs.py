@@ -138,6 +138,30 @@ MUTATIONS = (
         killed_by=f"{_RUNS}test_a_burst_waits_for_its_commit_and_is_answered_at_once",
     ),
     Mutation(
+        name="a run that has to be waited for is answered by itself",
+        file="broker/handlers/produce_runs.py",
+        old="    if not is_first and is_for_all and (wants_more or not replica.commits_at_once):\n"
+        "        return None\n",
+        new="",
+        killed_by=f"{_RUNS}test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it",
+    ),
+    Mutation(
+        name="a batch of millions of records is not looked into",
+        file="broker/replicas/admission.py",
+        old="    if header.record_count > _LOOKED_INTO_MAX:\n",
+        new="    if False:\n",
+        killed_by="tests/broker/handlers/test_produce.py"
+        "::test_a_batch_of_millions_of_records_is_not_looked_into_for_keys",
+    ),
+    Mutation(
+        name="a record without a key is seen in passing",
+        file="protocol/records/skimming.py",
+        old="            if not has_key:\n",
+        new="            if False:\n",
+        killed_by="tests/protocol/records/test_skimming.py"
+        "::test_keys_and_times_are_those_of_the_records",
+    ),
+    Mutation(
         name="a request whose acks are refused is not known by its first bytes",
         file="broker/handlers/produce.py",
         old="        is_refused = request.acks not in _ACKS\n",

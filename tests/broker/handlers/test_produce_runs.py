@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,7 +203,7 @@ async def test_a_write_that_fails_refuses_what_was_in_it_and_nothing_else(
 
 
 async def test_partitions_that_take_turns_keep_the_order_of_their_requests(
-    tmp_path: Path, connect: Connect
+    tmp_path: Path, connect: Connect, appends: list[int]
 ) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="t", partitions=2, configs={"flush": "os"}))
@@ -213,10 +214,46 @@ async def test_partitions_that_take_turns_keep_the_order_of_their_requests(
             for number, partition in enumerate((0, 0, 1, 1, 0))
         ]
         given = client.ask_all(asked)
-        assert sizes(given) == [2, 2, 1]
+        assert (sizes(given), appends) == ([5], [1, 2, 2])
         assert answers(given) == [(0, 1), (0, 2), (0, 0), (0, 1), (0, 3)]
         assert values(topic.replicas[0]) == [b"first", b"0", b"1", b"4"]
         assert values(topic.replicas[1]) == [b"2", b"3"]
+
+
+async def test_what_has_to_be_waited_for_holds_up_nothing_that_came_before_it(
+    tmp_path: Path, connect: Connect
+) -> None:
+    async with open_node(tmp_path) as node:
+        quick, client = await new_topic(node, flush="os"), connect(node)
+        slow = await node.topics.create(NewTopic(name="slow", partitions=1))
+        for topic in ("t", "slow"):
+            client.ask(request(batch(b"first"), topic=topic))
+        with trio.fail_after(20):
+            await slow.replicas[0].wait_committed(Offset(1))
+        given = client.ask_all(
+            [request(batch(b"%d" % n), topic=topic) for n, topic in enumerate(("t", "slow", "t"))]
+        )
+        assert sizes(given) == [1, 1, 1]
+        assert [isinstance(answer, Call) for _, answer in given] == [False, True, False]
+        with trio.fail_after(20):
+            await slow.replicas[0].wait_committed(Offset(2))
+        assert values(quick) == [b"first", b"0", b"2"]
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+async def test_where_more_replicas_are_wanted_a_burst_to_several_partitions_is_refused(
+    tmp_path: Path, connect: Connect, acks: int
+) -> None:
+    async with open_node(tmp_path) as node:
+        configs = {"flush": "os"}
+        topic = await node.topics.create(NewTopic(name="t", partitions=2, configs=configs))
+        client = connect(node)
+        client.answer(request(batch(b"first"), acks=acks))
+        topic.replicas[1].apply_config(replace(topic.config, min_insync_replicas=2))
+        asked = [request(batch(b"a"), partition=number, acks=acks) for number in (0, 1)]
+        error = 0 if acks == 1 else ErrorCode.NOT_ENOUGH_REPLICAS
+        found = answers(client.ask_all(asked))
+        assert found == [(0, 1), (error, -1 if error else 0)]
 
 
 async def test_a_burst_waits_for_its_commit_and_is_answered_at_once(
@@ -290,14 +327,15 @@ async def test_a_burst_ends_where_its_segment_does(tmp_path: Path, connect: Conn
 
 
 async def test_a_burst_is_written_in_pieces_that_the_journal_takes(
-    tmp_path: Path, connect: Connect
+    tmp_path: Path, connect: Connect, appends: list[int]
 ) -> None:
     assert RUN_BYTES_MAX < JOURNALED_BYTES_MAX
     async with open_node(tmp_path) as node:
         _, client = await new_topic(node, flush="os"), connect(node)
         client.answer(request(batch()))
         third = bytes(RUN_BYTES_MAX // 3 - 200)
-        assert sizes(client.ask_all([request(batch(third)) for _ in range(5)])) == [3, 2]
+        assert sizes(client.ask_all([request(batch(third)) for _ in range(5)])) == [5]
+        assert appends == [1, 3, 2]
 
 
 async def test_what_must_follow_a_refused_batch_is_looked_at_one_by_one(

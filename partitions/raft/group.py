@@ -202,6 +202,12 @@ class Group(Replica):
         if isinstance(self.role, Leader):
             self.role.restart(self, node)
 
+    def peer_restarted(self, node: NodeId) -> None:
+        """Another process of that node, whose replica may not be open yet and says so when it is:
+        to one at rest nothing is said before, unless by `peer_reset`."""
+        if isinstance(self.role, Leader):
+            self.role.restart(self, node, can_wait=True)
+
     def appended(self, end_offset: Offset, *, is_durable: bool = False) -> None:
         """Whole batches of this leader's epoch are written, up to there."""
         assert isinstance(self.role, Leader)

@@ -135,8 +135,9 @@ class Leader:
                     break
                 self._send_entries(group, node, progress, entries)
 
-    def restart(self, group: Group, node: NodeId) -> None:
-        """What is in flight to this node is lost."""
+    def restart(self, group: Group, node: NodeId, *, can_wait: bool = False) -> None:
+        """What is in flight to this node is lost. `can_wait`: it need not hear of it now, where
+        nothing here hangs on its answer."""
         progress = self._progress.get(node)
         if progress is None:
             return
@@ -144,7 +145,17 @@ class Leader:
         if self.successor == node:
             self._successor_told = False
             self._hand_over_when_ready(group)
-        group.has_ready = True
+        if not can_wait or not self._is_at_rest(group):
+            group.has_ready = True
+
+    def _is_at_rest(self, group: Group) -> bool:
+        """Whether there is nothing that the others would have to be asked for."""
+        return (
+            group.committed == group.shape.last
+            and self.successor is None
+            and not self._has_doubts
+            and not group.config.is_joint
+        )
 
     def has_in_flight(self, group: Group) -> bool:
         """Whether a live node has not answered, or is in a doubt that is to be ended."""

@@ -8,7 +8,7 @@ from functools import partial
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.node_host import HostingNode
 from tidemark.partitions.replication.peer_messages import GroupBeat, Heartbeat
-from tidemark.partitions.replication.retries import reset_peer
+from tidemark.partitions.replication.retries import needs_watch, reset_peer, restart_peer
 from tidemark.protocol.types import NodeId
 
 
@@ -22,10 +22,11 @@ class MeetingNode(HostingNode):
         if self.peers.is_outdated(node, incarnation):
             return
         was_alive = self.peers.is_alive(node)
+        is_new = incarnation != self.peers.incarnation(node)
         self._meet(node, incarnation)
         # Each has taken the other's word for who it is.
         if self.peers.confirmed(node, now, now):
-            self._came_alive(node)
+            self._came_alive(node, has_said_nothing=is_new)
         elif was_alive:
             self._begin_again_with(node)
 
@@ -87,17 +88,24 @@ class MeetingNode(HostingNode):
             self._news.restarted(node)
             self._tell_all_to(node)
 
-    def _came_alive(self, node: NodeId) -> None:
+    def _came_alive(self, node: NodeId, *, has_said_nothing: bool = False) -> None:
         self._leaders.came_alive(node)
-        self._begin_again_with(node)
+        self._begin_again_with(node, has_said_nothing=has_said_nothing)
         for key in self._campaigns.take_parked(self._now):
             self._campaigns.seek(self._replicas[key], self._now)
 
-    def _begin_again_with(self, node: NodeId) -> None:
-        """What was on its way to it, or from it, is lost."""
+    def _begin_again_with(self, node: NodeId, *, has_said_nothing: bool = False) -> None:
+        """What was on its way to it, or from it, is lost.
+
+        Of a process that `has_said_nothing` yet, all replicas are still to say that they are open,
+        and what is sent to one before is lost: thousands take their time.
+        """
+        begin_again = partial(restart_peer if has_said_nothing else reset_peer, node=node)
         for replica in self._leaders.led_with(node):
-            replica.tell(partial(reset_peer, node=node))
+            replica.tell(begin_again)
             replica.tell(Group.check_quorum)
+            if has_said_nothing and not replica.group.has_ready and needs_watch(replica):
+                self._retries.watch_later(replica, self._now)
         self.observers.lost(node, self._now)
 
     def _lost(self, node: NodeId) -> None:

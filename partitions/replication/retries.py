@@ -41,10 +41,19 @@ class Retries:
     def watch(self, replica: GroupReplica, now: float) -> None:
         """Something of the group is in flight."""
         if replica not in self._watched:
-            group = replica.group
-            watch = _Watch(self._timing.retry_s, progress_of(group), group.successor)
-            self._watched[replica] = watch
-            heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
+            self._watch(replica, now, self._timing.retry_s)
+
+    def _watch(self, replica: GroupReplica, now: float, wait_s: float) -> None:
+        group = replica.group
+        watch = _Watch(wait_s, progress_of(group), group.successor)
+        self._watched[replica] = watch
+        heappush(self._heap, (now + wait_s, next(self._numbers), replica))
+
+    def watch_later(self, replica: GroupReplica, now: float) -> None:
+        """Something of the group is to be sent to a replica that says when it is there; should
+        that be lost, it is sent after the longest wait."""
+        if replica not in self._watched:
+            self._watch(replica, now, self._timing.retry_max_s)
 
     def next_deadline(self) -> float:
         return self._heap[0][0] if self._heap else float("inf")
@@ -91,6 +100,11 @@ def needs_watch(replica: GroupReplica) -> bool:
 def progress_of(group: Group) -> dict[NodeId, int]:
     """What changes as a follower takes something in."""
     return {progress.node: progress.answers for progress in group.progress()}
+
+
+def restart_peer(group: Group, *, node: NodeId) -> None:
+    """Forget what was in flight to its last process; the next one asks for what it lacks."""
+    group.peer_restarted(node)
 
 
 def reset_peer(group: Group, *, node: NodeId) -> None:

@@ -211,6 +211,22 @@ MUTATIONS = (
         "test_what_is_overdue_is_no_answer_for_then_this_process_stood_still",
     ),
     _rule(
+        "what a replica that has just been started lacks is sent some time, whatever is lost",
+        "retries.py",
+        old="            self._watch(replica, now, self._timing.retry_max_s)\n",
+        new="            self._watch(replica, now, 1e9)\n",
+        killed_by="test_starting.py::"
+        "test_where_its_word_is_lost_it_is_sent_what_it_lacks_after_the_longest_wait",
+    ),
+    Mutation(
+        name="and at once where it has to be asked",
+        file="partitions/raft/leader.py",
+        old="        if not can_wait or not self._is_at_rest(group):\n",
+        new="        if not can_wait:\n",
+        killed_by="tests/partitions/replication/test_starting.py::"
+        "test_where_it_has_to_be_asked_it_is_asked_at_once",
+    ),
+    _rule(
         "to confirm the same again is silence, and not lateness",
         "peer_table.py",
         old="        if sent > peer.read:\n",

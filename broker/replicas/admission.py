@@ -24,13 +24,16 @@ from tidemark.protocol.records.header import (
     header_of,
     read_fields,
 )
-from tidemark.protocol.records.records import decode_records
+from tidemark.protocol.records.skimming import keyless
 from tidemark.protocol.types import BytesLike
 
 ZSTD_SINCE: Final = 7
 """The Produce version from which on a producer may send zstd, and has to expect it from others."""
 # Length, attributes, two deltas, key length, value length and header count: a byte each.
 _RECORD_BYTES_MIN: Final = 7
+_LOOKED_INTO_MAX: Final = 1_000_000
+"""So many records of a batch are looked at, where they are: nothing else is served meanwhile. A
+megabyte that is compressed may hold several millions."""
 _UNUSUAL: Final = COMPRESSION_BITS | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
 
 
@@ -95,7 +98,7 @@ def admit_fields(
     ):
         raise _wrong_time(base_ms, max_ms, config, now_ms)
     if config.is_compacted:
-        _check_keys(records)
+        _check_keys(records, header_of(fields))
     return fields
 
 
@@ -128,16 +131,19 @@ def _wrong_time(base_ms: int, max_ms: int, config: TopicConfig, now_ms: int) -> 
     )
 
 
-def _check_keys(records: BytesLike) -> None:
+def _check_keys(records: BytesLike, header: BatchHeader) -> None:
     """P12: compaction keeps the last record of each key, and one without a key has none."""
+    if header.record_count > _LOOKED_INTO_MAX:
+        raise _invalid(
+            f"{header.record_count} records in a batch for a compacted topic, which takes up to "
+            f"{_LOOKED_INTO_MAX}"
+        )
     try:
-        keyless = [
-            index for index, record in enumerate(decode_records(records)) if record.key is None
-        ]
+        without_key = keyless(records, header)
     except CorruptBatch as error:
         raise RequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if keyless:
-        raise InvalidRecords("a compacted topic takes only records with a key", keyless)
+    if without_key:
+        raise InvalidRecords("a compacted topic takes only records with a key", without_key)
 
 
 def _invalid(message: str) -> RequestError:

@@ -4,12 +4,13 @@ A batch's header states the largest timestamp of its records. It is the producer
 overstates it costs a look into the batch, one that understates it hides its records from here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import starmap
 from typing import NamedTuple
 
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.records.records import decode_records
+from tidemark.protocol.records.skimming import times
 from tidemark.protocol.types import Offset
 
 
@@ -98,6 +99,8 @@ def _largest_in(
     return best
 
 
-def _records(segment: Segment, position: int, header: BatchHeader) -> list[TimestampAndOffset]:
-    data = segment.file.pread(header.size_bytes, position)
-    return [TimestampAndOffset(r.timestamp_ms, r.offset) for r in decode_records(data)]
+def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimestampAndOffset]:
+    """As far as they are asked for. Raises `CorruptBatch` when it comes to what is none."""
+    if not header.is_control:
+        data = segment.file.pread(header.size_bytes, position)
+        yield from starmap(TimestampAndOffset, times(data, header))

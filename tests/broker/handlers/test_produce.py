@@ -19,8 +19,8 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.log import Log
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.produce import ProduceRequest, ProduceResponse
-from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.header import iter_headers, seal
+from tidemark.protocol.records.compression import Compression, compress
+from tidemark.protocol.records.header import build_batch, iter_headers, read_header, seal
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
 
 
@@ -270,6 +270,24 @@ async def test_p12_keyless_records_of_a_compacted_topic_are_named(tmp_path: Path
         assert [each.batch_index for each in refused.record_errors] == [1, 3]
         keyed = await produce(node, request(batch(key=b"key")))
         assert keyed.error_code == ErrorCode.NONE
+
+
+async def test_a_batch_of_millions_of_records_is_not_looked_into_for_keys(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, cleanup_policy="compact")
+        count = 1_000_001
+        section = compress(Compression.GZIP, bytes(8 * count))
+        header = read_header(batch(key=b"k"))
+        records = build_batch(
+            section,
+            header._replace(
+                attributes=Compression.GZIP, record_count=count, last_offset_delta=count - 1
+            ),
+        )
+        refused = await produce(node, request(records))
+        assert refused.error_code == ErrorCode.INVALID_RECORD
+        assert "1000001 records" in (refused.error_message or "")
+        assert replica.log_end == 0
 
 
 @pytest.mark.parametrize(

@@ -214,10 +214,12 @@ class OsFiles:
         found = {}
         with os.scandir(directory) as entries:
             for entry in entries:
-                # Gone between the two looks: another process removes or renames files here.
-                with contextlib.suppress(FileNotFoundError):
+                try:
                     if entry.is_file():
                         found[entry.name] = entry.stat().st_size
+                except FileNotFoundError:
+                    # Gone between the two looks: another process removes or renames files here.
+                    continue
         return found
 
     def subdirectories(self, directory: str) -> list[str]:

@@ -9,6 +9,7 @@
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from tidemark.protocol.types import Offset
@@ -27,5 +28,12 @@ def file_name(offset: Offset, suffix: str) -> str:
 
 def offset_in(name: str, suffix: str) -> Offset | None:
     """The offset that a file's name states; `None` for a name that does not end in `suffix`."""
+    parts = _parts_of(name)
+    return parts[0] if parts is not None and parts[1] == suffix else None
+
+
+# A start asks several times for each of thousands of logs, most of which begin alike.
+@lru_cache(maxsize=256)
+def _parts_of(name: str) -> tuple[Offset, str] | None:
     match = _NAME.fullmatch(name)
-    return Offset(int(match[1])) if match and match[2] == suffix else None
+    return None if match is None else (Offset(int(match[1])), match[2])

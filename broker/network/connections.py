@@ -12,6 +12,7 @@ from typing import Final
 import trio
 
 from tidemark.broker.config import Address, BrokerSettings, Listener
+from tidemark.broker.looks import next_look
 from tidemark.broker.metrics import ConnectionEnd, Metrics
 from tidemark.broker.network.connection import Connection, ConnectionLimits
 from tidemark.broker.network.dispatch import Dispatcher
@@ -192,7 +193,7 @@ class Connections:
     async def sweep(self) -> None:
         """The task that looks after them: memory, idleness. For ever."""
         while True:
-            await trio.sleep(SWEEP_SECONDS)
+            await trio.sleep_until(next_look(SWEEP_SECONDS))
             self.turn.run(self._sweep_once)
 
     def _sweep_once(self) -> None:

@@ -7,12 +7,14 @@ from itertools import islice
 from pathlib import Path
 
 import click
+import trio
 
 from tidemark.cli.arguments import START
 from tidemark.cli.formats.formatter import FormatError, Formatter, Source
 from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.kcat import compile_kcat
 from tidemark.cli.formats.rpk import compile_rpk
+from tidemark.cli.leaderless import tell_of_leaderless
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import write_out
 from tidemark.client import (
@@ -166,6 +168,13 @@ def _compile_template(argument: str) -> Formatter:
 
 
 async def _consume(client: Client, plan: Plan) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tell_of_leaderless, client, plan.what)
+        await _read(client, plan)
+        nursery.cancel_scope.cancel()
+
+
+async def _read(client: Client, plan: Plan) -> None:
     async with client.consumer(
         plan.what,
         group=plan.group,

@@ -13,10 +13,11 @@ import trio
 from tidemark.cli.formats.escapes import unescape_kcat
 from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
 from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
+from tidemark.cli.leaderless import tell_of_leaderless
 from tidemark.cli.output import notice, progress
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import read_piece
-from tidemark.client import Client, Compression, DeliveryFuture, Producer
+from tidemark.client import Client, Compression, DeliveryFuture, Producer, TopicPartition
 
 RECORD_BYTES_MAX: Final = 128 * 1024 * 1024
 # How many pieces of input may be on their way to the broker while the next one is read.
@@ -34,6 +35,8 @@ class Plan:
     file: BinaryIO
     delimiter: bytes
     parse: Callable[[bytes], NewRecord]
+    partition: int | None
+    """Where all records go, if to one."""
     acks: Acks
     compression: str
     advance: Callable[[int], None] = lambda _: None
@@ -106,6 +109,7 @@ def produce(
         file=file,
         delimiter=_delimiter(delimiter),
         parse=parse_json if as_json else lines.parse,
+        partition=partition,
         acks=_ACKS[acks],
         compression=compression,
     )
@@ -143,6 +147,15 @@ def _size(file: BinaryIO) -> int | None:
 
 
 async def _produce(client: Client, plan: Plan) -> int:
+    what = [plan.topic] if plan.partition is None else [TopicPartition(plan.topic, plan.partition)]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tell_of_leaderless, client, what)
+        count = await _write(client, plan)
+        nursery.cancel_scope.cancel()
+    return count
+
+
+async def _write(client: Client, plan: Plan) -> int:
     """Send everything; returns how many records are known to be stored.
 
     One task reads and sends, another waits for the deliveries in the same order, so that a failure

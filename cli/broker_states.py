@@ -19,6 +19,7 @@ from tidemark.cli.output import (
     print_sections,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.cli.waiting import live_table, timeout_option, wait_option
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 
@@ -53,7 +54,7 @@ force_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def broker() -> None:
     """Look at brokers, drain them before they are stopped, and let them go."""
 

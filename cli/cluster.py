@@ -12,6 +12,7 @@ from tidemark.cli.health import HEALTHY, ClusterFacts
 from tidemark.cli.lookup import unless_unsupported
 from tidemark.cli.output import Column, Form, Section, output_option, print_sections
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.client import (
     Admin,
     Client,
@@ -56,7 +57,7 @@ _PARTITIONS: Final = (
 )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def cluster() -> None:
     """Look at the cluster as a whole."""
 

@@ -15,6 +15,7 @@ from tidemark.cli.output import (
     print_rows,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.client import (
     Client,
     ElectedLeader,
@@ -51,7 +52,7 @@ _LIST_COLUMNS: Final = (
 _ELECT_COLUMNS: Final = (Column("topic"), Column("partition"), Column("outcome"))
 
 
-@click.group()
+@click.group(cls=Verbs)
 def leader() -> None:
     """See which brokers lead, and have others lead."""
 

@@ -19,6 +19,7 @@ from tidemark.cli.output import (
     print_value,
     progress,
 )
+from tidemark.cli.verbs import Verbs
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.inspect import (
     Problem,
@@ -49,7 +50,7 @@ _HEADINGS = (
 )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def log() -> None:
     """Look into a partition's files, without a broker."""
 

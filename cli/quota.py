@@ -7,6 +7,7 @@ import click
 
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.client.descriptions import Default
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -17,7 +18,7 @@ REQUEST: Final = "request_percentage"
 _DEFAULT: Final = "<default>"
 
 
-@click.group()
+@click.group(cls=Verbs)
 def quota() -> None:
     """Limit how much users and clients may send, fetch and have done."""
 

@@ -19,6 +19,7 @@ from tidemark.cli.replica_status import (
     replica_rows,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.cli.waiting import timeout_option, wait_option
 from tidemark.protocol.types import TopicPartition
 
@@ -45,7 +46,7 @@ def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., N
     )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def replica() -> None:
     """See which brokers hold a partition, and have others hold it.
 

@@ -19,6 +19,7 @@ from tidemark.cli.output import (
     print_sections,
 )
 from tidemark.cli.session import Session, talks_to_brokers
+from tidemark.cli.verbs import Verbs
 from tidemark.client import (
     Client,
     HangingTransaction,
@@ -40,7 +41,7 @@ _COLUMNS: Final = (
 )
 
 
-@click.group()
+@click.group(cls=Verbs)
 def txn() -> None:
     """See which transactions are open, and end those that nobody ends."""
 

@@ -4,9 +4,10 @@ import click
 
 from tidemark.cli.group.change import delete, reset
 from tidemark.cli.group.look import describe, list_
+from tidemark.cli.verbs import Verbs
 
 
-@click.group()
+@click.group(cls=Verbs)
 def group() -> None:
     """Look at consumer groups and move their offsets."""
 

@@ -5,9 +5,10 @@ import click
 from tidemark.cli.topic.change import add_partitions, alter, create, delete
 from tidemark.cli.topic.look import describe, list_
 from tidemark.cli.topic.trim import trim
+from tidemark.cli.verbs import Verbs
 
 
-@click.group()
+@click.group(cls=Verbs)
 def topic() -> None:
     """Create, look at, change and delete topics."""
 

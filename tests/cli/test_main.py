@@ -61,7 +61,10 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["nosuch"], "No such command 'nosuch'. Try 'tidemark --help'."),
         (["topci"], "No such command 'topci'. Did you mean 'topic'? Try 'tidemark --help'."),
-        (["topic", "nosuch"], "No such command 'nosuch'. Try 'tidemark topic --help'."),
+        (
+            ["topic", "nosuch"],
+            "There is add-partitions, alter, create, delete, describe, list, trim. Try",
+        ),
         (["topic", "list", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
         (["topic", "create", "t", "-c", "flush"], "'flush' is not KEY=VALUE"),
         (["topic", "alter", "t"], "say what to change"),

@@ -136,10 +136,8 @@ def render_table(
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
-        numeric = bool(rows) and all(
-            isinstance(value := row.get(column.key), int) and not isinstance(value, bool)
-            for row in rows
-        )
+        known = [value for row in rows if (value := row.get(column.key)) is not None]
+        numeric = bool(known) and all(type(value) is int for value in known)
         table.add_column(
             Text(column.title), justify="right" if numeric else "left", overflow="fold"
         )

@@ -25,7 +25,7 @@ def check(number: int, what: object, message: str | None = None) -> None:
 
 def failed(number: int, what: object, message: str | None = None) -> RequestError:
     """The error of this number, which is not 0, as `check` raises it."""
-    if message is None and number in _NOT_THERE:
+    if not message and number in _NOT_THERE:
         words = f"there is no {what}"
     else:
         words = f"{what}: {message}" if message else str(what)

@@ -190,10 +190,12 @@ class Network:
     def leader(self, topic_partition: TopicPartition) -> BrokerDescription:
         """Who leads a partition; retriable `RequestError` while that is not known."""
         if self.view.partition(topic_partition) is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(topic_partition))
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic_partition}"
+            )
         leader = self.view.leader(topic_partition)
         if leader is None:
-            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, str(topic_partition))
+            raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic_partition} has no leader")
         return leader
 
     async def connection_to(self, node_id: NodeId) -> Connection:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from tidemark.client.admin.calls import Calls
-from tidemark.client.codes import check, error_code
+from tidemark.client.codes import check
 from tidemark.client.confirming import confirmed_ends
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import (
@@ -149,12 +149,9 @@ class ReplicaAdmin(Calls):
         for topic in answer.topics:
             check(topic.error_code, f"topic {topic.topic}")
             for each in topic.partitions:
-                code = error_code(each.error_code)
-                if code is not ErrorCode.NONE:
-                    raise RequestError(
-                        code, each.error_message or f"{topic.topic}-{each.partition}"
-                    )
-                found[TopicPartition(topic.topic, each.partition)] = _replicas(each)
+                at = TopicPartition(topic.topic, each.partition)
+                check(each.error_code, f"partition {at}", each.error_message)
+                found[at] = _replicas(each)
         return found
 
 

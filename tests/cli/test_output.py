@@ -27,6 +27,13 @@ ROWS: list[dict[str, Json]] = [
 COLUMNS = [Column("name"), Column("partitions"), Column("id", wide=True)]
 
 
+def test_numbers_stay_to_the_right_where_some_are_not_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_rows([{"lag": 1200}, {"lag": None}, {}], [Column("lag")], Form.TABLE)
+    assert capsys.readouterr().out == " LAG\n1200\n   -\n   -\n"
+
+
 def test_a_table_has_numbers_to_the_right_and_no_spaces_at_line_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -68,6 +68,7 @@ def test_replicas_are_added_moved_and_removed(command: Command, three: BlockingC
         (("move", "{t}", "9", "--from", "1", "--to", "2"), "there is no partition {t}-9"),
         (("cancel", "{t}", "0"), "the replicas of {t}-0 are not being moved"),
         (("list", "no-such-topic"), "UNKNOWN_TOPIC_OR_PARTITION"),
+        (("list", "{t}", "9"), "there is no partition {t}-9"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(

@@ -62,7 +62,7 @@ REAL_TIME: Final = (
 """Tests of real processes, threads, sockets and clocks. All others must give the same answer every
 time."""
 
-# A deadline per example measures how busy the machine is. Slow tests end by pytest's own time-out.
+# A deadline per example measures how busy the machine is. Slow tests end by pytest's own timeout.
 # `make simulate` takes many more examples; their number is here, where a test says none of its own.
 settings.register_profile(
     "tidemark", deadline=None, max_examples=int(os.environ.get("TIDEMARK_EXAMPLES", "50"))

@@ -25,7 +25,7 @@ class TransactionsCollector(Collector):
         )
         yield counters(
             "tidemark_transactions_decided",
-            "Transactions that were decided here: by their producers, by their time-outs, or "
+            "Transactions that were decided here: by their producers, by their timeouts, or "
             "because another producer took their id over.",
             "decision",
             {"abort": transactions.aborts, "commit": transactions.commits},

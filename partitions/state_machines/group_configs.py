@@ -25,7 +25,7 @@ class GroupConfig:
         "consumer.heartbeat.interval.ms",
         whole_int(1),
         "5000",
-        "How often members are told to send a heartbeat. Less than the session time-out.",
+        "How often members are told to send a heartbeat. Less than the session timeout.",
         synonym="group.consumer.heartbeat.interval.ms",
     )
 

@@ -20,7 +20,7 @@ class Outcome(Enum):
     FAIL = "fail"
     """It did not happen and never will: the broker refused it before it did anything."""
     INFO = "info"
-    """It may have happened, or may happen yet: a time-out, a lost connection."""
+    """It may have happened, or may happen yet: a timeout, a lost connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

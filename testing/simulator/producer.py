@@ -1,6 +1,6 @@
 """An idempotent producer: numbers its batches, sends them again until they are answered.
 
-A time-out tells it nothing, so a batch that it gives up may be in the log or may come into it: then
+A timeout tells it nothing, so a batch that it gives up may be in the log or may come into it: then
 its outcome is unknown, and the producer goes on under a new producer epoch.
 """
 

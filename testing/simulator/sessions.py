@@ -57,7 +57,7 @@ class Session:
         return next(self._requests)
 
     def ask(self, target: NodeId, request: Request, then: Then) -> None:
-        """Send a request; `then` gets the answer, or `None` after the time-out."""
+        """Send a request; `then` gets the answer, or `None` after the timeout."""
         self._waiting[request.request] = then
         self.network.send(self.name, target, request)
         self._deadlines.append((self.now + self._timeout_seconds, request.request))

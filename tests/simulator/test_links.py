@@ -1,7 +1,7 @@
 """Whole brokers between which some directed links are cut for good: who can work, works, in time.
 
 The same graphs are tried with bare cores in `tests/scenarios/test_liveness.py`. Here heartbeats,
-time-outs, queues of candidates and the journal are the real ones, and time is measured.
+timeouts, queues of candidates and the journal are the real ones, and time is measured.
 """
 
 from itertools import combinations, permutations

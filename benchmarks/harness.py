@@ -20,6 +20,7 @@ from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
 
+_CONGESTION_CONTROL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 STEADY_LEADERS: Final = {"leader.balance.enable": "false"}
 """For brokers whose load goes to who leads when it begins: where the lead moves it is refused."""
@@ -159,6 +160,7 @@ def machine() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "memory": f"{memory:.0f} GiB",
         "kernel": platform.release(),
+        "congestion_control": _CONGESTION_CONTROL.read_text().strip(),
         "python": platform.python_version(),
         "load": " ".join(f"{load:.2f}" for load in os.getloadavg()),
     }

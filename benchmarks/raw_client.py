@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.protocol.frames import decode_response, encode_request
 from tidemark.protocol.messages import create_topics, fetch, produce
 from tidemark.protocol.records.compression import Compression
@@ -308,8 +309,10 @@ def _decode(api_key: int, version: int, frame: bytes | memoryview) -> Message:
 
 
 def connect(address: tuple[str, int]) -> socket.socket:
+    """Sends as fast as it is taken, whatever congestion control the host has."""
     client = socket.create_connection(address)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    send_unpaced_if_near(client)
     return client
 
 

@@ -44,13 +44,15 @@ def page(results: Sequence[Result], pictures: Sequence[tuple[str, str]]) -> str:
 
 def _head(results: Sequence[Result]) -> str:
     machine = results[0].machine
+    control = machine.get("congestion_control")
+    paced = f", TCP by {control} (load, brokers and limits go without)" if control else ""
     return (
         "# Results\n\n"
         "Made by `python -m benchmarks.report` from the files beside it; the method is in\n"
         "[the benchmarks' README](../README.md). Each figure is the median of its runs, ± half of "
         "what lay\nbetween them, and of the newest run that has it. Load, brokers and limits share "
         f"the machine:\n{machine['cores']} cores of {machine['cpu']}, {machine['memory']}, "
-        f"Linux {machine['kernel']}, Python {machine['python']}."
+        f"Linux {machine['kernel']}, Python {machine['python']}{paced}."
     )
 
 

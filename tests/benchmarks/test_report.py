@@ -15,7 +15,15 @@ from benchmarks.report.page import page
 from benchmarks.report.pictures import save as save_pictures
 from tidemark.client.histogram import Histogram
 
-MACHINE = {"cpu": "a", "cores": "2", "memory": "1 GiB", "kernel": "6", "python": "3", "load": "0"}
+MACHINE = {
+    "cpu": "a",
+    "cores": "2",
+    "memory": "1 GiB",
+    "kernel": "6",
+    "congestion_control": "bbr",
+    "python": "3",
+    "load": "0",
+}
 
 
 def keep(directory: Path, at: str, rows: list[Row], **details: object) -> None:
@@ -58,6 +66,7 @@ def test_of_each_figure_the_newest_counts(tmp_path: Path) -> None:
 def test_the_page_tells_what_was_reached_and_what_was_missed(tmp_path: Path) -> None:
     keep(tmp_path, "a", [row(50, aim=60), row(70, "16 KB", aim=60, spread=0.1), row(1, "plain")])
     text = page(newest_first(tmp_path), [("Aims", "aims.png")])
+    assert "TCP by bbr" in text
     assert "## Figures to reach: 1 of 2 reached" in text
     assert "| produce | 1 MB | 50 MB/s |  | ≥ 60 | **missed** | of-a |" in text
     assert "| produce | 16 KB | 70 MB/s ± 10% |  | ≥ 60 | reached | of-a |" in text

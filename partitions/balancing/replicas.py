@@ -1,4 +1,4 @@
-"""Which replica moves where: all of a broker's when it leaves for good, some when one is added.
+"""Where the replicas of a broker go when it leaves for good.
 
 As with new partitions, a group's replicas stand in as many racks as there are or as it has
 replicas; brokers that were not told their rack count as one. Then its topic is spread evenly, then
@@ -10,8 +10,7 @@ group after the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -19,17 +18,15 @@ from tidemark.partitions.balancing.quorums import why_unchangeable
 from tidemark.partitions.balancing.refusals import Reason, Refusal, Refusals
 from tidemark.partitions.balancing.settings import Settings, Weights
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
-from tidemark.partitions.balancing.tally import EPSILON, Tally
+from tidemark.partitions.balancing.tally import Tally
 from tidemark.protocol.types import NodeId, TopicPartition
 from tidemark.protocol.values import dataclass
 
 _WEIGHTS: Final = Weights()
 """Not the operator's, which are about leaders: copies cost more than a pause."""
 _GAIN_MIN: Final = 1.0
-"""Less than a step of evenness in number, of all or of a topic's (at its weight), is not worth a
-copy of a replica; nor are its bytes alone, which change."""
-_RACK_GAIN: Final = 10.0
-"""A rack more is worth some unevenness."""
+"""A step of evenness in number, of all or of a topic's (at its weight). For less, and for its bytes
+alone, which change, a replica's new place is not chosen again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,25 +81,6 @@ def plan_decommission(
     return planner.made()
 
 
-def plan_spread(
-    snapshot: Snapshot,
-    settings: Settings,
-    rng: Random,
-    *,
-    onto: Collection[NodeId] | None = None,
-) -> ReplicaPlan:
-    """Replicas to move for evenness: to brokers that were added, `onto` them alone if they are
-    named. Where a group would have to move two, make another plan once the first is moved."""
-    planner = _Planner(snapshot, settings, rng)
-    for node in sorted(set(onto or ())):
-        if node not in planner.takers:
-            planner.refusals.add(
-                Reason.UNKNOWN, f"broker {node} takes no replicas now", target=node
-            )
-    planner.spread(planner.takers if onto is None else planner.takers & set(onto))
-    return planner.made()
-
-
 class _Planner:
     """Replicas as they are after the moves found so far."""
 
@@ -132,7 +110,6 @@ class _Planner:
         self._before = self._holdings()
         # Which replica of a group goes where, and why.
         self._chosen: dict[int, tuple[NodeId, NodeId, str]] = {}
-        self._refused: set[int] = set()
         self._leaving = ""
 
     def _holdings(self) -> dict[NodeId, tuple[int, int]]:
@@ -156,8 +133,6 @@ class _Planner:
                 for node in self._index
             ),
         )
-
-    # Off a broker
 
     def move_all_off(self, node: NodeId) -> None:
         """The largest first: the small ones then even out what those have done."""
@@ -209,102 +184,10 @@ class _Planner:
             self._lots[node],
         )
 
-    # Onto brokers
-
-    def spread(self, onto: Collection[NodeId]) -> None:
-        """The move that is worth the most first, or nearly so; then look again at each, as what
-        came after may have made it needless. Ends, as all of it makes the sum smaller."""
-        targets = sorted(onto)
-        while self._choose_best(targets):
-            for number in list(self._chosen):
-                if not self._take_back(number):
-                    self._choose_again(number, targets)
-
-    def _choose_best(self, targets: Sequence[NodeId]) -> bool:
-        """As leaders are spread (`search.Search`); whether anything was chosen."""
-        heap, before = [], len(self._chosen)
-        for number in range(len(self._groups)):
-            if number in self._chosen or number in self._refused:
-                continue
-            gain, *_ = self._best(number, targets)
-            if gain >= _GAIN_MIN:
-                heap.append((-gain, self._group_lots[number], number))
-        heapify(heap)
-        while heap:
-            promised, lot, number = heappop(heap)
-            gain, source, target = self._best(number, targets)
-            if gain < _GAIN_MIN:
-                continue
-            if 2 * gain < -promised:
-                heappush(heap, (-gain, lot, number))
-                continue
-            group = self._groups[number]
-            no = why_unchangeable(group, self.brokers, self._settings)
-            if no is None:
-                self._choose(number, source, target, self._why(number, source, target))
-            else:
-                self._refused.add(number)
-                self.refusals.add(no.reason, no.sentence, partition=group.partition)
-        return len(self._chosen) > before
-
-    def _take_back(self, number: int) -> bool:
-        """Whether the group's replica had better stay where it is."""
-        source, target, _ = self._chosen[number]
-        gain = self._gain(number, target, source) - _RACK_GAIN * self._racks_gained(
-            self._groups[number], source, target
-        )
-        if gain <= EPSILON:
-            return False
-        self._shift(number, target, source)
-        del self._chosen[number]
-        return True
-
-    def _best(self, number: int, targets: Sequence[NodeId]) -> tuple[float, NodeId, NodeId]:
-        replicas, holders = self._groups[number].replicas, self._groups[number].holders
-        best, lot, at_best = 0.0, -1.0, (NodeId(-1), NodeId(-1))
-        for source in replicas:
-            if source not in self.takers:
-                continue
-            for target in targets:
-                if target in holders:
-                    continue
-                gain = self._gain(number, source, target)
-                if gain + _RACK_GAIN < max(best, _GAIN_MIN):
-                    continue  # whatever the racks
-                racks = self._racks_gained(self._groups[number], source, target)
-                if racks < 0:
-                    continue
-                gain += _RACK_GAIN * racks
-                if (gain, self._lots[target]) > (best, lot):
-                    best, lot, at_best = gain, self._lots[target], (source, target)
-        return best, *at_best
-
     def _racks_gained(self, group: Group, source: NodeId, target: NodeId) -> int:
         racks = self._racks
         stay = [racks.get(node) for node in group.replicas if node != source]
         return (racks.get(target) not in stay) - (racks.get(source) not in stay)
-
-    def _why(self, number: int, source: NodeId, target: NodeId) -> str:
-        counts, of_topic = self._tally.counts, self._tally.by_topic[self._topic[number]]
-        one, other = self._index[source], self._index[target]
-        topic = self._groups[number].partition.topic
-        causes = []
-        if self._racks_gained(self._groups[number], source, target) > 0:
-            causes.append(f"rack {self._racks.get(target)} has none of its replicas")
-        if counts[one] > counts[other] + 1:
-            causes.append(
-                f"broker {source} holds {counts[one]} replicas, broker {target} {counts[other]}"
-            )
-        if of_topic[one] > of_topic[other] + 1:
-            causes.append(
-                f"of {topic} broker {source} holds {of_topic[one]}, "
-                f"broker {target} {of_topic[other]}"
-            )
-        return (
-            "; ".join(causes) or f"the replicas are spread more evenly with it on broker {target}"
-        )
-
-    # Both
 
     def _gain(self, number: int, source: NodeId, target: NodeId) -> float:
         return self._tally.gain(
@@ -335,8 +218,6 @@ class _Planner:
                 and self._gain(number, target, other) >= _GAIN_MIN
             ):
                 self._shift(number, target, source)
-                if why != self._leaving:
-                    why = self._why(number, source, other)
                 self._choose(number, source, other, why)
                 return True
         return False

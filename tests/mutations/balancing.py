@@ -305,13 +305,6 @@ MUTATIONS = (
         killed_by="test_replicas.py::test_a_replica_goes_to_a_rack_that_has_none",
     ),
     _rule(
-        "no rack is given up for evenness",
-        "replicas.py",
-        old="                if racks < 0:\n                    continue\n",
-        new="",
-        killed_by="test_replicas.py::test_no_rack_is_given_up_for_evenness",
-    ),
-    _rule(
         "dead and drained brokers get no replicas",
         "replicas.py",
         old="    return broker.is_alive and broker.state is BrokerState.ACTIVE\n",
@@ -353,21 +346,6 @@ MUTATIONS = (
         old="            after.insert(0, first)\n",
         new="            after.append(first)\n",
         killed_by="test_replicas.py::test_who_takes_over_is_not_always_the_one_to_lead",
-    ),
-    _rule(
-        "replicas are not copied for less than a step of evenness",
-        "replicas.py",
-        old="_GAIN_MIN: Final = 1.0\n",
-        new="_GAIN_MIN: Final = 1e-6\n",
-        killed_by="test_replicas.py::test_an_even_cluster_copies_nothing",
-    ),
-    _rule(
-        "what has become needless is not copied",
-        "replicas.py",
-        old="                if not self._take_back(number):\n"
-        "                    self._choose_again(number, targets)\n",
-        new="                pass\n",
-        killed_by="test_replicas.py::test_what_spreads_topics_must_not_make_brokers_uneven",
     ),
     _rule(
         "the last broker that takes leaders is not drained",

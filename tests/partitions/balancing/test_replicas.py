@@ -1,7 +1,6 @@
-"""Where replicas go when a broker leaves, and when one comes."""
+"""Where replicas go when a broker leaves."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.partitions.balancing.clusters import broker, brokers, group, snapshot
 from tidemark.partitions.balancing.refusals import Reason
-from tidemark.partitions.balancing.replicas import ReplicaPlan, plan_decommission, plan_spread
+from tidemark.partitions.balancing.replicas import ReplicaPlan, plan_decommission
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
 from tidemark.protocol.types import NodeId
@@ -22,10 +21,6 @@ SEEDS = st.integers(0, 2**32)
 
 def left(members: list[Broker], groups: list[Group], node: int, seed: int = 1) -> ReplicaPlan:
     return plan_decommission(snapshot(members, groups), SETTINGS, NodeId(node), Random(seed))
-
-
-def spread(members: list[Broker], groups: list[Group], **options: Sequence[NodeId]) -> ReplicaPlan:
-    return plan_spread(snapshot(members, groups), SETTINGS, Random(1), **options)
 
 
 def held(made: ReplicaPlan) -> dict[int, int]:
@@ -134,68 +129,6 @@ def test_a_broker_that_is_not_there_cannot_leave() -> None:
     assert [r.sentence for r in left(brokers(2), [], 5).refusals] == ["there is no broker 5"]
 
 
-# Coming
-
-
-def test_a_broker_that_was_added_gets_its_part() -> None:
-    groups = [group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3), size=100) for at in range(24)]
-    made = spread(brokers(4), groups)
-    assert held(made) == {1: 12, 2: 12, 3: 12, 4: 12}
-    assert {move.target for move in made.moves} == {4}
-    assert len(made.moves) == 12, "and nobody else moves"
-    assert made.moves[0].reason.startswith("broker ")
-
-
-def test_only_the_brokers_named_get_anything() -> None:
-    groups = [group(f"t-{at}", (1,)) for at in range(9)]
-    made = spread(brokers(3), groups, onto=[NodeId(3)])
-    assert held(made)[2] == 0
-    assert {move.target for move in made.moves} == {3}
-
-
-def test_a_broker_that_takes_nothing_says_so() -> None:
-    made = spread([broker(1), broker(2, is_alive=False)], [], onto=[NodeId(2)])
-    assert [r.sentence for r in made.refusals] == ["broker 2 takes no replicas now"]
-
-
-def test_an_even_cluster_copies_nothing() -> None:
-    groups = [group(f"t-{at}", (1 + at % 3, 1 + (at + 1) % 3), size=at * 1000) for at in range(24)]
-    assert not spread(brokers(3), groups).moves, "whatever the sizes"
-    sizes = {"a-0": 1000, "b-0": 500, "c-0": 1}
-    groups = [group(name, (2,) if name == "c-0" else (1,), size=sizes[name]) for name in sizes]
-    assert not spread(brokers(2), groups).moves, "even with one more, and larger ones"
-
-
-def test_a_group_without_a_majority_in_sync_is_not_spread() -> None:
-    made = spread(brokers(4), [group(f"t-{at}", (1, 2, 3), lags={}) for at in range(8)])
-    assert not made.moves
-    assert [r.reason for r in made.refusals] == [Reason.QUORUM]
-
-
-def test_what_spreads_topics_must_not_make_brokers_uneven() -> None:
-    sizes = (4, 5, 6, 6, 6, 7)
-    groups = [
-        group(f"t{topic}-{at}", (1,)) for topic, size in enumerate(sizes) for at in range(size)
-    ]
-    made = plan_spread(snapshot(brokers(2), groups), SETTINGS, Random(0))
-    assert held(made) == {1: 17, 2: 17}
-
-
-def test_no_rack_is_given_up_for_evenness() -> None:
-    members = in_racks("a", "b", "b")
-    made = spread(members, [group(f"t-{at}", (1, 2)) for at in range(60)])
-    assert {(move.source, move.target) for move in made.moves} == {(2, 3)}
-
-
-def test_a_rack_is_won_before_evenness() -> None:
-    members = in_racks("a", "a", "b")
-    busy = [group(f"u-{at}", (3,)) for at in range(3)]
-    made = spread(members, [group("t-0", (1, 2)), *busy])
-    moved = {str(move.partition): move for move in made.moves}
-    assert moved["t-0"].target == 3
-    assert moved["t-0"].reason == "rack b has none of its replicas"
-
-
 # Whatever the cluster
 
 
@@ -221,58 +154,20 @@ def any_cluster(draw: st.DrawFn) -> Snapshot:
     return snapshot(members, groups)
 
 
-def racks_of(cluster: Snapshot, nodes: Sequence[NodeId]) -> int:
-    racks = {each.node_id: each.rack for each in cluster.brokers}
-    return len({racks[node] for node in nodes})
-
-
 @given(cluster=any_cluster(), seed=SEEDS)
 def test_every_move_is_of_one_replica_to_a_broker_that_stays(cluster: Snapshot, seed: int) -> None:
     by_id = {each.node_id: each for each in cluster.brokers}
-    leaving = plan_decommission(cluster, SETTINGS, NodeId(1), Random(seed))
-    spreading = plan_spread(cluster, SETTINGS, Random(seed))
-    for made in (leaving, spreading):
-        assert len({move.partition for move in made.moves}) == len(made.moves)
-        for move in made.moves:
-            assert {*move.before} - {*move.after} == {move.source}
-            assert {*move.after} - {*move.before} == {move.target}
-            assert len(move.after) == len(move.before)
-            assert by_id[move.target].is_alive
-            assert by_id[move.target].state is BrokerState.ACTIVE
-            assert move.reason
-    for move in spreading.moves:
-        assert racks_of(cluster, move.after) >= racks_of(cluster, move.before)
+    made = plan_decommission(cluster, SETTINGS, NodeId(1), Random(seed))
+    assert len({move.partition for move in made.moves}) == len(made.moves)
+    for move in made.moves:
+        assert {*move.before} - {*move.after} == {move.source}
+        assert {*move.after} - {*move.before} == {move.target}
+        assert len(move.after) == len(move.before)
+        assert by_id[move.target].is_alive
+        assert by_id[move.target].state is BrokerState.ACTIVE
+        assert move.reason
     stay = [each for each in cluster.groups if NodeId(1) in each.replicas]
-    assert len(stay) == len(leaving.moves) + sum(each.groups for each in leaving.refusals)
-
-
-@given(cluster=any_cluster(), seed=SEEDS)
-def test_spreading_again_and_again_comes_to_rest_evener(cluster: Snapshot, seed: int) -> None:
-    for _ in range(100):
-        made = plan_spread(cluster, SETTINGS, Random(seed))
-        if not made.moves:
-            return
-        after = {move.partition: move.after for move in made.moves}
-        groups = [
-            group(
-                str(each.partition),
-                after.get(each.partition, each.replicas),
-                size=each.size_bytes,
-            )
-            for each in cluster.groups
-        ]
-        cluster = replace(cluster, groups=tuple(groups))
-    raise AssertionError("it never came to rest")
-
-
-@given(count=st.integers(2, 6), sizes=st.lists(st.integers(1, 9), min_size=1), seed=SEEDS)
-def test_replicas_of_single_ones_end_even_within_one(
-    count: int, sizes: list[int], seed: int
-) -> None:
-    groups = [group(f"t{t}-{at}", (1,)) for t, size in enumerate(sizes) for at in range(size)]
-    made = plan_spread(snapshot(brokers(count), groups), SETTINGS, Random(seed))
-    numbers = held(made).values()
-    assert max(numbers) - min(numbers) <= 1
+    assert len(stay) == len(made.moves) + sum(each.groups for each in made.refusals)
 
 
 @given(cluster=any_cluster(), seed=SEEDS, shuffled=SEEDS)
@@ -285,11 +180,7 @@ def test_the_order_in_which_things_were_found_does_not_matter(
         brokers=lots.sample(cluster.brokers, len(cluster.brokers)),
         groups=lots.sample(cluster.groups, len(cluster.groups)),
     )
-    for node in (None, NodeId(1)):
-        one, two = (
-            plan_spread(each, SETTINGS, Random(seed))
-            if node is None
-            else plan_decommission(each, SETTINGS, node, Random(seed))
-            for each in (cluster, other)
-        )
-        assert one == two
+    one, two = (
+        plan_decommission(each, SETTINGS, NodeId(1), Random(seed)) for each in (cluster, other)
+    )
+    assert one == two

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tidemark.broker.replicas.replica import Replica
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ _APPEND_ERRORS = {
     ErrorCode.INVALID_PRODUCER_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
     # To ask again, or another coordinator, would not help.
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.UNKNOWN_SERVER_ERROR: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 
 
@@ -41,7 +42,7 @@ class OwnLog:
         self._batch_bytes_max = batch_bytes_max
         self._report = report
         self._epoch = replica.epoch
-        self._to_append: deque[tuple[int, bytes]] = deque()
+        self._to_append: deque[tuple[int, bytes | None]] = deque()
         self._is_appending = False
         self._is_held = False
         # Writes whose outcome was not reported yet, in order; None while it is not known.
@@ -52,8 +53,9 @@ class OwnLog:
         """Whether the leadership still lasts in which this was made."""
         return self._replica.is_serving and self._replica.epoch == self._epoch
 
-    def append(self, number: int, batch: bytes) -> None:
-        """Write it after what came before; `flush` has it done."""
+    def append(self, number: int, batch: bytes | None) -> None:
+        """Write it after what came before; `flush` has it done. `None`: what cannot be `encoded`,
+        which fails in its turn."""
         self._to_append.append((number, batch))
 
     def flush(self) -> None:
@@ -84,12 +86,14 @@ class OwnLog:
             self._is_held = True
             self._replica.line.join(self, 0)
 
-    def _append(self, number: int, batch: bytes) -> None:
+    def _append(self, number: int, batch: bytes | None) -> None:
         self._outcomes[number] = None
         try:
             if not self.is_current:
                 # The log may have gone on without who writes: what they want to write is wrong.
                 raise RequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if batch is None:
+                raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR, "there are no bytes for it")
             if len(batch) > self._batch_bytes_max:
                 raise RequestError(
                     ErrorCode.MESSAGE_TOO_LARGE,
@@ -113,6 +117,19 @@ class OwnLog:
                 return
             del self._outcomes[first]
             self._report(first, outcome)
+
+
+def encoded(encode: Callable[[], bytes]) -> bytes | None:
+    """What `encode` gives; `None` where there are no bytes for it: a record's strings have lengths
+    of two bytes, and a client's name for a group, say, may be longer.
+
+    A machine counts on hearing of each of its writes, so one must not end in an exception.
+    """
+    try:
+        return encode()
+    except MalformedMessage as error:
+        logger.warning("what a coordinator is to write cannot be encoded: %s", error)
+        return None
 
 
 def _as_coordinators(code: ErrorCode) -> ErrorCode:

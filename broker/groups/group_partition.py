@@ -7,11 +7,12 @@ answer and what to write; this carries it out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from tidemark.broker.coordinating.alarm import Alarm, instant
 from tidemark.broker.coordinating.asker import Asker
-from tidemark.broker.coordinating.own_log import OwnLog
+from tidemark.broker.coordinating.own_log import OwnLog, encoded
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
@@ -90,7 +91,7 @@ class GroupPartition:
             assert isinstance(reply.token, Asker)
             reply.token.take(reply.answer)
         for write in effects.writes:
-            self._log.append(write.number, self._encoded(write))
+            self._log.append(write.number, encoded(partial(self._encoded, write)))
         self._log.flush()
         self._alarm.set(self.shard.next_deadline_ms)
 

@@ -8,18 +8,19 @@ carries it out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol, TypeVar
 
 from tidemark.broker.coordinating.alarm import Alarm, instant
 from tidemark.broker.coordinating.asker import Asker
-from tidemark.broker.coordinating.own_log import OwnLog
+from tidemark.broker.coordinating.own_log import OwnLog, encoded
 from tidemark.broker.metrics.transaction_counts import TransactionMetrics
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.instant import Instant
-from tidemark.partitions.state_machines.transactions.effects import Effects, Markers
+from tidemark.partitions.state_machines.transactions.effects import Effects, Markers, Write
 from tidemark.partitions.state_machines.transactions.records import encode_record
 from tidemark.partitions.state_machines.transactions.requests import Answer, Request
 from tidemark.partitions.state_machines.transactions.settings import TransactionSettings
@@ -116,9 +117,7 @@ class TransactionPartition:
             assert isinstance(reply.token, Asker)
             reply.token.take(reply.answer)
         for write in effects.writes:
-            key, value = encode_record(write.transactional_id, write.value)
-            record = Record(timestamp_ms=self._clock.now_ms(), key=key, value=value)
-            self._log.append(write.number, encode_batch([record]))
+            self._log.append(write.number, encoded(partial(self._encoded, write)))
             if write.value is not None and write.value.state.is_prepared:
                 (
                     self._metrics.commits if write.value.state.is_commit else self._metrics.aborts
@@ -127,6 +126,10 @@ class TransactionPartition:
         for markers in effects.markers:
             self._sender.send(self, markers)
         self._alarm.set(self.shard.next_deadline_ms)
+
+    def _encoded(self, write: Write) -> bytes:
+        key, value = encode_record(write.transactional_id, write.value)
+        return encode_batch([Record(timestamp_ms=self._clock.now_ms(), key=key, value=value)])
 
     def _reported(self, number: int, error: ErrorCode) -> None:
         if error is ErrorCode.NONE:

@@ -6,9 +6,11 @@ import pytest
 
 from tests.broker.handlers.producing import batch, new_topic
 from tests.broker.nodes import open_node
-from tidemark.broker.coordinating.own_log import OwnLog
+from tidemark.broker.coordinating.own_log import OwnLog, encoded
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_offsets import OffsetCommitKey
+from tidemark.protocol.messages.stored import encode_record
 from tidemark.protocol.types import Epoch
 
 
@@ -51,3 +53,26 @@ async def test_a_batch_that_no_follower_could_be_sent_is_not_written(tmp_path: P
         log.flush()
         assert reported == [(0, ErrorCode.UNKNOWN_SERVER_ERROR), (1, ErrorCode.NONE)]
         assert replica.log_end == 1
+
+
+async def test_what_has_no_bytes_fails_in_its_turn_and_the_rest_is_written(tmp_path: Path) -> None:
+    """The name of a group may be longer than a record has a length for."""
+    reported: list[tuple[int, ErrorCode]] = []
+    key = OffsetCommitKey(group="g" * 40_000, topic="t", partition=0)
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        log = OwnLog(
+            replica,
+            lambda number, error: reported.append((number, error)),
+            batch_bytes_max=1 << 20,
+        )
+        log.append(0, batch())
+        log.append(1, encoded(lambda: encode_record(key, 1)))
+        log.append(2, encoded(batch))
+        log.flush()
+        assert reported == [
+            (0, ErrorCode.NONE),
+            (1, ErrorCode.UNKNOWN_SERVER_ERROR),
+            (2, ErrorCode.NONE),
+        ]
+        assert replica.log_end == 2

@@ -25,6 +25,14 @@ MUTATIONS = (
         "::test_a_batch_that_no_follower_could_be_sent_is_not_written",
     ),
     Mutation(
+        name="what cannot be encoded is reported as any write",
+        file="broker/coordinating/own_log.py",
+        old="    except MalformedMessage as error:\n        logger",
+        new="    except KeyError as error:\n        logger",
+        killed_by="tests/broker/test_own_log.py"
+        "::test_what_has_no_bytes_fails_in_its_turn_and_the_rest_is_written",
+    ),
+    Mutation(
         name="a marker waits until the groups in its partition are read back",
         file="broker/handlers/write_txn_markers.py",
         old="        coordinator.check_serves(replica.partition)\n",

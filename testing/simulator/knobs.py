@@ -110,6 +110,8 @@ class Knobs:
     """Of transactional producers: those that have the epoch raised at each end (KIP-890)."""
     transaction_seconds: float = 3.0
     """How long a transaction may last."""
+    deletions_seconds: float = 24 * 3600.0
+    """How long deletions, and the ends of transactions, stay in what is compacted."""
     client_lateness: float = 0.0
     """Of clients' requests and their answers that come seconds late, out of order."""
     client_duplication: float = 0.0

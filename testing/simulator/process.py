@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS: Final = 0.05
 _MOMENTS: Final = {AppendRequest: "append", AppendResponse: "ack", HandOver: "hand over"}
-_COMPACTION: Final = CompactionSettings(min_cleanable_dirty_ratio=0.0)
 _Args = TypeVarTuple("_Args")
 
 
@@ -364,11 +363,15 @@ class Process:
         replica = self.node.get(key)
         if replica is None or replica.failure is not None or replica.is_held:
             return
+        settings = CompactionSettings(
+            min_cleanable_dirty_ratio=0.0,
+            delete_retention_ms=int(1000 * self.world.knobs.deletions_seconds),
+        )
         try:
             tally = compact_at_once(
                 self.broker.files,
                 replica.log,
-                _COMPACTION,
+                settings,
                 end_offset=replica.high_watermark,
                 now_ms=self.wall_ms,
                 producers=[ProducerId(each) for each, _ in replica.producers.producers],

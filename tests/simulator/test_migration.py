@@ -128,5 +128,5 @@ def test_some_runs_are_of_members_that_change_their_protocol() -> None:
     drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(40)]
     migrating = [knobs for knobs in drawn if knobs.migrating]
     assert 4 < len(migrating) < 20
-    assert {knobs.aim for knobs in migrating} == {"migration"}
+    assert {knobs.aim for knobs in migrating} == {"migration", "rolling restarts"}
     assert {knobs.cooperative for knobs in migrating} == {False, True}

@@ -24,6 +24,8 @@ _ASSIGNED_SHARE: Final = 0.35
 _BAD_DISKS_SHARE: Final = 0.3
 _RARE_ORDERS_SHARE: Final = 0.3
 _MIGRATION_SHARE: Final = 0.6
+_DELETIONS_SHARE: Final = 0.3
+_ROLLING_SHARE: Final = 0.3
 """Of those that have no other aim."""
 
 
@@ -39,7 +41,9 @@ def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
         return rng.choice((_with_late_markers, _with_lost_decisions, _with_late_answers))(
             rng, knobs
         )
-    return _with_migration(stream(seed, "migration"), knobs)
+    knobs = _with_migration(stream(seed, "migration"), knobs)
+    knobs = _with_deletions(stream(seed, "deletions"), knobs)
+    return _with_rolling_restarts(stream(seed, "rolling restarts"), knobs)
 
 
 def _draw(rng: Random, knobs: Knobs) -> Knobs:
@@ -194,4 +198,60 @@ def _with_migration(rng: Random, knobs: Knobs) -> Knobs:
         answers=rng.choice(
             ((), ("kill", "power", "hand over", "hand over", "strand", "sync error"))
         ),
+    )
+
+
+def _with_deletions(rng: Random, knobs: Knobs) -> Knobs:
+    """What is compacted is compacted all the time, and keeps the ends of transactions but briefly.
+
+    Nobody is behind for as long as that: a replica that had the records, and finds their end gone,
+    would take the transaction for open, as in Kafka.
+    """
+    if knobs.aim or rng.random() >= _DELETIONS_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        aim="deletions",
+        seconds=min(knobs.seconds, 8.0),
+        nodes=3,
+        groups=5,
+        deletions_seconds=rng.choice((0.1, 0.5)),
+        writers=rng.choice((1, 2)),
+        transformers=rng.choice((0, 1)),
+        members=0,
+        transaction_seconds=2.0,
+        segment_bytes=300,
+        client_lateness=0.0,
+        loss=0.0,
+        jitter=0.0005,
+        lateness=0.0,
+        drift=0.0,
+        fault_interval=0.3,
+        fault_kinds=(*COMPACTION_KINDS * 12, "hand over", "move leader"),
+        triggers=(),
+    )
+
+
+def _with_rolling_restarts(rng: Random, knobs: Knobs) -> Knobs:
+    """Members of groups are restarted all the time, by either protocol, and nothing else happens:
+    a fault sooner or later mends what a group has come to."""
+    if knobs.aim or rng.random() >= _ROLLING_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        aim="rolling restarts",
+        seconds=min(knobs.seconds, rng.choice((5.0, 10.0, 20.0))),
+        groups=11,
+        writers=0,
+        transformers=0,
+        members=3,
+        has_generations=True,
+        assigned_by_coordinator=False,
+        migrating=rng.choice((1.0, 1.2)),
+        cooperative=rng.random() < 0.5,
+        client_lateness=0.0,
+        client_duplication=0.0,
+        loss=0.0,
+        fault_interval=0.0,
+        triggers=(),
     )

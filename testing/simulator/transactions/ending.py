@@ -53,13 +53,16 @@ def _is_of_words(play: Play, records: Sequence[tuple[TopicPartition, Offset, Val
 
 
 def _readable(play: Play) -> dict[TopicPartition, set[Value]]:
-    """What readers of committed records have got at any time: where a log is compacted, the
-    last of them does not get all of it."""
+    """What readers of committed records have got at any time. Where a log is compacted, none of
+    them may have been in time for it: there, what the log had counts, too."""
     readers = (play.committed_reader, play.last_reader)
-    return {
+    readable: dict[TopicPartition, set[Value]] = {
         partition: {record.value for reader in readers for record in reader.keyed[partition]}
         for partition in (*play.places.words, *play.places.table)
     }
+    for partition in play.places.table:
+        readable[partition] |= play.judge.values(play.places.key(partition))
+    return readable
 
 
 def _judge_table(play: Play) -> Iterator[Anomaly]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from tidemark.broker.replicas.replica import Replica
@@ -10,6 +10,7 @@ from tidemark.broker.replicas.replica_reads import READ_COMMITTED
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.control import read_marker
 from tidemark.protocol.records.header import BatchHeader, iter_headers
+from tidemark.protocol.records.records import decode_batch
 from tidemark.protocol.types import Offset, ProducerId
 from tidemark.testing.checkers.violation import require
 from tidemark.testing.simulator.transactions.asking import Found, Read
@@ -32,10 +33,13 @@ class CommittedTransactions:
     def __init__(self) -> None:
         self.end_offset = Offset(0)
         """Below it everything was seen."""
+        self.committed_values: set[str] = set()
+        """Of what is compacted: all that was committed, whether anybody has read it in time."""
         self._opened: dict[ProducerId, Offset] = {}
         self._ended: list[Ended] = []
+        self._values: dict[ProducerId, list[str]] = {}
 
-    def take(self, data: bytes) -> None:
+    def take(self, data: bytes, *, is_compacted: bool = False) -> None:
         """Batches that are committed, those that are known already among them."""
         for at, header in iter_headers(data):
             if header.base_offset < self.end_offset:
@@ -46,11 +50,18 @@ class CommittedTransactions:
                 self._end(header, data, at)
             elif header.is_transactional and header.record_count:
                 self._opened.setdefault(producer_id, header.base_offset)
+                if is_compacted:
+                    records = decode_batch(data, header, at)
+                    values = [(record.value or b"").decode() for record in records]
+                    self._values.setdefault(producer_id, []).extend(values)
 
     def _end(self, header: BatchHeader, data: bytes, at: int) -> None:
         marker = read_marker(data, header, at)
         producer_id = ProducerId(header.producer_id)
         first = self._opened.pop(producer_id, None)
+        values = self._values.pop(producer_id, [])
+        if marker is not None and marker.is_commit:
+            self.committed_values.update(values)
         if marker is not None and first is not None:
             self._ended.append(Ended(producer_id, first, header.base_offset, marker.is_commit))
 
@@ -85,7 +96,9 @@ class CommittedTransactions:
 class TransactionJudge:
     """Of all partitions."""
 
-    def __init__(self) -> None:
+    def __init__(self, compacted: Collection[PartitionKey] = ()) -> None:
+        """`compacted`: where records may go before anybody has read them."""
+        self._compacted = compacted
         self._partitions: dict[PartitionKey, CommittedTransactions] = {}
 
     def committed(self, replica: Replica) -> None:
@@ -93,7 +106,12 @@ class TransactionJudge:
         known = self._partitions.setdefault(replica.key, CommittedTransactions())
         while known.end_offset < replica.high_watermark:
             found = replica.read(known.end_offset, bytes_max=_READ_BYTES, at_least_one=True)
-            known.take(found.read())
+            known.take(found.read(), is_compacted=replica.key in self._compacted)
+
+    def values(self, key: PartitionKey) -> set[str]:
+        """All that was ever committed in a compacted partition, by transactions."""
+        known = self._partitions.get(key)
+        return set() if known is None else known.committed_values
 
     def is_read(self, replica: Replica, read: Read, found: Found) -> None:
         """A consumer is about to be given that."""

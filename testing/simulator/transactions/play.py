@@ -45,7 +45,7 @@ class Play:
     def __init__(self, world: World) -> None:
         self._world = world
         self.places = Places(world.groups)
-        self.judge = TransactionJudge()
+        self.judge = TransactionJudge({*map(self.places.key, self.places.table)})
         self.transactions: list[Transaction] = []
         self.commits: list[Commit] = []
         """Those that were acknowledged."""

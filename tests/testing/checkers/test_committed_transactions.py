@@ -9,8 +9,8 @@ from tidemark.testing.simulator.transactions.judge import CommittedTransactions
 ANN, BOB = ProducerId(1), ProducerId(2)
 
 
-def record_of(producer_id: ProducerId) -> bytes:
-    records = [Record(Offset(0), 0, None, b"x", ())]
+def record_of(producer_id: ProducerId, value: bytes = b"x") -> bytes:
+    records = [Record(Offset(0), 0, None, value, ())]
     return encode_batch(
         records,
         producer_id=producer_id,
@@ -60,3 +60,19 @@ def test_what_is_known_already_changes_nothing() -> None:
     known = log(record_of(ANN), marker_of(ANN, is_commit=True))
     known.take(record_of(ANN))
     assert known.stable_below(Offset(2)) == 2
+
+
+def test_of_what_is_compacted_all_that_was_committed_is_known_for_ever() -> None:
+    known = CommittedTransactions()
+    batches = (
+        record_of(ANN, b"a"),
+        record_of(BOB, b"b"),
+        marker_of(ANN, is_commit=True),
+        marker_of(BOB, is_commit=False),
+        record_of(ANN, b"c"),
+    )
+    for offset, batch in enumerate(batches):
+        placed = bytearray(batch)
+        place(placed, 0, base_offset=Offset(offset), epoch=Epoch(0))
+        known.take(bytes(placed), is_compacted=True)
+    assert known.committed_values == {"a"}

@@ -29,3 +29,24 @@ class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not g
 
 START: Final[PlaceType[Start]] = PlaceType(parse_start)
 TARGET: Final[PlaceType[Start | Shift]] = PlaceType(parse_target)
+
+from_option = click.option(
+    "--from",
+    "start",
+    type=START,
+    default="beginning",
+    show_default=True,
+    metavar="PLACE",
+    help="Where to begin: beginning, end, an offset, -N (the last N), a time.",
+)
+partitions_option = click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    type=click.IntRange(0),
+    multiple=True,
+    help="Only this one; repeatable.",
+)
+read_committed_option = click.option(
+    "--read-committed", is_flag=True, help="Leave out transactions that are open or were aborted."
+)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import trio
 
-from tidemark.cli.arguments import START
+from tidemark.cli.arguments import from_option, partitions_option, read_committed_option
 from tidemark.cli.formats.formatter import FormatError, Formatter, Source
 from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.kcat import compile_kcat
@@ -51,23 +51,8 @@ class Plan:
 
 @click.command(short_help="Print a topic's records.")
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC…")
-@click.option(
-    "--from",
-    "start",
-    type=START,
-    default="beginning",
-    show_default=True,
-    metavar="PLACE",
-    help="Where to begin: beginning, end, an offset, -N (the last N), a time.",
-)
-@click.option(
-    "-p",
-    "--partition",
-    "partitions",
-    type=click.IntRange(0),
-    multiple=True,
-    help="Only this one; repeatable.",
-)
+@from_option
+@partitions_option
 @click.option("-g", "--group", help="Read as a member of this group, and commit.")
 @click.option(
     "-n", "--max", "records_max", type=click.IntRange(0), help="Stop after so many records."
@@ -75,9 +60,7 @@ class Plan:
 @click.option(
     "-e", "--exit", "until_end", is_flag=True, help="Stop at the end of what is there now."
 )
-@click.option(
-    "--read-committed", is_flag=True, help="Leave out transactions that are open or were aborted."
-)
+@read_committed_option
 @click.option(
     "--read-level",
     type=click.Choice([level.value for level in ReadLevel]),

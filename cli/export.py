@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidemark.cli.arguments import START
+from tidemark.cli.arguments import START, from_option, partitions_option, read_committed_option
 from tidemark.cli.output import notice, progress
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Isolation, Start
@@ -45,15 +45,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
     metavar="FILE.parquet",
     help="It is written beside, and takes this name when it is whole.",
 )
-@click.option(
-    "--from",
-    "start",
-    type=START,
-    default="beginning",
-    show_default=True,
-    metavar="PLACE",
-    help="Where to begin: beginning, end, an offset, -N (the last N), a time.",
-)
+@from_option
 @click.option(
     "--until",
     "end",
@@ -63,9 +55,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
     metavar="PLACE",
     help="Where to end, in each partition; what comes meanwhile is left out.",
 )
-@click.option(
-    "-p", "--partition", "partitions", type=click.IntRange(0), multiple=True, help="Repeatable."
-)
+@partitions_option
 @click.option(
     "-c",
     "--columns",
@@ -75,9 +65,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
     help=f"Of {', '.join(_COLUMNS)}; the rest is not decoded.",
 )
 @click.option("--text", is_flag=True, help="Keys and values as strings; they must be UTF-8.")
-@click.option(
-    "--read-committed", is_flag=True, help="Leave out transactions that are open or were aborted."
-)
+@read_committed_option
 @click.option(
     "-z",
     "--compression",

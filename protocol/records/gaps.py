@@ -14,14 +14,12 @@ from typing import Final
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.header import (
     COMPRESSION_BITS,
-    HEADER_BYTES,
     TRANSACTIONAL_BIT,
     BatchHeader,
     build_batch,
 )
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Epoch, Offset
 
-GAP_BYTES: Final = HEADER_BYTES
 GAP_OFFSETS_MAX: Final = 2**31
 """The last offset's distance from the first is an int32."""
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import TypeAlias, TypeVarTuple, Unpack
+from typing import TypeVarTuple, Unpack
 
 from tidemark.testing.checkers.violation import bounded
 
-Action: TypeAlias = Callable[[], None]
 _Args = TypeVarTuple("_Args")
 
 

@@ -22,7 +22,8 @@ from tidemark.partitions.replication.checking import bytes_of, checked
 from tidemark.partitions.replication.reading import read_entries
 from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
-from tidemark.protocol.records.gaps import GAP_BYTES, is_gap
+from tidemark.protocol.records.gaps import is_gap
+from tidemark.protocol.records.header import HEADER_BYTES
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 from tidemark.testing.memory_files import MemoryFiles
 
@@ -132,7 +133,7 @@ def test_a_replica_that_ends_within_the_gap_is_sent_the_rest_of_it(held: int) ->
     assert run.base_offset == held
     if 1 < held < 9:
         assert run.end_offset == 9
-        assert len(bytes_of(run)) == GAP_BYTES
+        assert len(bytes_of(run)) == HEADER_BYTES
         assert others[0].base_offset == 9
     # Whoever takes it has a log that joins.
     _, follower = new_log()

@@ -45,8 +45,10 @@ def test_a_start_that_takes_damage_for_a_torn_tail_is_noticed(
     class Unvouched(ReadJournal):
         """Of which no block says that others were synced."""
 
-        def __init__(self, files: Files, path: str, owner: UUID, start: Lsn) -> None:
-            super().__init__(files, path, owner, start)
+        def __init__(
+            self, files: Files, path: str, owner: UUID, start: Lsn, *, former_owner: UUID | None
+        ) -> None:
+            super().__init__(files, path, owner, start, former_owner=former_owner)
             self.synced_lsn = start
 
     monkeypatch.setattr(redo, "ReadJournal", Unvouched)

@@ -141,6 +141,7 @@ def _load(
     given: float,
 ) -> GroupLoad:
     group = member.group
+    progress = group.progress()
     return GroupLoad(
         topic_id=member.key.topic_id,
         partition=member.key.partition,
@@ -149,15 +150,21 @@ def _load(
         bytes_in_per_s=round(taken) if taken >= _QUIET_PER_S else 0,
         bytes_out_per_s=round(given) if given >= _QUIET_PER_S else 0,
         is_changing=group.config.is_joint,
-        voters=_voters(group, me, member.log_end, alive),
-        learners=tuple(each.node for each in group.progress() if not each.is_voter),
+        voters=_voters(group, progress, me, member.log_end, alive),
+        learners=tuple([each.node for each in progress if not each.is_voter]),
     )
 
 
 def _voters(
-    group: Group, me: NodeId, end: Offset, alive: Collection[NodeId]
+    group: Group,
+    progress: Collection[NodeProgress],
+    me: NodeId,
+    end: Offset,
+    alive: Collection[NodeId],
 ) -> tuple[VoterLag, ...]:
-    behind = {each.node: end - each.match.offset for each in group.progress() if _is_known(each)}
+    if not progress and group.config.voters == (me,):
+        return (voter_lag(me, 0),)
+    behind = {each.node: end - each.match.offset for each in progress if _is_known(each)}
     return tuple(
         voter_lag(node, _lag(node, behind, alive) if node != me else 0)
         for node in group.config.voters

@@ -130,6 +130,10 @@ def test_a_little_more_or_less_is_no_news() -> None:
     assert is_news(load(taken=0), load(taken=1))
     behind = (VoterLag(node_id=1, lag=0), VoterLag(node_id=2, lag=-1))
     assert is_news(before, replace(before, voters=behind))
+    assert is_news(before, replace(before, learners=(3,)))
+    assert is_news(before, replace(before, is_changing=True))
+    assert is_news(before, replace(before, epoch=4))
+    assert not is_news(before, replace(before))
 
 
 def test_lags_are_rounded_up() -> None:

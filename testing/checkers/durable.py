@@ -61,6 +61,13 @@ class DurableLogs:
                 what = f"{node} commits {position}; {candidate} lacks it, and {voters} may elect it"
                 raise Violation("no election may lose what is committed", self._group, what)
 
+    def is_told_to_lead(self, leader: NodeId, successor: NodeId, last: Position) -> None:
+        """A leader whose log ends there gives up the lead to another, who must have all of that on
+        its disk: else it loses the election, and nobody leads meanwhile."""
+        if not holds(self.of(successor), last):
+            what = f"{leader} at {last} hands over to {successor}, which has {self.of(successor)}"
+            raise Violation("who is told to lead has everything", self._group, what)
+
     def says_match(self, node: NodeId, match: Position) -> None:
         """A follower acknowledges a position: it must have it on its disk, or had.
 

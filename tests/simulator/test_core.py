@@ -124,4 +124,4 @@ def test_a_replica_that_does_not_know_what_it_has_forgotten_is_noticed(
 
     monkeypatch.setattr(process, "Group", Sure)
     verdict = simulate(DAMAGED_SEED, seconds=100.0, layer=Layer.CORE)
-    assert verdict.invariant == "a leader holds what is committed"
+    assert verdict.invariant == "a doubt ends with a durable vote"

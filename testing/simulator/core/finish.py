@@ -71,6 +71,8 @@ def _why_not(world: CoreWorld, core: list[NodeId]) -> str:
     group = process.group
     if not process.is_serving:
         return f"it is led by {leader.node_id}, which does not serve"
+    if group.successor is not None:
+        return f"{leader.node_id} takes nothing, for {group.successor} is to lead"
     if group.committed != group.shape.last:
         return f"committed {group.committed}, end {group.shape.last}"
     if group.config.is_joint or process.is_paused or world.group.key in world.wishes:

@@ -81,6 +81,12 @@ def test_who_lacks_it_may_be_elected_by_the_voters_that_its_own_log_has() -> Non
     fires(lambda: disks.is_safe(A, THREE, at(2, 0)), "no election may lose what is committed")
 
 
+def test_who_is_told_to_lead_has_everything() -> None:
+    disks = _disks(a=log(2, at(1, 0)), b=log(2, at(1, 0)), c=log(1, at(1, 0)))
+    disks.is_told_to_lead(A, B, at(1, 2))
+    fires(lambda: disks.is_told_to_lead(A, C, at(1, 2)), "who is told to lead has everything")
+
+
 def test_nobody_who_votes_no_more_can_be_elected_by_the_others() -> None:
     joint = at(2, 0)
     disks = _disks(a=log(0, at(1, 0), joint, at(3, 0)), b=log(0, at(1, 0), joint), c=log(0))

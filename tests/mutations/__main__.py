@@ -15,6 +15,9 @@ def main(words: list[str]) -> int:
         for mutation in all_mutations()
         if all(word in f"{mutation.file} {mutation.name}" for word in words)
     ]
+    if not mutations:
+        print(f"no rule has all of: {' '.join(words)}", file=sys.stderr)
+        return 2
     if failures := failures_of_whole_tree(mutations):
         print(failures, file=sys.stderr)
         print("the tests fail though nothing is broken", file=sys.stderr)

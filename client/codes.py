@@ -2,7 +2,7 @@
 
 from tidemark.protocol.errors import ErrorCode, RequestError
 
-_CODES = {int(code): code for code in ErrorCode}
+_CODES = frozenset(map(int, ErrorCode))
 _NOT_THERE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -14,7 +14,7 @@ _NOT_THERE = frozenset(
 
 def error_code(number: int) -> ErrorCode:
     """The code of this number; one from the future is UNKNOWN_SERVER_ERROR."""
-    return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return ErrorCode(number)
 
 
 def check(number: int, what: object, message: str | None = None) -> None:

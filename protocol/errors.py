@@ -17,6 +17,8 @@ TidemarkError
 Wire codes are one enumeration (`ErrorCode`), not a class each.
 """
 
+from __future__ import annotations
+
 from enum import IntEnum
 from typing import Final
 
@@ -141,6 +143,11 @@ class ErrorCode(IntEnum):
     STALE_MEMBER_EPOCH = 113
     TRANSACTION_ABORTABLE = 120
     INVALID_REGULAR_EXPRESSION = 128
+
+    @classmethod
+    def _missing_(cls, value: object) -> ErrorCode | None:
+        """A newer broker's: the next release may know what it means."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
 
     @property
     def retriable(self) -> bool:

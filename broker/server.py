@@ -45,6 +45,7 @@ from tidemark.broker.peers import (
     open_peer_network,
 )
 from tidemark.broker.peers.calls import PeerHandler
+from tidemark.broker.peers.network import FRAME_BYTES_MAX
 from tidemark.broker.reassigning.open_reassigning import open_reassigning
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.broker.replicas.services import open_services
@@ -263,7 +264,8 @@ async def _open_network(
         turn=parts.turn,
         metrics=parts.metrics.peers,
         rng=SystemRandom(),
-        frame_bytes_max=settings.socket_request_max_bytes + FRAME_ROOM_BYTES,
+        # Brokers may be set differently, and tell each other more than clients' batches.
+        frame_bytes_max=max(FRAME_BYTES_MAX, settings.socket_request_max_bytes + FRAME_ROOM_BYTES),
     ) as network:
         driver.send = network.send
         yield network

@@ -103,7 +103,10 @@ class Local:
         )
 
     def is_alive(self, node: NodeId) -> bool:
-        return self.all_alive or node == self.id
+        """Nobody takes its leader for alive, so that everybody may vote at any time; but whoever
+        asks for votes has a majority in sight, else it would not lead."""
+        is_elected = isinstance(self.group.role, Candidate)
+        return self.all_alive or node == self.id or is_elected
 
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:
         """One entry at a time: what is sent together cannot be parted by anything."""

@@ -169,7 +169,7 @@ class Cluster:
 
     def delay_disk(self, node: int, seconds: float) -> None:
         """Have each sync of a broker take so much longer, until it is told otherwise or killed."""
-        self._hosted[node].files.delay(seconds)
+        self._hosted[node].delay_disk(seconds)
 
     def leader_of(self, topic: str, partition: int = 0) -> int | None:
         """Who serves the partition, if anybody does.
@@ -275,7 +275,7 @@ class Cluster:
         self.heal()
         self.resume()
         for each in self._hosted.values():
-            each.files.delay(0)
+            each.delay_disk(0)
         await self.stop()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class HostedBroker:
         self.data_dir = data_dir
         self.files = SlowFiles()
         self.running: RunningBroker | None = None
+        self._delay = ExitStack()
         self._is_killed = False
         self._settings = {**settings, "data.dir": str(data_dir)}
         self.kafka = self._settings.pop("listeners", ANY_PORT)
@@ -76,10 +78,18 @@ class HostedBroker:
         broker = self.running
         if broker is not None:
             self._is_killed = True
-            self.files.delay(0)
+            self.delay_disk(0)
             broker.connections.turn.run(partial(_die, broker))
             broker.connections.turn.release()
             await self._stopped.wait()
+
+    def delay_disk(self, seconds: float) -> None:
+        """Have each sync take so much longer. It is its disk's thread that waits, and never the
+        loop, though a sync may go there on a quick disk: here the loop is every broker's."""
+        self._delay.close()
+        if seconds and self.running is not None:
+            self._delay.enter_context(self.running.node.disk.others())
+        self.files.delay(seconds)
 
     def pause(self) -> None:
         """As SIGSTOP does, but for what a thread of it is doing, and for its `/metrics`."""

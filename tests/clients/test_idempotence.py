@@ -40,7 +40,8 @@ class FullDisk:
             headers: Sequence[BatchHeader],
             epoch: Epoch,
         ) -> Offset:
-            is_second = any(header.base_sequence == 1 for header in headers)
+            # Headers may come as they were unpacked.
+            is_second = any(BatchHeader(*header).base_sequence == 1 for header in headers)
             if self.left and is_second and Path(log.directory).name == directory:
                 self.left -= 1
                 raise OSError(errno.ENOSPC, "no room")

@@ -5,7 +5,7 @@ from tests.mutations import Mutation
 _ROOM = "partitions/storage/room.py"
 _ROOM_TESTS = "tests/partitions/storage/test_room.py::"
 _OUT_OF_ROOM = "partitions/replication/out_of_room.py"
-_NODE_TESTS = "tests/partitions/replication/test_node.py::"
+_GROUPS = "tests/partitions/replication/test_full_disks.py::"
 _WATCH = "broker/replicas/room_watch.py"
 _WATCH_TESTS = "tests/broker/test_room_watch.py::"
 
@@ -74,7 +74,7 @@ MUTATIONS = (
         file="partitions/replication/group_replica.py",
         old="        if self.log.room.is_out:\n",
         new="        if False:\n",
-        killed_by=f"{_NODE_TESTS}"
+        killed_by=f"{_GROUPS}"
         "test_a_follower_whose_disk_is_nearly_full_takes_no_records_and_stays_a_voter",
     ),
     Mutation(
@@ -90,7 +90,7 @@ MUTATIONS = (
         file=_OUT_OF_ROOM,
         old="                self._outbox.send(leader, GroupMessage(replica.key, Opened",
         new="                print(leader, GroupMessage(replica.key, Opened",
-        killed_by=f"{_NODE_TESTS}test_leaders_hear_at_once_that_their_followers_have_room_again",
+        killed_by=f"{_GROUPS}test_leaders_hear_at_once_that_their_followers_have_room_again",
     ),
     Mutation(
         name="an observer without room does not ask for what it cannot keep",

@@ -128,14 +128,14 @@ MUTATIONS = (
         "group_replica.py",
         old="            self._store.truncate(end_offset)\n",
         new="            pass\n",
-        killed_by="test_node.py::test_what_a_full_disk_took_in_part_is_taken_back_whole",
+        killed_by="test_full_disks.py::test_what_a_full_disk_took_in_part_is_taken_back_whole",
     ),
     _rule(
         "a core that begins anew finds only what is durable",
         "group_replica.py",
         old="        self._store.when_durable(self._begin_anew)\n",
         new="        self._begin_anew()\n",
-        killed_by="test_node.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
+        killed_by="test_full_disks.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
     ),
     _rule(
         "what a full disk did not take behind a cut is taken later",
@@ -144,7 +144,7 @@ MUTATIONS = (
         new="        try:\n            self._store.write(ready.entries)\n"
         "        except OSError as error:\n            self.fail(str(error))\n"
         "            return\n        self.durable_end",
-        killed_by="test_node.py::"
+        killed_by="test_full_disks.py::"
         "test_a_disk_that_is_full_right_behind_a_cut_is_written_to_once_there_is_room",
     ),
     _rule(

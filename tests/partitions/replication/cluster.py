@@ -276,5 +276,13 @@ class Cluster:
         return [broker for broker in self.brokers.values() if broker is not leader]
 
 
+def three(**options: object) -> Cluster:
+    """Three brokers with one group, which the second one leads."""
+    cluster = Cluster(3)
+    cluster.open([1, 2, 3], preference=[2, 1, 3], **options)
+    cluster.run(1)
+    return cluster
+
+
 def heartbeats(messages: Iterable[tuple[NodeId, NodeId, PeerMessage]]) -> list[Heartbeat]:
     return [message for _, _, message in messages if isinstance(message, Heartbeat)]

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Cluster
+from tests.partitions.replication.cluster import KEY, Cluster, three
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.messages import AppendRequest
@@ -61,13 +61,6 @@ def test_with_flush_os_an_append_is_the_commit() -> None:
     cluster[1].append("a", "b")
     assert cluster[1].replica().high_watermark == 2
     assert not cluster[1].take().records
-
-
-def three(**options: object) -> Cluster:
-    cluster = Cluster(3)
-    cluster.open([1, 2, 3], preference=[2, 1, 3], **options)
-    cluster.run(1)
-    return cluster
 
 
 def test_a_new_leader_serves_no_earlier_than_it_knows_what_is_committed() -> None:

@@ -24,6 +24,7 @@ from tidemark.broker.transactions.marker_sender import MarkerSender
 from tidemark.broker.transactions.transaction_partition import TransactionPartition
 from tidemark.broker.transactions.whereabouts import Places
 from tidemark.partitions.state_machines.groups.reading_back import ReadBack as GroupsReadBack
+from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.transactions.reading_back import ReadBack
 from tidemark.protocol.errors import RequestError
@@ -105,6 +106,9 @@ class _Transactions(TransactionCoordinator):
     def is_loading(self) -> bool:
         return self._topic.is_loading
 
+    def served(self) -> list[TransactionPartition]:
+        return [each for each in self._topic.served() if each.is_current]
+
     async def load(self, replica: Replica) -> Callable[[], TransactionPartition]:
         found = ReadBack()
         await _read_back(_process_of(replica), replica, found.take_batch)
@@ -118,6 +122,13 @@ class _Groups(GroupCoordinator):
     @property
     def is_loading(self) -> bool:
         return self._topic.is_loading
+
+    @property
+    def settings(self) -> GroupSettings:
+        return self._group_settings
+
+    def served(self) -> list[GroupPartition]:
+        return [each for each in self._topic.served() if each.is_current]
 
     async def load(self, replica: Replica) -> Callable[[], GroupPartition]:
         found = GroupsReadBack()

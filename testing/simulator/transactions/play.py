@@ -22,6 +22,7 @@ from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Ask
 from tidemark.testing.simulator.transactions.asking import CommitInTransaction
 from tidemark.testing.simulator.transactions.casting import make_tasks
+from tidemark.testing.simulator.transactions.inspecting import Inspection
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
 from tidemark.testing.simulator.transactions.member import REBALANCE_MS
 from tidemark.testing.simulator.transactions.onlookers import ask_offsets
@@ -63,9 +64,11 @@ class Play:
         self.reader_of_all = self._reader("uncommitted reader", History(), READ_UNCOMMITTED)
         self.last_reader = self.committed_reader
         """Who reads all there is in the end."""
+        self.inspection = Inspection(world)
         self._tasks = list(make_tasks(self, world, self._rng))
 
     def start(self) -> None:
+        self.inspection.start()
         for task in self._tasks:
             self._world.queue.after(self._rng.random(), self._run, task)
         for reader in (self.committed_reader, self.reader_of_all):
@@ -162,6 +165,7 @@ class Play:
 
     def begin_last_reads(self) -> None:
         """From the beginning to the end, of all there is."""
+        self.inspection.look(from_the_start=True)
         for reader in (self.committed_reader, self.reader_of_all):
             reader.is_stopped = True
         self.last_reader = self._reader("last committed reader", self.committed, READ_COMMITTED)
@@ -188,4 +192,5 @@ class Play:
         found = Counts(f"transactions {each.outcome.value}" for each in self.transactions)
         found["offsets committed"] = len(self.commits)
         found["offsets fetched"] = len(self.fetched)
+        found["coordinators compared"] = self.inspection.memory.compared
         return found

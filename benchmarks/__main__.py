@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.harness import Row, machine, save, show, warm_page_cache
+from benchmarks.harness import Row, save, show
+from benchmarks.machine import machine, warm_page_cache
 from benchmarks.questions import QUESTIONS, Context, asked, minutes_of
 
 WARM_BYTES = 2 << 30

@@ -3,10 +3,9 @@
 A load client that costs next to nothing drives one connection, five requests in flight, and the
 same client drives the bare loop: the least that a broker in Python must do with the same bytes.
 Fetching is held to a bare `sendfile` of the same file over loopback. Broker and limit are measured
-in turn, in pairs, so that a noisy neighbour disturbs both.
+in turn, in many short pairs, so that a noisy neighbour or a slow minute disturbs both.
 """
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,8 @@ from typing import Final
 
 from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, tail
 from benchmarks.anew import Anew
-from benchmarks.harness import Row, in_pairs, row_of, row_of_pairs
+from benchmarks.calm import open_calm_broker
+from benchmarks.harness import PAIRS, Row, in_pairs, row_of, row_of_pairs
 from benchmarks.raw_client import (
     Load,
     batch_of,
@@ -25,9 +25,8 @@ from benchmarks.raw_client import (
     produce_frame,
     produce_load,
 )
-from tidemark.testing.process import BrokerProcess, open_broker_process
+from tidemark.testing.process import BrokerProcess
 
-RUNS = 5
 Address = tuple[str, int]
 Bare = Mapping[str, Address]
 """The bare loop by `flush`: with `commit` it syncs what it answers."""
@@ -37,29 +36,30 @@ _IN_FLIGHT: Final = 5
 _DEEP: Final = 100
 """Clients that are not idempotent have hardly a limit: librdkafka's default is a million."""
 
-# Bytes of a batch, bytes of its records, requests in a run.
-_ONE_RECORD = (1_100, 1_000, 10_000)
-_MANY_OF_ONE_RECORD = (1_100, 1_000, 50_000)
-_SMALL = (16_384, 1_000, 10_000)
-_LARGE = (1_000_000, 1_000, 500)
+# Bytes of a batch, bytes of its records, requests in a run: about a fifth of a second of them.
+_ONE_RECORD = (1_100, 1_000, 3_000)
+_MANY_OF_ONE_RECORD = (1_100, 1_000, 15_000)
+_ONE_RECORD_OF_MANY = (1_100, 1_000, 6_000)
+_SMALL = (16_384, 1_000, 2_500)
+_SMALL_SYNCED = (16_384, 1_000, 500)
+_LARGE = (1_000_000, 1_000, 200)
+_LARGE_SYNCED = (1_000_000, 1_000, 100)
 
 
 def measure(directory: Path) -> Iterator[Row]:
     """The rows for produce and fetch at `flush=os`, and for produce at `flush=commit`.
 
-    Each has a broker of its own, whose data is gone afterwards: dirty pages of one question would
-    be written while the next one is measured.
+    The broker is one that has settled in, and of each question nothing is left: dirty pages of one
+    would be written while the next one is measured.
     """
-    for number, question in enumerate(_QUESTIONS):
-        folder = directory / f"limits-{number}"
-        folder.mkdir()
-        with (
-            open_broker_process(folder / "data") as broker,
-            bare_loop(folder / "bare") as cached,
-            bare_loop(folder / "bare-synced", "--sync") as synced,
-        ):
+    folder = directory / "limits"
+    with (
+        open_calm_broker(folder) as broker,
+        bare_loop(folder / "bare") as cached,
+        bare_loop(folder / "bare-synced", "--sync") as synced,
+    ):
+        for question in _QUESTIONS:
             yield question(address_of(broker), {"os": cached, "commit": synced}, folder)
-        shutil.rmtree(folder)
 
 
 def _requests(
@@ -72,24 +72,18 @@ def _requests(
     connections: int = 1,
     in_flight: int = _IN_FLIGHT,
 ) -> Row:
-    run = _producer(
-        address,
-        folder,
-        f"requests-{shape[0]}",
-        "os",
-        shape,
-        connections=connections,
-        in_flight=in_flight,
-    )
-    run()
     many = "1 connection" if connections == 1 else f"{connections} connections"
-    return row_of(
-        "produce, flush=os",
-        f"{case}, {many}, {in_flight} in flight",
-        "requests/s",
-        [run().requests_per_second for _ in range(RUNS)],
-        aim=aim,
-    )
+    with _producer(
+        address, folder, "os", shape, connections=connections, in_flight=in_flight
+    ) as run:
+        run()
+        return row_of(
+            "produce, flush=os",
+            f"{case}, {many}, {in_flight} in flight",
+            "requests/s",
+            [run().requests_per_second for _ in range(PAIRS)],
+            aim=aim,
+        )
 
 
 def _against_bare_loop(
@@ -103,17 +97,16 @@ def _against_bare_loop(
     aim: float | None,
 ) -> Row:
     batch_bytes, record_bytes, requests = shape
-    run = _producer(address, folder, f"bare-{flush}-{batch_bytes}", flush, shape)
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-
-    return row_of_pairs(
-        f"produce, flush={flush}",
-        f"{case} requests, 1 connection, {_IN_FLIGHT} in flight",
-        "MB/s",
-        in_pairs(lambda: _megabytes(run()), lambda: _bare(bare[flush], frame, requests), runs=RUNS),
-        against="the bare loop" if flush == "os" else "the bare loop, synced",
-        aim=aim,
-    )
+    with _producer(address, folder, flush, shape) as run:
+        return row_of_pairs(
+            f"produce, flush={flush}",
+            f"{case} requests, 1 connection, {_IN_FLIGHT} in flight",
+            "MB/s",
+            in_pairs(lambda: _megabytes(run()), lambda: _bare(bare[flush], frame, requests)),
+            against="the bare loop" if flush == "os" else "the bare loop, synced",
+            aim=aim,
+        )
 
 
 def _bare(bare: Address, frame: bytes, requests: int) -> float:
@@ -122,30 +115,32 @@ def _bare(bare: Address, frame: bytes, requests: int) -> float:
 
 def _commit_against_os(address: Address, folder: Path) -> Row:
     """What it costs that a batch is synced before it is answered."""
-    synced = _producer(address, folder, "synced", "commit", _LARGE)
-    cached = _producer(address, folder, "cached", "os", _LARGE)
-    return row_of_pairs(
-        "produce, flush=commit beside flush=os",
-        "1 MB requests, 1 connection, 5 in flight",
-        "MB/s",
-        in_pairs(lambda: _megabytes(synced()), lambda: _megabytes(cached()), runs=RUNS),
-        against="flush=os",
-        aim=0.6,
-    )
+    with (
+        _producer(address, folder, "commit", _LARGE_SYNCED) as synced,
+        _producer(address, folder, "os", _LARGE) as cached,
+    ):
+        return row_of_pairs(
+            "produce, flush=commit beside flush=os",
+            "1 MB requests, 1 connection, 5 in flight",
+            "MB/s",
+            in_pairs(lambda: _megabytes(synced()), lambda: _megabytes(cached())),
+            against="flush=os",
+            aim=0.6,
+        )
 
 
 def _bare_commit_against_os(bare: Bare) -> Row:
     """What the disk leaves of it, where nothing but this is done."""
-    batch_bytes, record_bytes, requests = _LARGE
+    batch_bytes, record_bytes, cached = _LARGE
+    _, _, synced = _LARGE_SYNCED
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
     return row_of_pairs(
         "produce, flush=commit beside flush=os: the bare loop, synced",
         "1 MB requests, 1 connection, 5 in flight",
         "MB/s",
         in_pairs(
-            lambda: _bare(bare["commit"], frame, requests),
-            lambda: _bare(bare["os"], frame, requests),
-            runs=RUNS,
+            lambda: _bare(bare["commit"], frame, synced),
+            lambda: _bare(bare["os"], frame, cached),
         ),
         against="the bare loop",
     )
@@ -161,7 +156,7 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
         broker, to, "one 1 KB record", _MANY_OF_ONE_RECORD, aim=30_000, in_flight=_DEEP
     ),
     lambda broker, _, to: _requests(
-        broker, to, "one 1 KB record", _ONE_RECORD, aim=15_000, connections=100
+        broker, to, "one 1 KB record", _ONE_RECORD_OF_MANY, aim=15_000, connections=100
     ),
     lambda broker, _, to: _requests(broker, to, "16 KB", _SMALL, aim=None),
     lambda broker, bare, to: _against_bare_loop(
@@ -172,10 +167,10 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
     lambda broker, _, to: _commit_against_os(broker, to),
     lambda _broker, bare, _to: _bare_commit_against_os(bare),
     lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "commit", "1 MB", _LARGE, aim=None
+        broker, bare, to, "commit", "1 MB", _LARGE_SYNCED, aim=None
     ),
     lambda broker, bare, to: _against_bare_loop(
-        broker, bare, to, "commit", "16 KB", _SMALL, aim=None
+        broker, bare, to, "commit", "16 KB", _SMALL_SYNCED, aim=None
     ),
     lambda broker, _, to: fetch(broker, to / "data", FETCHED, ahead=False, aim=0.85),
     lambda broker, _, to: fetch(broker, to / "data", AHEAD, ahead=True, aim=0.85),
@@ -184,28 +179,29 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
 )
 
 
+@contextmanager
 def _producer(
     address: Address,
     folder: Path,
-    topic: str,
     flush: str,
     shape: tuple[int, int, int],
     *,
     connections: int = 1,
     in_flight: int = _IN_FLIGHT,
-) -> Callable[[], Load]:
+) -> Iterator[Callable[[], Load]]:
     batch_bytes, record_bytes, requests = shape
     batch = batch_of(batch_bytes, record_bytes=record_bytes)
     host, port = address
-    begin = Anew(f"{host}:{port}", folder, topic, partial(create_topic, address, flush=flush))
+    make = partial(create_topic, address, flush=flush)
+    with Anew(f"{host}:{port}", folder, f"flush-{flush}", make) as begin:
 
-    def run() -> Load:
-        frame = produce_frame(begin(), batch, acks=-1)
-        return produce_load(
-            address, frame, requests=requests, connections=connections, in_flight=in_flight
-        )
+        def run() -> Load:
+            frame = produce_frame(begin(), batch, acks=-1)
+            return produce_load(
+                address, frame, requests=requests, connections=connections, in_flight=in_flight
+            )
 
-    return run
+        yield run
 
 
 def address_of(broker: BrokerProcess) -> Address:

@@ -8,7 +8,7 @@ that only grows the other: so what is compared has to write the same.
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from tidemark.client.blocking import open_client
 
@@ -16,7 +16,8 @@ _SECONDS_MAX: Final = 30.0
 
 
 class Anew:
-    """Calling it gives a new topic's name, once the files of the one before are gone."""
+    """Calling it gives a new topic's name, once the files of the one before are gone. As a block it
+    leaves none behind."""
 
     def __init__(self, bootstrap: str, data: Path, topic: str, make: Callable[[str], None]) -> None:
         """`data` has the brokers' directories, at whatever depth."""
@@ -26,9 +27,14 @@ class Anew:
         self._make = make
         self._count = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give_back()
+
     def __call__(self) -> str:
-        if self._count:
-            self._give_back(self._name)
+        self._give_back()
         self._count += 1
         self._make(self._name)
         return self._name
@@ -37,7 +43,10 @@ class Anew:
     def _name(self) -> str:
         return f"{self._topic}-{self._count}"
 
-    def _give_back(self, topic: str) -> None:
+    def _give_back(self) -> None:
+        if not self._count:
+            return
+        topic = self._name
         with open_client(self._bootstrap) as client:
             client.run(client.admin.delete_topic, topic)
         deadline = time.monotonic() + _SECONDS_MAX

@@ -1,14 +1,11 @@
-"""What every benchmark shares: rows, medians, the machine, and the two files a run leaves.
+"""What every benchmark shares: rows, medians, pairs, and the file that a run leaves.
 
 A figure on its own says little, since machines differ and virtual ones are noisy; so a row may
 carry a ratio to a limit that was measured in the same run, and the aim it was measured against.
 """
 
 import json
-import os
-import platform
 import statistics
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,9 +15,15 @@ from typing import Final, TypedDict, Unpack
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.machine import commit, machine
+
 RESULTS = Path(__file__).parent / "results"
 
-_CONGESTION_CONTROL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+PAIRS: Final = 16
+"""Of broker and limit, each of a fifth of a second or so: a machine whose processors go now at one
+speed and now at half of it mostly keeps one for as long as a pair takes."""
+_QUARTILES_FROM: Final = 8
+"""Of so many figures the outermost say how bad a moment can be, and not how sure the median is."""
 
 STEADY_LEADERS: Final = {"leader.balance.enable": "false"}
 """For brokers whose load goes to who leads when it begins: where the lead moves it is refused."""
@@ -39,9 +42,11 @@ class Row:
     runs: int = 1
     against: str | None = None
     ratio: float | None = None  # value / the figure named in `against`, of the same run
+    ratio_low: float | None = None  # the quartiles of the pairs' ratios, as `bounds_of` has them
+    ratio_high: float | None = None
     aim: float | None = None  # the least acceptable ratio, or value where there is no ratio
     at_most: bool = False  # the aim is an upper bound
-    spread: float | None = None  # half of what lay between its runs, as a share of the median
+    spread: float | None = None  # how far its runs lay apart, as `spread_of` has it
     low: float | None = None  # the least of the runs
     high: float | None = None
 
@@ -53,9 +58,24 @@ class Row:
         return figure <= self.aim if self.at_most else figure >= self.aim
 
     def __str__(self) -> str:
-        ratio = "" if self.ratio is None else f", {self.ratio:.0%} of {self.against}"
-        spread = "" if self.spread is None else f" ± {self.spread:.0%}"
-        return f"{self.question}, {self.case}: {figure(self.value)} {self.unit}{spread}{ratio}"
+        ratio = "" if self.ratio is None else f", {self.ratio_text}"
+        return f"{self.question}, {self.case}: {self.value_text}{ratio}"
+
+    @property
+    def value_text(self) -> str:
+        """With its spread, if that is not the ratio's."""
+        is_of_ratio = self.spread is None or self.ratio_low is not None
+        return f"{figure(self.value)} {self.unit}{'' if is_of_ratio else f' ± {self.spread:.0%}'}"
+
+    @property
+    def ratio_text(self) -> str:
+        """With what lay between its quartiles, where that is known; empty without a ratio."""
+        if self.ratio is None:
+            return ""
+        if self.ratio_low is None or self.ratio_high is None:
+            return f"{self.ratio:.0%} of {self.against}"
+        bounds = f"{100 * self.ratio_low:.0f} to {100 * self.ratio_high:.0f}"
+        return f"{self.ratio:.0%} ({bounds}) of {self.against}"
 
     @property
     def is_cost(self) -> bool:
@@ -107,9 +127,11 @@ def row_of_pairs(
     against: str,
     **aim: Unpack[Aim],
 ) -> Row:
-    """Figures that were measured in turn with what they are held to; the spread is the ratio's."""
+    """Figures that were measured in turn with what they are held to; the spread is the ratio's,
+    the median of the pairs' own."""
     ratios = [value / bound for value, bound in pairs]
     values = [value for value, _ in pairs]
+    ratio_low, ratio_high = bounds_of(ratios)
     return Row(
         question=question,
         case=case,
@@ -118,6 +140,8 @@ def row_of_pairs(
         runs=len(pairs),
         against=against,
         ratio=statistics.median(ratios),
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
         spread=spread_of(ratios),
         low=min(values),
         high=max(values),
@@ -126,11 +150,21 @@ def row_of_pairs(
 
 
 def in_pairs(
-    measured: Callable[[], float], limit: Callable[[], float], *, runs: int
+    measured: Callable[[], float], limit: Callable[[], float], *, runs: int = PAIRS
 ) -> list[tuple[float, float]]:
-    """Both in turn, `runs` times, after a first pair that is not counted."""
-    measured(), limit()
-    return [(measured(), limit()) for _ in range(runs)]
+    """Both in turn, `runs` times, after a first pair that is not counted.
+
+    Who goes first changes each time: whatever one leaves behind for the other, memory that is warm
+    or a processor that has slowed down, it gets back.
+    """
+    pairs: list[tuple[float, float]] = []
+    for number in range(1 + runs):
+        if number % 2:
+            bound = limit()
+            pairs.append((measured(), bound))
+        else:
+            pairs.append((measured(), limit()))
+    return pairs[1:]
 
 
 def median_of(runs: int, measure: Callable[[], float]) -> float:
@@ -139,55 +173,18 @@ def median_of(runs: int, measure: Callable[[], float]) -> float:
     return statistics.median(measure() for _ in range(runs))
 
 
+def bounds_of(figures: Sequence[float]) -> tuple[float, float]:
+    """Between what the middle half of them lies; of few figures all of them."""
+    if len(figures) < _QUARTILES_FROM:
+        return min(figures), max(figures)
+    low, _, high = statistics.quantiles(figures, n=4, method="inclusive")
+    return low, high
+
+
 def spread_of(figures: Sequence[float]) -> float:
-    """Half of what lies between them, as a share of their median."""
-    return (max(figures) - min(figures)) / 2 / statistics.median(figures)
-
-
-def machine() -> dict[str, str]:
-    """What the figures were measured on, as far as it can be read."""
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return {
-        "cpu": model,
-        "cores": str(os.cpu_count()),
-        "memory": f"{memory:.0f} GiB",
-        "kernel": platform.release(),
-        "congestion_control": _CONGESTION_CONTROL.read_text().strip(),
-        "python": platform.python_version(),
-        "load": " ".join(f"{load:.2f}" for load in os.getloadavg()),
-    }
-
-
-def warm_page_cache(directory: Path, size_bytes: int) -> None:
-    """Write and delete a file of `size_bytes`.
-
-    On a virtual machine the first touch of memory goes through the host and is ten times slower;
-    without this the first benchmark would measure that.
-    """
-    path = directory / "warm"
-    block = bytes(1 << 20)
-    with path.open("wb", buffering=0) as file:
-        for _ in range(size_bytes >> 20):
-            file.write(block)
-    path.unlink()
-
-
-def with_bytecode(directory: Path) -> dict[str, str]:
-    """The environment of a broker that is installed: compiled, by the first start at the latest.
-
-    Where Python is told to write no bytecode, as in many containers, every start of a checkout
-    compiles all modules anew, and that is half of it.
-    """
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": str(directory)}
+    """Half of what lies between these bounds, as a share of their median."""
+    low, high = bounds_of(figures)
+    return (high - low) / 2 / statistics.median(figures)
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
@@ -221,18 +218,6 @@ def save(
     }
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path
-
-
-def commit() -> str:
-    """The short name of the commit that is checked out, or `unknown` outside a checkout."""
-    result = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        check=False,
-    )
-    return result.stdout.strip() or "unknown"
 
 
 def figure(value: float) -> str:

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.harness import Row, row_of, with_bytecode
+from benchmarks.harness import Row, row_of
+from benchmarks.machine import with_bytecode
 from benchmarks.matrix.processes import used
 from benchmarks.replication import create, leaders_of
 from tidemark.cli.processes import cpu_seconds

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.against_limits import address_of
-from benchmarks.harness import Row, row_of, with_bytecode
+from benchmarks.harness import Row, row_of
+from benchmarks.machine import with_bytecode
 from benchmarks.matrix.processes import used
 from benchmarks.raw_client import batch_of, create_topic, produce_frame, produce_load
 from tidemark.testing.process import BrokerProcess, open_broker_process
 
-RUNS = 5
+RUNS = 11
 
 
 def measure(directory: Path) -> Iterator[Row]:

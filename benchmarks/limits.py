@@ -44,25 +44,34 @@ def sendfile_transfers(directory: Path, *, size_bytes: int, runs: int) -> Sequen
     return transfers[1:]  # the first one warmed the cache
 
 
-def transfer(path: Path, size_bytes: int) -> Transfer:
-    """The first `size_bytes` of a file, once."""
+def transfer(path: Path, size_bytes: int, *, before_bytes: int = 0) -> Transfer:
+    """The first `size_bytes` of a file, once; `before_bytes` of it come before the clock starts."""
     before = _children_seconds()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         context = multiprocessing.get_context("fork")
-        sender = context.Process(target=_send, args=(path, listener.getsockname(), size_bytes))
+        sizes = (before_bytes, size_bytes)
+        sender = context.Process(target=_send, args=(path, listener.getsockname(), sizes))
         sender.start()
         connection, _ = listener.accept()
-        buffer = bytearray(_CHUNK_BYTES)
-        received, start = 0, time.perf_counter()
+        buffer = memoryview(bytearray(_CHUNK_BYTES))
         with connection:
-            while received < size_bytes:
-                received += connection.recv_into(buffer)
-        seconds = time.perf_counter() - start
+            _receive(connection, buffer, before_bytes)
+            start = time.perf_counter()
+            _receive(connection, buffer, size_bytes)
+            seconds = time.perf_counter() - start
         sender.join()
     return Transfer(
         bytes_per_second=size_bytes / seconds,
-        cpu_seconds_per_byte=(_children_seconds() - before) / size_bytes,
+        cpu_seconds_per_byte=(_children_seconds() - before) / (before_bytes + size_bytes),
     )
+
+
+def _receive(connection: socket.socket, buffer: memoryview, left: int) -> None:
+    while left:
+        received = connection.recv_into(buffer[:left])
+        if not received:
+            raise ConnectionError("the sender has failed")
+        left -= received
 
 
 def _children_seconds() -> float:
@@ -71,12 +80,15 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _send(path: Path, address: tuple[str, int], size_bytes: int) -> None:
+def _send(path: Path, address: tuple[str, int], sizes: Sequence[int]) -> None:
+    """So many bytes of it, each time from its start."""
     with socket.create_connection(address) as connection, path.open("rb") as file:
         send_unpaced_if_near(connection)
-        offset = 0
-        while offset < size_bytes:
-            offset += os.sendfile(connection.fileno(), file.fileno(), offset, _CHUNK_BYTES)
+        for size_bytes in sizes:
+            offset = 0
+            while offset < size_bytes:
+                count = min(size_bytes - offset, _CHUNK_BYTES)
+                offset += os.sendfile(connection.fileno(), file.fileno(), offset, count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

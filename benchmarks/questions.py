@@ -96,9 +96,9 @@ def _asks(module: str) -> Callable[[Context], Iterable[Row]]:
 
 
 QUESTIONS: Final[dict[str, Question]] = {
-    "limits": Question(measure=_limits, minutes=1.5, is_quick=True),
-    "lifecycle": Question(measure=_asks("lifecycle"), minutes=0.3, is_quick=True),
-    "scaling": Question(measure=_asks("scaling"), minutes=1.0, is_quick=True),
+    "limits": Question(measure=_limits, minutes=2.5, is_quick=True),
+    "lifecycle": Question(measure=_asks("lifecycle"), minutes=0.4, is_quick=True),
+    "scaling": Question(measure=_asks("scaling"), minutes=2.0, is_quick=True),
     "librdkafka": Question(measure=_asks("librdkafka"), minutes=0.3, is_quick=True),
     "fan-out": Question(measure=_asks("fan_out"), minutes=1.5, is_quick=True),
     "under-load": Question(measure=_asks("under_load"), minutes=0.7, is_quick=True),

@@ -1,8 +1,10 @@
 """How does the cost of a request grow with what there is of connections and of partitions?
 
 One record of 1 KB a request, acks=all, `flush=os`; the cost is the processor time of the broker, so
-that what the client takes of the machine does not count. Each case is measured in turn with the
-smallest one, by the same broker.
+that what the client takes of the machine does not count. What a load leaves to be done afterwards,
+once a second, belongs to it: so each case has a broker of its own, whose time counts from one run
+to the next, and the smallest case another, in turn with it. After half of the pairs the two change
+places, since no two processes are quite alike.
 
 Of five in flight to one partition the broker makes one append, and of five to five partitions five:
 so with partitions in turn these show what that is worth. What the number of partitions costs by
@@ -10,12 +12,15 @@ itself is shown by one in flight, where no append takes more than one.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from benchmarks.against_limits import address_of
+from benchmarks.calm import open_calm_broker
 from benchmarks.harness import Row, row_of_pairs
 from benchmarks.raw_client import (
     batch_of,
@@ -25,52 +30,63 @@ from benchmarks.raw_client import (
     produce_load_of,
 )
 from tidemark.cli.processes import cpu_seconds
-from tidemark.testing.process import BrokerProcess, open_broker_process
+from tidemark.testing.process import BrokerProcess
 
 CONNECTIONS: Final = (100, 1_000)
 PARTITIONS: Final = (256, 2_000)
-_REQUESTS: Final = 20_000
 _IN_FLIGHT: Final = 5
 """On each connection."""
-_PAIRS: Final = 5
+_REQUESTS: Final = 12_000
+"""A second of them: what is done once a second for each partition counts as often as it should, and
+that a thousand connections come and go hardly counts."""
+_ONE_BY_ONE: Final = 4_000
+_PAIRS: Final = 10
+_REST_SECONDS: Final = 2.0
+"""After it nothing that a run has left is still to be done."""
 _GROWTH_MAX: Final = 1.2
+
+Run: TypeAlias = Callable[[BrokerProcess], int]
+"""A load; how many requests it was."""
 
 
 def measure(directory: Path) -> Iterator[Row]:
     """Microseconds of a core for a request, as multiples of what the smallest case takes."""
-    with open_broker_process(directory / "scaling") as broker:
-        address = address_of(broker)
-        create_topic(address, "scaling", partitions=max(PARTITIONS), flush="os")
+    with (
+        open_calm_broker(directory / "scaling") as one,
+        open_calm_broker(directory / "scaling-other") as other,
+    ):
         batch = batch_of(1_200)
         frames = [
             produce_frame("scaling", batch, acks=-1, partition=number)
             for number in range(max(PARTITIONS))
         ]
+        for broker in (one, other):
+            create_topic(address_of(broker), "scaling", partitions=len(frames), flush="os")
+            _in_turn(
+                frames, broker, requests=len(frames)
+            )  # the first write to a partition opens its file
+        in_pairs = partial(_in_pairs, (one, other))
+        alone: Run = partial(_by_connections, frames[0], 1)
         for connections in CONNECTIONS:
             yield _row(
                 f"{connections:,} connections, 5 in flight on each",
                 "one connection",
-                [
-                    (_by_connections(broker, frames[0], connections), _alone(broker, frames[0]))
-                    for _ in range(_PAIRS)
-                ],
+                in_pairs(partial(_by_connections, frames[0], connections), alone),
             )
-        _in_turn(broker, frames)  # the first write to a partition opens its file
+        alone = partial(_in_turn, frames[:1])
         for partitions in PARTITIONS:
             yield _row(
                 f"{partitions:,} partitions in turn, 1 connection",
                 "one partition",
-                [
-                    (_in_turn(broker, frames[:partitions]), _alone(broker, frames[0]))
-                    for _ in range(_PAIRS)
-                ],
+                in_pairs(partial(_in_turn, frames[:partitions]), alone),
             )
-        one_by_one = partial(_in_turn, broker, in_flight=1)
+        one_by_one = partial(_in_turn, requests=_ONE_BY_ONE, in_flight=1)
+        alone = partial(one_by_one, frames[:1])
         for partitions in PARTITIONS:
             yield _row(
                 f"{partitions:,} partitions in turn, 1 connection, 1 in flight",
                 "one partition",
-                [(one_by_one(frames[:partitions]), one_by_one(frames[:1])) for _ in range(_PAIRS)],
+                in_pairs(partial(one_by_one, frames[:partitions]), alone),
             )
 
 
@@ -86,12 +102,37 @@ def _row(case: str, against: str, pairs: Sequence[tuple[float, float]]) -> Row:
     )
 
 
-def _alone(broker: BrokerProcess, frame: bytes) -> float:
-    return _by_connections(broker, frame, 1)
+def _in_pairs(
+    brokers: tuple[BrokerProcess, BrokerProcess], many: Run, alone: Run
+) -> list[tuple[float, float]]:
+    """What a request of both takes, in turn, each by both brokers; a first pair does not count."""
+    one, other = brokers
+    half = _PAIRS // 2
+    return [*_costs((one, many), (other, alone), half), *_costs((other, many), (one, alone), half)]
 
 
-def _by_connections(broker: BrokerProcess, frame: bytes, connections: int) -> float:
-    before = cpu_seconds(broker.pid)
+def _costs(
+    many: tuple[BrokerProcess, Run], alone: tuple[BrokerProcess, Run], pairs: int
+) -> list[tuple[float, float]]:
+    sides = (many, alone)
+    begun: tuple[list[float], list[float]] = ([], [])
+    requests = [0, 0]
+    for number in range(1 + pairs):
+        for side in (0, 1) if number % 2 else (1, 0):
+            broker, run = sides[side]
+            begun[side].append(cpu_seconds(broker.pid))
+            requests[side] = run(broker)
+    time.sleep(_REST_SECONDS)
+    for side, (broker, _) in enumerate(sides):
+        begun[side].append(cpu_seconds(broker.pid))
+    of_many, of_alone = (
+        [(after - before) / count * 1e6 for before, after in pairwise(at)]
+        for at, count in zip(begun, requests, strict=True)
+    )
+    return list(zip(of_many, of_alone, strict=True))[1:]
+
+
+def _by_connections(frame: bytes, connections: int, broker: BrokerProcess) -> int:
     produce_load(
         address_of(broker),
         frame,
@@ -99,14 +140,17 @@ def _by_connections(broker: BrokerProcess, frame: bytes, connections: int) -> fl
         connections=connections,
         in_flight=_IN_FLIGHT,
     )
-    return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6
+    return _REQUESTS
 
 
 def _in_turn(
-    broker: BrokerProcess, frames: Sequence[bytes], *, in_flight: int = _IN_FLIGHT
-) -> float:
-    before = cpu_seconds(broker.pid)
+    frames: Sequence[bytes],
+    broker: BrokerProcess,
+    *,
+    requests: int = _REQUESTS,
+    in_flight: int = _IN_FLIGHT,
+) -> int:
     produce_load_of(
-        address_of(broker), itertools.cycle(frames), requests=_REQUESTS, in_flight=in_flight
+        address_of(broker), itertools.cycle(frames), requests=requests, in_flight=in_flight
     )
-    return (cpu_seconds(broker.pid) - before) / _REQUESTS * 1e6
+    return requests

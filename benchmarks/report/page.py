@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from benchmarks.harness import LIMIT, Row, aim_of, figure
+from benchmarks.harness import LIMIT, aim_of, figure
 from benchmarks.matrix.measured import UNITS
 from benchmarks.report.kept import Ran, Result, newest_rows
 
@@ -49,9 +49,11 @@ def _head(results: Sequence[Result]) -> str:
     return (
         "# Results\n\n"
         "Made by `python -m benchmarks.report` from the files beside it; the method is in\n"
-        "[the benchmarks' README](../README.md). Each figure is the median of its runs, ± half of "
-        "what lay\nbetween them, and of the newest run that has it. Load, brokers and limits share "
-        f"the machine:\n{machine['cores']} cores of {machine['cpu']}, {machine['memory']}, "
+        "[the benchmarks' README](../README.md). Each figure is the median of its runs, and of the "
+        "newest run\nthat has it; ± is half of what lay between them, of eight and more between "
+        "their\nquartiles. A share of a limit is the median of pairs that were measured in "
+        "turn, with the same\nbounds beside it. Load, brokers and limits share the "
+        f"machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory']}, "
         f"Linux {machine['kernel']}, Python {machine['python']}{paced}."
     )
 
@@ -68,7 +70,7 @@ def _aims(results: Sequence[Result]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row.question} | {row.case} | {_figure(row)} | {_ratio(row)} | {aim_of(row)} "
+        f"| {row.question} | {row.case} | {row.value_text} | {row.ratio_text} | {aim_of(row)} "
         f"| {'reached' if row.reached else '**missed**'} | {result.commit} |"
         for row, result in rows
     ]
@@ -113,7 +115,7 @@ def _limits(result: Result) -> str:
     rows = [row for row in result.rows if row.question.startswith(LIMIT)]
     lines = ["## The machine, in the same run", "", "| limit | | |", "|---|---|---|"]
     lines += [
-        f"| {row.case} | {row.question.removeprefix(LIMIT)} | {_figure(row)} |" for row in rows
+        f"| {row.case} | {row.question.removeprefix(LIMIT)} | {row.value_text} |" for row in rows
     ]
     return "\n".join(lines) if rows else ""
 
@@ -132,7 +134,7 @@ def _side_by_side(result: Result) -> str:
         theirs = result.value(row.question, f"{row.case}, {other}")
         if theirs is not None and row.ratio is not None:
             lines.append(
-                f"| {row.case} | {row.question} | {_figure(row)} | {_figure(theirs)} "
+                f"| {row.case} | {row.question} | {row.value_text} | {theirs.value_text} "
                 f"| {row.ratio:.0%} |"
             )
     return "\n".join(lines)
@@ -173,7 +175,7 @@ def _else(results: Sequence[Result]) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row.question} | {row.case} | {_figure(row)} | {_ratio(row)} | {result.commit} |"
+        f"| {row.question} | {row.case} | {row.value_text} | {row.ratio_text} | {result.commit} |"
         for row, result in rows
     ]
     return "\n".join(lines) if rows else ""
@@ -194,12 +196,3 @@ def _runs(results: Sequence[Result]) -> str:
             f"| {result.machine.get('load', '')} | {quick}{took} |"
         )
     return "\n".join(lines)
-
-
-def _figure(row: Row) -> str:
-    spread = "" if row.spread is None else f" ± {row.spread:.0%}"
-    return f"{figure(row.value)} {row.unit}{spread}"
-
-
-def _ratio(row: Row) -> str:
-    return "" if row.ratio is None else f"{row.ratio:.0%} of {row.against}"

@@ -256,6 +256,11 @@ class UnsupportedMagic(CorruptBatch):
         self.magic = magic
 
 
+# A sentence quotes what it is about, which may be as long as a string can be, and has to be one
+# itself.
+_SENTENCE_LENGTH_MAX: Final = 2_000
+
+
 class RequestError(TidemarkError):
     """What a request is answered with instead of success: one of Kafka's codes, and a sentence.
 
@@ -263,6 +268,8 @@ class RequestError(TidemarkError):
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        if message is not None:
+            message = shortened(message)
         super().__init__(f"{code.name}: {message}" if message else code.name)
         self.code = code
         self.message = message
@@ -270,6 +277,14 @@ class RequestError(TidemarkError):
     @property
     def retriable(self) -> bool:
         return self.code.retriable
+
+
+def shortened(sentence: str) -> str:
+    """What was wrong is said at either end; what was sent is quoted between."""
+    if len(sentence) <= _SENTENCE_LENGTH_MAX:
+        return sentence
+    half = _SENTENCE_LENGTH_MAX // 2
+    return f"{sentence[:half]}...{sentence[-half:]}"
 
 
 class ConfigError(TidemarkError):

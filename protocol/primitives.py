@@ -20,6 +20,9 @@ from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.schema.wire_types import SizedRecords
 
 UVARINT_MAX: Final = 2**32 - 1
+STRING_BYTES_MAX: Final = 2**15 - 1
+"""What a classic length can say. Compact ones could say more; Kafka takes and sends no string that
+is longer, or an older version could not name what a newer one has made."""
 ELEMENTS_UNLIMITED: Final = 2**63 - 1
 
 Chunk = bytes | bytearray | memoryview | SizedRecords
@@ -76,6 +79,10 @@ class Writer:
 
 def refuse_elements() -> NoReturn:
     raise MalformedMessage("more elements in all than are accepted in one message")
+
+
+def refuse_string(length: int) -> NoReturn:
+    raise MalformedMessage(f"a string of {length} bytes, {STRING_BYTES_MAX} are the most")
 
 
 def encode_uvarint(value: int) -> bytes:
@@ -206,10 +213,14 @@ class Text(Prefixed):
     """A UTF-8 string."""
 
     def parse_content(self, stream: Reader, length: int) -> str:
+        if length > STRING_BYTES_MAX:
+            refuse_string(length)
         return str(stream.view(length), "utf-8")
 
     def build_content(self, obj: str, stream: Writer) -> None:
         encoded = obj.encode()
+        if len(encoded) > STRING_BYTES_MAX:
+            refuse_string(len(encoded))
         stream.write(self.length.encode(len(encoded)) + encoded)
 
 

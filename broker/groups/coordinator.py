@@ -48,6 +48,9 @@ R = TypeVar("R")
 GroupConfigs: TypeAlias = Callable[[str], Mapping[str, str]]
 """What was set for a group alone, by its id."""
 
+# Of a member's id: with what makes it unique, it has to be a string that can be said.
+_NAME_LENGTH_MAX = 1_000
+
 # Decoding is Python, so more at once would not be faster, only later for the first.
 _LOADS_AT_ONCE = 1
 
@@ -187,7 +190,7 @@ class GroupCoordinator:
 
     def new_member_id(self, client_id: str | None, instance_id: str | None) -> str:
         """An id that no member has had: a readable name, and what makes it unique."""
-        return f"{instance_id or client_id or ''}-{uuid4()}"
+        return f"{(instance_id or client_id or '')[:_NAME_LENGTH_MAX]}-{uuid4()}"
 
     # For the topic
 

@@ -18,7 +18,7 @@ from tidemark.broker.network.requests import RequestContext
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError, shortened
 from tidemark.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -134,6 +134,7 @@ def _refuse_unclean(node: Node, partitions: Sequence[TopicPartition] | None) -> 
 
 
 def _result(partition: int, code: ErrorCode, why: str | None) -> PartitionResult:
+    why = why and shortened(why)
     return PartitionResult(partition_id=partition, error_code=code, error_message=why)
 
 

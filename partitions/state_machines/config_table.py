@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.primitives import STRING_BYTES_MAX
 from tidemark.protocol.values import dataclass
 
 
@@ -156,6 +157,9 @@ class Setting:
         """Raises `RequestError` INVALID_CONFIG with what to write instead."""
         if text is None:
             raise _invalid(f"{self.name} has no value: give one, or delete it for the default")
+        if len(text.encode()) > STRING_BYTES_MAX:
+            # A list may be added to again and again, and has to be shown as one string.
+            raise _invalid(f"{self.name} would be longer than {STRING_BYTES_MAX} bytes")
         try:
             return self.kind.parse(text)
         except ValueError as error:

@@ -13,7 +13,7 @@ def decode(data, at, end, left):
     n4, = unpack3(data, at)
     at += 2
     stop5 = at + n4
-    if n4 < 0 or stop5 > end:
+    if not 0 <= n4 <= 32767 or stop5 > end:
         refuse(n4, end - at)
     o1.group_id = data[at:stop5].tobytes().decode()
     at = stop5
@@ -32,7 +32,14 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import UVARINT_MAX, Reader, bytes_min, refuse_elements
+from tidemark.protocol.primitives import (
+    STRING_BYTES_MAX,
+    UVARINT_MAX,
+    Reader,
+    bytes_min,
+    refuse_elements,
+    refuse_string,
+)
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct, type_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import (
@@ -133,7 +140,8 @@ class _DecoderWriter:
 
         def write_content() -> None:
             source.line(f"{stop} = at + {length}")
-            with source.block(f"if {length} < 0 or {stop} > end:"):
+            may_be = "0 <= {0}" if wire_type != STRING else f"0 <= {{0}} <= {STRING_BYTES_MAX}"
+            with source.block(f"if not {may_be.format(length)} or {stop} > end:"):
                 source.line(f"{source.constant('refuse', _refuse)}({length}, end - at)")
             source.line(f"{target} = {content}")
             source.line(f"at = {stop}")
@@ -241,6 +249,8 @@ def _uuid_of(raw: bytes) -> UUID:
 def _refuse(length: int, remaining: int) -> NoReturn:
     if length == -1:
         raise MalformedMessage("a null where there must be a value")
+    if 0 <= length <= remaining:
+        refuse_string(length)
     raise MalformedMessage(f"a length of {length}, {remaining} bytes left")
 
 

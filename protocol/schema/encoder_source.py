@@ -11,7 +11,13 @@ from struct import pack
 from typing import Any, NoReturn
 
 from tidemark.protocol.errors import MalformedMessage
-from tidemark.protocol.primitives import Chunk, Writer, encode_uvarint
+from tidemark.protocol.primitives import (
+    STRING_BYTES_MAX,
+    Chunk,
+    Writer,
+    encode_uvarint,
+    refuse_string,
+)
 from tidemark.protocol.schema.constructs import TaggedFields, struct_construct
 from tidemark.protocol.schema.declaration import Message, Struct, WireField
 from tidemark.protocol.schema.wire_types import (
@@ -168,7 +174,7 @@ class _EncoderWriter:
                 assign()
         else:
             assign()
-        self._write_length(length, classic_format)
+        self._write_length(length, classic_format, is_string=classic_format == "h")
         return content
 
     def _write_array(self, element: WireType[Any], value: str, *, nullable: bool) -> None:
@@ -189,7 +195,7 @@ class _EncoderWriter:
             self._write_value(element, item)
             self.flush()
 
-    def _write_length(self, length: str, classic_format: str) -> None:
+    def _write_length(self, length: str, classic_format: str, *, is_string: bool = False) -> None:
         """Encode a length or a count, -1 for null."""
         if not self._flexible:
             self._run.append((classic_format, length))
@@ -197,12 +203,19 @@ class _EncoderWriter:
             return
         self.flush()
         uvarint = self.source.constant("uvarint", _UVARINTS)
-        more = self.source.constant("encode_uvarint", encode_uvarint)
+        encode = _encode_string_length if is_string else encode_uvarint
+        more = self.source.constant(encode.__name__, encode)
         self.source.line(f"append({uvarint}[{length}] if {length} < 127 else {more}({length} + 1))")
 
 
 _UVARINTS = [bytes((length + 1,)) for length in range(127)] + [b"\x00"]
 """Compact lengths of one byte, by length; the last, which is also at -1, is null."""
+
+
+def _encode_string_length(length_and_one: int) -> bytes:
+    if length_and_one > STRING_BYTES_MAX + 1:
+        refuse_string(length_and_one - 1)
+    return encode_uvarint(length_and_one)
 
 
 def _unsayable(struct: Struct, name: str) -> NoReturn:

@@ -14,8 +14,10 @@ from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest
 from tidemark.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tidemark.protocol.messages.offset_fetch import OffsetFetchRequest
 from tidemark.protocol.messages.produce import ProduceRequest
 from tidemark.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from tidemark.protocol.primitives import STRING_BYTES_MAX, encode_uvarint
 from tidemark.protocol.schema.declaration import Message
 
 MAX_VARINT = "ffffffff0f"
@@ -172,3 +174,32 @@ def test_elements_are_counted_over_the_whole_message(cls: type[Message], version
     codec.decode(cls, version, data, elements_max=count)
     with pytest.raises(MalformedMessage, match="more elements in all"):
         codec.decode(cls, version, data, elements_max=count - 1)
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"), [(DeleteGroupsRequest, 2), (OffsetFetchRequest, 7), (FetchRequest, 12)]
+)
+def test_no_version_takes_or_makes_a_string_that_an_older_one_could_not_name(
+    cls: type[Message], version: int
+) -> None:
+    """With construct's codecs and generated ones: the first two, and the third."""
+
+    def named(size: int) -> Message:
+        name = "x" * size
+        if cls is DeleteGroupsRequest:
+            return DeleteGroupsRequest(groups_names=(name,))
+        if cls is OffsetFetchRequest:
+            return OffsetFetchRequest(group_id=name, topics=None)
+        return FetchRequest(max_wait_ms=0, min_bytes=0, topics=(), rack_id=name)
+
+    longest = codec.encode(named(STRING_BYTES_MAX), version)
+    assert codec.decode(cls, version, longest) == named(STRING_BYTES_MAX)
+    with pytest.raises(MalformedMessage, match="a string of 32768 bytes, 32767 are the most"):
+        codec.encode(named(STRING_BYTES_MAX + 1), version)
+    content = b"x" * STRING_BYTES_MAX
+    length = encode_uvarint(STRING_BYTES_MAX + 1)
+    longer = encode_uvarint(STRING_BYTES_MAX + 2)
+    assert length + content in longest
+    too_long = longest.replace(length + content, longer + content + b"x")
+    with pytest.raises(MalformedMessage, match="a string of 32768 bytes, 32767 are the most"):
+        codec.decode(cls, version, too_long)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.primitives import STRING_BYTES_MAX
 
 
 @pytest.mark.parametrize("number", [-2, 999, 32_767])
@@ -14,3 +15,12 @@ def test_a_code_of_a_newer_release_is_an_unknown_error(number: int) -> None:
 def test_what_is_no_number_is_no_code() -> None:
     with pytest.raises(ValueError, match="is not a valid ErrorCode"):
         ErrorCode("NONE")  # type: ignore[arg-type]  # what is asked
+
+
+def test_a_sentence_that_quotes_the_longest_name_is_a_string_all_the_same() -> None:
+    name = "\N{SNOWMAN}" * STRING_BYTES_MAX
+    said = RequestError(ErrorCode.INVALID_REQUEST, f"there is no {name}: leave it out").message
+    assert said is not None
+    assert len(said.encode()) < STRING_BYTES_MAX
+    assert said.startswith("there is no \N{SNOWMAN}")
+    assert said.endswith("\N{SNOWMAN}: leave it out")

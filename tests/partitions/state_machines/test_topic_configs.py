@@ -135,3 +135,13 @@ def test_the_types_are_those_that_clients_see() -> None:
         "follower.replication.throttled.replicas",
         "leader.replication.throttled.replicas",
     ]
+
+
+def test_a_list_is_added_to_until_it_is_as_long_as_a_string_can_be() -> None:
+    name = "leader.replication.throttled.replicas"
+    half = ",".join(str(number) for number in range(10_000, 13_000))
+    other = ",".join(str(number) for number in range(20_000, 23_000))
+    configs = {name: half}
+    with pytest.raises(RequestError, match=f"{name} would be longer than 32767 bytes") as caught:
+        altered(configs, [ConfigChange(name=name, op=AlterOp.APPEND, value=other)])
+    assert caught.value.code is ErrorCode.INVALID_CONFIG

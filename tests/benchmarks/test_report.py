@@ -106,7 +106,7 @@ def test_within_a_budget_what_comes_first_is_asked_and_the_rest_is_named(tmp_pat
     context = Context(directory=tmp_path, console=Console())
     everything, nothing = asked([], context)
     assert (everything, nothing) == (list(QUESTIONS), [])
-    taken, left = asked([], context, budget_minutes=2.0)
+    taken, left = asked([], context, budget_minutes=4.0)
     assert taken[0] == "limits"
     assert sorted(taken + left) == sorted(QUESTIONS)
     assert "matrix" in left

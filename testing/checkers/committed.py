@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset, Position, ProducerId
 from tidemark.testing.checkers.beliefs import holds
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.checkers.violation import Violation, require
@@ -31,6 +31,8 @@ class CommittedLog:
         # By base offset, the one that was judged last.
         self._judged: dict[Offset, BatchHeader] = {}
         self._producers: dict[tuple[int, int, int], Offset] = {}
+        self.newest: dict[ProducerId, BatchHeader] = {}
+        """Of each producer, the last batch with a sequence."""
         self._told: dict[NodeId, Position] = {}
         # How far was first called committed in which epoch; the positions ascend.
         self._first_in: list[tuple[Epoch, Position]] = []
@@ -180,6 +182,9 @@ class CommittedLog:
         if offset != header.base_offset:
             what = f"producer, epoch, sequence {key} at {offset} and {header.base_offset}"
             raise Violation("a batch is in once", self._group, what)
+        newest = self.newest.get(ProducerId(header.producer_id))
+        if newest is None or newest.base_offset < header.base_offset:
+            self.newest[ProducerId(header.producer_id)] = header
 
     def _take_start(self, node: NodeId, start: Position) -> None:
         if start > self.last:

@@ -18,6 +18,8 @@ class Elections:
         self._votes: dict[tuple[NodeId, Epoch], NodeId] = {}
         self._durable: dict[NodeId, Epoch] = {}
         self._current: dict[NodeId, Epoch] = {}
+        self._told_to_lead: set[tuple[NodeId, Epoch]] = set()
+        """By the leader of that epoch."""
         self._forgotten: dict[NodeId, Epoch] = {}
         """Up to which epoch a node's disk may lack votes that it had given."""
 
@@ -35,6 +37,21 @@ class Elections:
         if leader != node:
             what = f"{leader} and {node} both lead epoch {epoch}"
             raise Violation("one leader an epoch", self._group, what)
+
+    def hands_over(self, to: NodeId, epoch: Epoch) -> None:
+        """The leader of that epoch wants this node to lead the next one."""
+        self._told_to_lead.add((to, epoch))
+
+    def asks_past_a_leader(self, node: NodeId, epoch: Epoch) -> None:
+        """The node asks for votes that are given though a leader lives.
+
+        That leader has to want it: it is the node itself, or has told it to lead. Else whoever
+        heeds what was said long ago deposes a leader that nothing is wrong with.
+        """
+        before = Epoch(epoch - 1)
+        is_wanted = (node, before) in self._told_to_lead or self._leaders.get(before) == node
+        what = f"{node} asks for votes in epoch {epoch}, and is not wanted by who led {before}"
+        require(is_wanted, "a live leader is followed only by whom it wants", self._group, what)
 
     def is_at(self, node: NodeId, epoch: Epoch) -> None:
         """The node's own epoch, at any time while it runs."""

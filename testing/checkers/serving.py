@@ -33,6 +33,21 @@ def is_prefix(group: str, node: NodeId, log: Position, committed: Position) -> N
         raise Violation("an observer holds only what is committed", group, what)
 
 
+def goes_on_without(group: str, node: NodeId, lost: NodeId, successor: NodeId | None) -> None:
+    """A leader has lost another broker: it takes nothing while it hands over, and does not wait
+    for one that it knows to be gone."""
+    if successor == lost:
+        what = f"{node} takes nothing, for {lost} is to lead, which it has lost"
+        raise Violation("no hand-over waits for who is gone", group, what)
+
+
+def tells_who_leads(group: str, node: NodeId, leader: NodeId | None) -> None:
+    """Writes are held at a replica that does not lead: only while it knows of nobody who does."""
+    if leader is not None:
+        what = f"{node} holds writes, and knows that {leader} leads"
+        raise Violation("who waits is told who leads", group, what)
+
+
 def holds_no_longer(group: str, seconds: float) -> None:
     """Writes are held while the lead goes elsewhere, and soon taken or sent on."""
     if seconds > HELD_SECONDS_MAX:

@@ -18,8 +18,10 @@ from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
     Ballot,
+    HandOver,
     HardState,
     Message,
+    VoteRequest,
     VoteResponse,
 )
 from tidemark.protocol.records.header import BatchHeader
@@ -175,6 +177,10 @@ class GroupJudge(Generic[R]):
         elif isinstance(message, AppendResponse):
             if message.match is not None:
                 self._acknowledges(node, message.epoch, message.match)
+        elif isinstance(message, HandOver):
+            self.elections.hands_over(to, message.epoch)
+        elif isinstance(message, VoteRequest) and message.ballot is Ballot.MIGRATION:
+            self.elections.asks_past_a_leader(node, message.epoch)
         elif isinstance(message, VoteResponse) and message.granted:
             if message.ballot == Ballot.PRE:
                 return

@@ -18,6 +18,7 @@ from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.convergence import LOOK_SECONDS, wait_converged
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.healing import choose_core, heal, mend_half
+from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.ending import judge_all
 from tidemark.testing.simulator.transactions.play import Play
 from tidemark.testing.simulator.watch import pieces
@@ -25,6 +26,7 @@ from tidemark.testing.simulator.world import World
 
 _RESUME_SECONDS: Final = 3.0
 _READ_SECONDS: Final = 40.0
+_QUICK_DISK: Final = 0.05
 
 
 def finish(world: World) -> None:
@@ -44,6 +46,7 @@ def finish(world: World) -> None:
     _stay_quiet(world, core)
     if core != world.nodes:
         _rejoin(world, core, peaceful)
+    _hand_over(world)
     _read_everything(world)
     if "rot" in {fault.kind for fault in world.nemesis.tape}:
         _judge_bytes(world)
@@ -120,6 +123,29 @@ def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) ->
     if before != after:
         what = f"epochs were {before} and are {after}, when others came to {core}"
         raise Violation("who comes back disturbs nobody", "all groups", what)
+
+
+def _hand_over(world: World) -> None:
+    """Who is told to lead does so after one election, all being well."""
+    rng = stream(world.seed, "heir")
+    group = rng.choice(world.groups)
+    leader = world.leader(group)
+    replica = None if leader is None else leader.replica(group.key)
+    if leader is None or replica is None or world.watch.may_have_lost(group.key):
+        return
+    heirs = [node for node in replica.group.config.voters if node != leader.node_id]
+    if not heirs:
+        return
+    for broker in world.brokers.values():
+        broker.disk_factor = _QUICK_DISK  # or a voter loses patience, as it may
+    to, (before,) = rng.choice(heirs), _epochs(world, [group])
+    leader.tell(group.key, lambda core: core.hand_over(to))
+    world.queue.run_until(world.queue.now + _quiet_seconds(world))
+    (after,), heir = _epochs(world, [group]), world.leader(group)
+    if after != before + 1 or heir is None or heir.node_id != to:
+        who = "nobody" if heir is None else heir.node_id
+        what = f"{to} was to lead after epoch {before}, and {who} leads in {after}"
+        raise Violation("a hand-over takes one election", str(group.partition), what)
 
 
 def _judge_transactions(world: World, play: Play) -> None:

@@ -30,6 +30,7 @@ from tidemark.partitions.storage.journal.records import JournalRecord, RecordKin
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset, ProducerId
+from tidemark.testing.checkers import serving
 from tidemark.testing.simulator.checkpoints import Checkpoint
 from tidemark.testing.simulator.desk import Desk
 from tidemark.testing.simulator.hosting import Hosting
@@ -218,7 +219,9 @@ class Process:
             if ended.attempts:
                 self.moment("move ended")
         if node.moves:
-            for key in self.replicas:
+            for key, replica in self.replicas.items():
+                if replica.is_paused and not replica.is_leader:
+                    serving.tells_who_leads(replica.name, self.broker.node_id, replica.leader)
                 phase = node.moves.phase(key)
                 if phase is not None and phase is not self._move_phases.get(key):
                     self.moment(PHASE_OF_A_MOVE[phase])

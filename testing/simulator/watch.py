@@ -17,9 +17,9 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.types import NodeId, Offset, Position
-from tidemark.testing.checkers import serving
+from tidemark.testing.checkers import producers, serving
 from tidemark.testing.checkers.lineage import Lineage
-from tidemark.testing.simulator.group_judge import GroupJudge, positions
+from tidemark.testing.simulator.group_judge import GroupJudge, lineage_of, positions
 from tidemark.testing.simulator.groups import SimulatedGroup
 
 _READ_BYTES: Final = 1 << 20
@@ -60,6 +60,15 @@ class GroupWatch(GroupJudge[GroupReplica]):
             # First: by its own word it is all committed.
             serving.is_prefix(self.name, node, replica.group.shape.last, self.committed.last)
         super().changed(node, replica)
+
+    def leads(self, node: NodeId, replica: GroupReplica) -> None:
+        super().leads(node, replica)
+        if self.may_have_lost:
+            return
+        log, known = lineage_of(replica), dict(replica.producers.producers)
+        for producer_id, newest in self.committed.newest.items():
+            if log.contains(Position(newest.partition_leader_epoch, newest.next_offset)):
+                producers.is_known(self.name, node, newest, known.get(producer_id))
 
     def has_failed(self, replica: GroupReplica) -> bool:
         return replica.failure is not None

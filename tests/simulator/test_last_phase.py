@@ -2,6 +2,8 @@
 
 import pytest
 
+from tidemark.partitions.raft import voting
+from tidemark.partitions.raft.group import Group
 from tidemark.protocol.types import NodeId
 from tidemark.testing.simulator import liveness
 from tidemark.testing.simulator.consumer import Consumer
@@ -46,6 +48,17 @@ def test_an_election_while_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "wait_converged", kill_leader)
     # Where all three are in the core, two are left to elect one of them.
     assert "no election while all is well" in {broken(seed) for seed in range(4)}
+
+
+def test_a_hand_over_of_which_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Group, "hand_over", lambda self, to: None)
+    assert broken() == "a hand-over takes one election"
+
+
+def test_a_hand_over_that_another_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The successor's votes are refused, for the others hear a leader."""
+    monkeypatch.setattr(voting, "_is_bound", lambda group, source, _: group.hears_leader(source))
+    assert broken() == "a hand-over takes one election"
 
 
 def test_a_reader_that_does_not_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from tidemark.partitions.replication.retries import Retries, needs_watch
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
+from tidemark.testing.checkers import serving
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.awake import AwakeClock
 from tidemark.testing.simulator.core.beats import Beat, HeardBeat
@@ -201,6 +202,7 @@ class CoreProcess:
         if self.is_leader and node in self.group.config.members:
             self.group.check_quorum()
         self.turn()
+        serving.goes_on_without(self.name, self.node_id, node, self.group.successor)
 
     def operate(self, event: Callable[[Group], None]) -> None:
         self.tell(event)

@@ -19,6 +19,7 @@ from tidemark.testing.simulator.kinds import (
     ROT_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
+from tidemark.testing.simulator.orders import with_late_resets, with_returns
 from tidemark.testing.simulator.profiles import PROFILES, draw, hours, late, some
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.drawing import draw_transactions
@@ -43,7 +44,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
         knobs = _with_forgotten_votes(stream(seed, "forgotten votes"), knobs)
         return _with_changes_at_once(stream(seed, "changes at once"), knobs)
     if layer is Layer.REPLICAS:
-        return _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
+        knobs = _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
+        return with_returns(stream(seed, "returns"), knobs)
     if layer is Layer.TRANSACTIONS:
         return draw_transactions(seed, draw(rng, seconds))
     knobs = draw(rng, seconds)
@@ -54,7 +56,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = _with_long_checkpoints(stream(seed, "checkpoints"), knobs)
     knobs = _with_page_caches(stream(seed, "page caches"), knobs)
     knobs = _with_rot(stream(seed, "rot"), knobs)
-    return _with_calm(stream(seed, "calm"), knobs)
+    knobs = _with_calm(stream(seed, "calm"), knobs)
+    return with_late_resets(stream(seed, "late resets"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:

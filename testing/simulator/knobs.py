@@ -85,6 +85,8 @@ class Knobs:
     """How often a consumer asks any replica, rather than the leader."""
     moves_replicas: bool = False
     """Whether brokers open and give up replicas as the metadata say, and wishes are carried out."""
+    replicas_max: int = 3
+    """Onto so many brokers, at most, those of a group are wished."""
     copy_bytes: int = 0
     """What a broker's learners are sent in a second, at most; 0 for no limit."""
     near_bytes: int = 1 << 20

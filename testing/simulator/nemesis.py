@@ -326,7 +326,7 @@ class Nemesis:
             return
         rng = stream(self._field.seed, fault.name)
         nodes = list(self._field.brokers)
-        count = min(len(nodes), rng.choice(_REPLICA_COUNTS))
+        count = min(len(nodes), rng.choice(_REPLICA_COUNTS), self._field.knobs.replicas_max)
         wanted = tuple(rng.sample(nodes, count))
         placement.wish(group, None if fault.amount < _CANCEL_SHARE else wanted)
 

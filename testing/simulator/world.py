@@ -190,14 +190,15 @@ class World:
 
     def replica_failed(self, node: NodeId, replica: GroupReplica) -> None:
         """A replica takes no part any more: only a disk that is full has a right to do that, or
-        whose sync has failed."""
+        whose sync has failed; or it has what was committed, and page caches were lost with that."""
         broker = self.brokers[node]
         if replica.failure is None:
             return
         if broker.is_rotten(replica.key):
             self.told_of_rot(broker)
             return
-        if broker.files.capacity_bytes is None and not broker.files.failed_syncs:
+        is_disk_bad = broker.files.capacity_bytes is not None or broker.files.failed_syncs
+        if not is_disk_bad and not self.watch.may_have_lost(replica.key):
             raise Violation("no replica fails", str(replica.key.partition), str(replica.failure))
         # As an operator would, once there is room again.
         self.restarts_due += 1

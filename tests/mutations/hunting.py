@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.mutations import Mutation
-from tests.mutations.planted import AIMS, PLANTED
+from tests.mutations.planted import AIMS, LAYERS, PLANTED
 from tests.mutations.runner import mutated
 
 CPU_SECONDS = 20.0
@@ -69,6 +69,8 @@ class Catch:
 
 def layers_of(mutation: Mutation) -> tuple[str, ...]:
     """Those that run the code of its rule."""
+    if mutation.name in LAYERS:
+        return LAYERS[mutation.name]
     if mutation.name in PLANTED["Leaving, and coming back"]:
         return ("replicas",)
     if any(mutation.name in PLANTED[area] for area in _OF_TRANSACTIONS):

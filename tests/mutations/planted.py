@@ -48,7 +48,6 @@ PLANTED = {
         "an empty replica elects nobody whose log ends where it left the group",
         "who comes back is in the epoch that it left in",
         "who comes back says that it has lost what a leader may know of it",
-        "who has gone beyond where it left asks for no more than others",
         "a crash while a replica is given up keeps its epoch",
     ),
     "Moves of leaders": (
@@ -143,7 +142,6 @@ PLANTED = {
         "what redo has written is synced",
         "recovery checks the CRC of what may not have been synced",
         "what was in the page cache only is unclean when that was lost",
-        "a log that lost its end with the page cache is unclean",
     ),
 }
 """Names of mutations, by area."""
@@ -165,9 +163,16 @@ AIMS = {
     "an abort stays": "deletions",
     "no journal file is written over before its checkpoint": "long checkpoints",
     "what was in the page cache only is unclean when that was lost": "page caches",
+    "who comes back does not lead with the old part of the log": "returns",
+    "an answer to an older pull is not taken": "late resets",
+    "a reset carries what is known of producers": "late resets",
     **dict.fromkeys(PLANTED["Groups that change their protocol"], "migration"),
     "a classic member that is asked to join again does so in time": "rolling restarts",
     "a group becomes a classic one once all its members have its epoch": "rolling restarts",
     "a classic member that was taken out and still claims partitions hears so": "rolling restarts",
 }
 """Rules that any seed rarely meets: of these only seeds are run that were drawn with that aim."""
+LAYERS = {
+    "a migration's votes do not mind that a leader is heard": ("full",),
+}
+"""Of rules whose code a faster layer runs, too, but not with the pace of real elections."""

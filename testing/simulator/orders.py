@@ -1,0 +1,82 @@
+"""Aims that bring about an order of events that no seed comes upon by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from tidemark.testing.simulator.knobs import Knobs
+
+_LATE_RESETS_SHARE: Final = 0.08
+_RETURNS_SHARE: Final = 0.2
+
+
+def with_late_resets(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs logs begin anew all the time, behind followers and observers that are away, and
+    what they are sent then comes twice. Whoever was reset leads soon."""
+    if rng.random() >= _LATE_RESETS_SHARE or knobs.aim:
+        return knobs
+    return replace(
+        knobs,
+        aim="late resets",
+        nodes=4,
+        voters=rng.choice((2, 3)),
+        groups=1,
+        observers=1,
+        producers=rng.choice((1, 2)),
+        send_interval=rng.choice((0.1, 0.3)),
+        unsynced=0.0,
+        start_errors=0.0,
+        drift=0.0,
+        failure_timeout=0.8,
+        heartbeat=0.1,
+        loss=0.0,
+        duplication=rng.choice((0.3, 0.5)),
+        lateness=0.0,
+        in_order=False,
+        capacity=1000,
+        fault_interval=0.3,
+        fault_kinds=("trim", "trim", "trim", "isolate", "kill", "move leader", "cut client"),
+        triggers=("start", "leader"),
+        trigger_chance=0.3,
+        trigger_delay=rng.choice((0.003, 0.1)),
+        answers=("isolate", "strand", "kill", "hand over"),
+        fault_seconds=rng.choice((0.5, 1.0, 2.0)),
+    )
+
+
+def with_returns(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs a group has one voter, then another, and soon the first one again, which is cut
+    off, or alone, while it is sent the log in which it is the only one."""
+    if rng.random() >= _RETURNS_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        aim="returns",
+        nodes=2,
+        voters=1,
+        groups=rng.choice((1, 2)),
+        producers=1,
+        send_interval=rng.choice((0.1, 0.3)),
+        replicas_max=1,
+        append_bytes_max=rng.choice((1, 200)),
+        window_bytes=8 << 20,
+        copy_bytes=rng.choice((1000, 3000)),
+        near_bytes=200,
+        unsynced=rng.choice((0.0, 0.0, 0.5)),
+        failure_timeout=0.4,
+        heartbeat=0.05,
+        resets_seen=1.0,
+        drift=0.0,
+        duplication=0.0,
+        lateness=0.0,
+        loss=0.0,
+        fault_interval=rng.choice((1.0, 2.0)),
+        fault_kinds=("move replicas",),
+        triggers=("replica joins", "replica copying", "replica done"),
+        trigger_chance=rng.choice((0.3, 0.6)),
+        trigger_delay=rng.choice((0.1, 0.5, 1.0)),
+        answers=("isolate", "kill", "power", "power"),
+        fault_seconds=rng.choice((0.5, 1.0)),
+    )

@@ -12,6 +12,7 @@ from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.replication.reassignment_values import NO_LIMIT
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN
+from tidemark.partitions.storage.room import Room
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
@@ -84,6 +85,8 @@ class Broker:
         drift = world.knobs.drift
         self.clock = Clock(1 + self.rng.uniform(-drift, drift), self.rng.uniform(1, 1000))
         self.files = MemoryFiles()
+        self.room = Room()
+        """Of all its logs; those of coordinators run out of it last, and others with them."""
         # A transaction that was committed is on the disk, so it is kept as it is over a crash.
         self.state = StateDb.open(":memory:", new_id=UUID(int=node_id))
         self.boots = 1
@@ -274,6 +277,9 @@ class Broker:
 
     def free_disk(self) -> None:
         self.files.capacity_bytes = None
+
+    def run_low(self, *, is_out: bool) -> None:
+        self.room.is_out = is_out
 
     def checkpoint(self) -> None:
         if self.process is not None:

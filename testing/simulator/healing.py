@@ -72,6 +72,7 @@ def heal(world: World, core: list[NodeId]) -> None:
         broker.restore()
         broker.disk_factor, broker.step_seconds = 1.0, 0.0
         broker.files.capacity_bytes, broker.files.failing_syncs = None, 0
+        broker.run_low(is_out=False)
         broker.lift_limits()
         if broker.process is None:
             broker.start()

@@ -31,7 +31,7 @@ TIMED_KINDS: Final = (
 REPLICA_KINDS: Final = ("move replicas",)
 """The same, and only where `moves_replicas` is: not among those that any seed may draw."""
 
-AIMED_KINDS: Final = ("whisper", "forget", "muffle", "change again")
+AIMED_KINDS: Final = ("whisper", "forget", "muffle", "change again", "sever", "depose", "no room")
 """The same, and only shortly after moments, in runs with that aim."""
 
 COMPACTION_KINDS: Final = ("compact",)

@@ -112,11 +112,16 @@ class Knobs:
     """Of transactional producers: those that have the epoch raised at each end (KIP-890)."""
     transaction_seconds: float = 3.0
     """How long a transaction may last."""
+    aborts: float = 0.15
+    """Of what writers begin: what they give up, as they wish."""
     deletions_seconds: float = 24 * 3600.0
     """How long deletions, and the ends of transactions, stay in what is compacted."""
     client_lateness: float = 0.0
     """Of clients' requests and their answers that come seconds late, out of order."""
     client_duplication: float = 0.0
+    late_calls: float = 0.0
+    """Of what coordinators and leaders ask each other, and of the answers: those that come up to
+    two seconds late, some of them for the second time."""
     drift: float = 0.0
     """How far a clock's rate is off at most; 0.4 is 0.6 to 1.4."""
 

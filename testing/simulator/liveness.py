@@ -78,17 +78,27 @@ def _judge_bytes(world: World) -> None:
 
 
 def _peaceful(world: World, core: list[NodeId]) -> list[SimulatedGroup]:
-    """The groups in which nobody outside of the core has an epoch that is still to come."""
+    """The groups in which nobody outside of the core has an epoch that is still to come, or hangs
+    with the promises that lead to one unread."""
     return [
         group
         for group in world.groups
         if all(
             world.watch.groups[group.key].epoch_of(node)
             <= world.watch.groups[group.key].elections.epoch_max
+            and not _may_be_promised(world, node, group)
             for node in world.nodes
             if node not in core
         )
     ]
+
+
+def _may_be_promised(world: World, node: NodeId, group: SimulatedGroup) -> bool:
+    """Whether it stopped in the midst of a campaign: it reads what it was told when it goes on."""
+    process, replica = world.brokers[node].process, world.brokers[node].replica(group.key)
+    if process is None or replica is None or process.paused_until <= world.queue.now:
+        return False
+    return replica.leader is None
 
 
 def _stay_quiet(world: World, core: list[NodeId]) -> None:

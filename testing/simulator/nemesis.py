@@ -23,6 +23,7 @@ from tidemark.testing.simulator.network import Network
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
+from tidemark.testing.simulator.transactions.harm import coordinated_by, links_to_its_followers
 from tidemark.testing.simulator.victim import Victim
 from tidemark.testing.simulator.wishes import Wishes
 
@@ -128,6 +129,9 @@ class Nemesis:
             "forget": self._forget,
             "rot": lambda fault: self._broker(fault).rot_segment(self._group(fault).key),
             "compact": self._compact,
+            "sever": self._sever,
+            "depose": self._depose,
+            "no room": self._no_room,
         }
 
     def start(self) -> None:
@@ -232,8 +236,15 @@ class Nemesis:
     # The network
 
     def _cut(self, fault: Fault) -> None:
+        self._cut_links(fault, [(NodeId(source), NodeId(target)) for source, target in fault.links])
+
+    def _sever(self, fault: Fault) -> None:
+        """Whoever coordinates transactions is cut off from those who store its decisions alone."""
+        links = links_to_its_followers(self._field, self._broker(fault).node_id)
+        self._cut_links(fault, links)
+
+    def _cut_links(self, fault: Fault, links: Sequence[tuple[NodeId, NodeId]]) -> None:
         field = self._field
-        links = [(NodeId(source), NodeId(target)) for source, target in fault.links]
         for source, target in links:
             field.network.cut(source, target)
             if fault.amount < field.knobs.resets_seen:
@@ -293,6 +304,12 @@ class Nemesis:
         broker.fill_disk(free_bytes=int(fault.amount * _FREE_BYTES_MAX))
         self._then(fault, broker.free_disk)
 
+    def _no_room(self, fault: Fault) -> None:
+        """So little is left that it refuses what it would write for clients, and leads on."""
+        broker = self._broker(fault)
+        broker.run_low(is_out=True)
+        self._then(fault, partial(broker.run_low, is_out=False))
+
     # What operators do
 
     def _checkpoint(self, fault: Fault) -> None:
@@ -303,8 +320,15 @@ class Nemesis:
             if group.is_compacted:
                 self._broker(fault).compact(group.key)
 
+    def _depose(self, fault: Fault) -> None:
+        """Another one is to coordinate the transactions that this one does."""
+        for group in list(coordinated_by(self._field, self._broker(fault).node_id)):
+            self._hand_group_over(group, fault)
+
     def _hand_over(self, fault: Fault) -> None:
-        group = self._group(fault)
+        self._hand_group_over(self._group(fault), fault)
+
+    def _hand_group_over(self, group: SimulatedGroup, fault: Fault) -> None:
         leader = self._field.leader(group)
         if leader is None:
             return

@@ -200,6 +200,7 @@ def open_replicas(
         require(found.replica is not None, "a log opens after any crash", name, what)
         assert found.replica is not None
         replicas[group.key] = found.replica
+        found.replica.log.room = broker.room
         watch = world.watch.groups[group.key]
         watch.starts(broker.node_id, found.replica, found.replica.hard_state)
         node.add(found.replica, preference=groups[group])

@@ -116,6 +116,11 @@ class Process:
     def pause(self, until: float) -> None:
         self.paused_until = max(self.paused_until, until)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether it was, or is, held up in what it has to do."""
+        return bool(self._inbox) or self.world.queue.now < self.paused_until
+
     def wake(self) -> None:
         """End a pause early."""
         self.paused_until = 0.0
@@ -300,6 +305,9 @@ class Process:
 
     def is_rotten(self, key: PartitionKey) -> bool:
         return self.broker.is_rotten(key)
+
+    def count(self, what: str) -> None:
+        self.world.coverage.counts[what] += 1
 
     def moment(self, name: str) -> None:
         self.world.moment(self.broker.node_id, name)

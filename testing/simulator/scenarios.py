@@ -56,7 +56,7 @@ _MAY_BE_ZERO: Final = {
         "near_bytes",
     ),
     *("writers", "transformers", "members", "migrating", "bumping"),
-    *("client_lateness", "client_duplication"),
+    *("client_lateness", "client_duplication", "late_calls", "aborts"),
     *("trigger_chance", "trigger_delay"),
 }
 _KINDS: Final = (
@@ -66,7 +66,7 @@ _KINDS: Final = (
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
-    *("bumping", "client_lateness", "client_duplication"),
+    *("bumping", "client_lateness", "client_duplication", "late_calls", "aborts"),
 }
 
 

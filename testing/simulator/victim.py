@@ -46,6 +46,9 @@ class Victim(Protocol):
 
     def free_disk(self) -> None: ...
 
+    def run_low(self, *, is_out: bool) -> None:
+        """Its disk is so full that it takes nothing for clients any more; or that is over."""
+
     def checkpoint(self) -> None: ...
 
     def compact(self, key: PartitionKey) -> None:

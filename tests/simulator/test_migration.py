@@ -120,6 +120,7 @@ def test_two_that_are_sure_to_read_a_partition_are_one_too_many() -> None:
         holdings.now("g", "two", read, asked=second_at, now=second_at)
     holdings = Holdings(is_judged=True)
     holdings.now("g", "one", read, asked=1.0, now=1.0)
+    holdings.now("g", "two", read, asked=0.4, now=1.2)  # long after it was heard
     with pytest.raises(Violation, match="one member reads a partition"):
         holdings.now("g", "two", read, asked=1.2, now=1.2)
 

@@ -63,7 +63,7 @@ def test_some_clients_bump_and_some_do_not() -> None:
 
 def test_some_runs_are_for_what_is_rare() -> None:
     drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(60)]
-    rare = {"bad disks", "late markers", "lost decisions", "late answers", "deletions"}
+    rare = {"bad disks", "no room", "late markers", "lost decisions", "late answers", "deletions"}
     assert {knobs.aim for knobs in drawn} == {"", "migration", "rolling restarts", *rare}
 
 
@@ -74,7 +74,7 @@ FULL_DISKS = [
 
 
 def test_some_runs_have_disks_that_fail_where_a_coordinator_writes() -> None:
-    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(20)]
+    drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(40)]
     failing = [knobs for knobs in drawn if {*DISK_KINDS} <= {*knobs.answers}]
     assert 2 < len(failing) < 15
     assert all("transaction ends" in knobs.triggers for knobs in failing)

@@ -177,6 +177,9 @@ class CoreBroker:
     def free_disk(self) -> None:
         """There is room."""
 
+    def run_low(self, *, is_out: bool) -> None:
+        """Nor does it run low."""
+
     def compact(self, key: PartitionKey) -> None:
         """A log in memory is not."""
 

@@ -115,6 +115,7 @@ class _Writing:
             end_offset = append_marker(self._coordinators.groups, replica, marker)
             self._coordinators.process.moment("marker")
         except RequestError as error:
+            self._coordinators.process.count(f"markers refused, {error.code.name}")
             self._outcome(place, error)
         else:
             replica.when_committed(end_offset, partial(self._outcome, place))

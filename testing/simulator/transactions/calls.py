@@ -11,6 +11,7 @@ from tidemark.broker.transactions.marker_sender import WRITE_SECONDS_MAX
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from tidemark.protocol.types import NodeId
+from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.asking import AnswerBetweenBrokers, BetweenBrokers
 from tidemark.testing.simulator.transactions.tasks import Wait
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tidemark.testing.simulator.process import Process
 
 _ANSWER_SECONDS_MAX: Final = 2.0
+_LATE_SECONDS_MAX: Final = 2.0
+_DOUBLED: Final = 0.5
 
 A = TypeVar("A")
 Then = Callable[[AnswerBetweenBrokers | None], None]
@@ -41,6 +44,8 @@ class Calls:
         self._process = process
         self._numbers = count(1)
         self._waiting: dict[int, Then] = {}
+        broker = process.broker
+        self._lateness = stream(broker.world.seed, f"calls {broker.node_id} {broker.starts}")
 
     async def ask(self, broker: NodeId, request: BetweenBrokers, answer_type: type[A]) -> A:
         """Raises `RequestError` where there is no answer in time."""
@@ -61,7 +66,7 @@ class Calls:
         if broker == process.broker.node_id:
             process.later(0.0, process.called, call)
         else:
-            process.world.network.send(process.broker.node_id, broker, call)
+            self._send(broker, call)
         is_marker = isinstance(request, WriteTxnMarkersRequest)
         if is_marker:
             process.moment("markers asked for")
@@ -80,7 +85,18 @@ class Calls:
         if caller is process:
             process.later(0.0, process.called, back)
         else:
-            process.world.network.send(process.broker.node_id, caller.broker.node_id, back)
+            self._send(caller.broker.node_id, back)
+
+    def _send(self, target: NodeId, call: Call) -> None:
+        """At once; much later, where calls are late; or both."""
+        broker, world = self._process.broker, self._process.world
+        late, rng = world.knobs.late_calls, self._lateness
+        is_late = late > 0 and rng.random() < late
+        if not is_late or rng.random() < _DOUBLED:
+            world.network.send(broker.node_id, target, call)
+        if is_late:
+            seconds = rng.random() * _LATE_SECONDS_MAX
+            world.queue.after(seconds, world.network.send, broker.node_id, target, call)
 
     def answered(self, call: Call) -> None:
         self._settle(call.number, call.body)

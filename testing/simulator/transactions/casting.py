@@ -41,7 +41,8 @@ def make_tasks(play: Play, world: World, rng: Random) -> Iterator[Callable[[], T
         bumps = rng.random() < knobs.bumping
         for rival in range(knobs.rivals):
             talker = casting.talker(f"writer {number} {rival}")
-            yield Writer(play, talker, casting.maker(talker, f"writing {number}", bumps)).run
+            maker = casting.maker(talker, f"writing {number}", bumps)
+            yield Writer(play, talker, maker, aborts=knobs.aborts).run
     for number in range(knobs.transformers):
         bumps = rng.random() < knobs.bumping
         talker = casting.talker(f"transformer {number}")

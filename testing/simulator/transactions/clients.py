@@ -39,10 +39,13 @@ NewProducer = Callable[[], TransactionalProducer]
 class Writer:
     """One of those who share a transactional id: begins anew whenever it is fenced."""
 
-    def __init__(self, play: Play, talker: Talker, new_producer: NewProducer) -> None:
+    def __init__(
+        self, play: Play, talker: Talker, new_producer: NewProducer, *, aborts: float = _ABORTS
+    ) -> None:
         self._play = play
         self._talker = talker
         self._new_producer = new_producer
+        self._aborts = aborts
         self._values = count(1)
 
     async def run(self) -> None:
@@ -72,7 +75,7 @@ class Writer:
                     await talker.sleep(rng.random() * 3)
             if rng.random() < _CRASHES:
                 raise Fenced
-            if rng.random() < _ABORTS:
+            if rng.random() < self._aborts:
                 raise Failed("as it wishes")
         except Failed:
             await producer.abort()

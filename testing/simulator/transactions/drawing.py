@@ -22,6 +22,8 @@ from tidemark.testing.simulator.randomness import stream
 
 _ASSIGNED_SHARE: Final = 0.35
 _BAD_DISKS_SHARE: Final = 0.3
+_NO_ROOM_SHARE: Final = 0.4
+"""Of those with bad disks."""
 _RARE_ORDERS_SHARE: Final = 0.3
 _MIGRATION_SHARE: Final = 0.6
 _DELETIONS_SHARE: Final = 0.3
@@ -36,7 +38,7 @@ def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
     rng = stream(seed, "coordinators")
     share = rng.random()
     if share < _BAD_DISKS_SHARE:
-        return _with_bad_disks(rng, knobs)
+        return _with_no_room(stream(seed, "room"), _with_bad_disks(rng, knobs))
     if share < _BAD_DISKS_SHARE + _RARE_ORDERS_SHARE:
         return rng.choice((_with_late_markers, _with_lost_decisions, _with_late_answers))(
             rng, knobs
@@ -111,46 +113,75 @@ def _with_bad_disks(rng: Random, knobs: Knobs) -> Knobs:
     )
 
 
+def _with_no_room(rng: Random, knobs: Knobs) -> Knobs:
+    """What coordinators write is refused now and then, for want of room, and they lead on: nobody
+    starts them again, and reads back what the log has."""
+    if rng.random() >= _NO_ROOM_SHARE:
+        return knobs
+    return replace(
+        knobs,
+        aim="no room",
+        voters=rng.choice((1, 3)),
+        members=rng.choice((2, 3)),
+        has_generations=True,
+        assigned_by_coordinator=rng.random() < 0.6,
+        start_errors=0.0,
+        sync_seconds=rng.choice((0.0005, 0.002, 0.02)),
+        fault_interval=rng.choice((0.7, 2.0)),
+        fault_kinds=("no room", "no room", "no room", "hand over"),
+        triggers=(*COORDINATOR_TRIGGERS, "transaction over", "member joins", "member leaves"),
+        trigger_chance=rng.choice((0.05, 0.2)),
+        trigger_delay=rng.choice((0.003, 0.02)),
+        answers=("no room",),
+        fault_seconds=rng.choice((0.05, 0.3, 1.0)),
+    )
+
+
 def _with_late_markers(rng: Random, knobs: Knobs) -> Knobs:
     """Markers are held up on their way, while another coordinator, or the same one again, ends the
     transaction without them, and the next one begins."""
     return replace(
         knobs,
         aim="late markers",
-        writers=2,
+        groups=5,
+        writers=3,
         rivals=1,
         bumping=rng.choice((0.0, 1.0)),
         request_timeout=0.3,
         client_lateness=0.0,
         client_duplication=0.0,
         loss=0.0,
-        duplication=rng.choice((0.0, 0.3)),
-        lateness=rng.choice((0.0, 0.02)),
+        late_calls=rng.choice((0.1, 0.3)),
+        aborts=0.4,
         fault_interval=rng.choice((2.0, 5.0)),
         fault_kinds=("hand over", "move leader"),
-        triggers=("markers asked for", "marker"),
-        trigger_chance=rng.choice((0.05, 0.2)),
+        triggers=("markers asked for",),
+        trigger_chance=rng.choice((0.1, 0.3)),
         trigger_delay=0.003,
-        answers=("muffle", "muffle", "hold", "hand over"),
+        answers=("depose", "depose", "depose", "muffle", "hold"),
         fault_seconds=rng.choice((1.0, 2.0, 4.0)),
     )
 
 
 def _with_lost_decisions(rng: Random, knobs: Knobs) -> Knobs:
-    """Disks take their time, and the power goes when markers are asked for, or written."""
+    """Disks take their time, and the power goes when markers are asked for, or written; or whoever
+    has decided is left alone with it."""
     return replace(
         knobs,
         aim="lost decisions",
-        voters=rng.choice((1, 3)),
+        groups=6,
+        writers=3,
+        nodes=5,
+        voters=rng.choice((1, 3, 3, 3)),
         transaction_seconds=0.5,
-        sync_seconds=rng.choice((0.02, 0.1)),
+        sync_seconds=rng.choice((0.002, 0.02, 0.1)),
         fault_interval=rng.choice((2.0, 5.0)),
         fault_kinds=("slow disk", "slow disk", "power", "power all"),
-        triggers=("transaction ends", "markers asked for", "marker"),
+        triggers=("transaction ends",),
         trigger_chance=rng.choice((0.02, 0.1)),
-        trigger_delay=rng.choice((0.02, 0.1, 0.4)),
-        answers=("power", "power", "power all", "strand", "slow disk"),
-        fault_seconds=rng.choice((0.3, 1.0)),
+        trigger_delay=0.003,
+        answers=("sever", "sever", "sever", "power", "power all", "strand"),
+        fault_seconds=rng.choice((1.0, 2.0)),
     )
 
 
@@ -162,10 +193,10 @@ def _with_late_answers(rng: Random, knobs: Knobs) -> Knobs:
         writers=3,
         rivals=1,
         request_timeout=0.3,
+        bumping=rng.choice((0.0, 0.5)),
         transaction_seconds=5.0,
         loss=0.0,
-        lateness=rng.choice((0.05, 0.15)),
-        in_order=False,
+        late_calls=rng.choice((0.2, 0.5)),
         fault_interval=rng.choice((2.0, 5.0)),
         triggers=(),
     )

@@ -27,9 +27,12 @@ class Holdings:
     ) -> None:
         """A request of a member, from when it `asked`, was granted: this is all that it reads.
 
-        Raises `Violation` if another one may be sure that it reads the same.
+        Raises `Violation` if another one may be sure that it reads the same, and so may this one:
+        it may say so long after it was heard last.
         """
         self.only(group, member, ())
+        if now - asked >= _SURE_SECONDS:
+            return
         for partition in reads:
             other, since = self._held.get((group, partition), ("", -1e9))
             if other and self._is_judged and now - since < _SURE_SECONDS:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.testing.simulator.transactions.coordinators import Coordinators
 from tidemark.testing.simulator.transactions.memory import MemoryJudge
+from tidemark.testing.simulator.transactions.patience import Patience
 
 if TYPE_CHECKING:
+    from tidemark.testing.simulator.broker import Broker
     from tidemark.testing.simulator.world import World
 
 _LOOK_SECONDS: Final = 0.3
@@ -20,6 +22,7 @@ class Inspection:
     def __init__(self, world: World) -> None:
         self._world = world
         self.memory = MemoryJudge()
+        self._patience = Patience()
 
     def start(self) -> None:
         self._world.queue.after(_LOOK_SECONDS, self._look_again)
@@ -30,14 +33,16 @@ class Inspection:
 
     def look(self, *, from_the_start: bool = False) -> None:
         """Raises `Violation`. `from_the_start`: read the logs back as they are by now."""
-        for coordinators in self._coordinators():
+        now = self._world.queue.now
+        for broker, coordinators in self._coordinators():
             for ids in coordinators.transactions.served():
+                self._patience.look(broker, ids, now)
                 self.memory.judge_transactions(ids, from_the_start=from_the_start)
             groups = coordinators.groups
             for served in groups.served():
                 self.memory.judge_groups(served, groups.settings, from_the_start=from_the_start)
 
-    def _coordinators(self) -> Iterator[Coordinators]:
+    def _coordinators(self) -> Iterator[tuple[Broker, Coordinators]]:
         for broker in self._world.brokers.values():
             if broker.process is not None and broker.process.transactions is not None:
-                yield broker.process.transactions.coordinators
+                yield broker, broker.process.transactions.coordinators

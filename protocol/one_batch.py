@@ -12,8 +12,8 @@ key, version  correlation   client id ... acks ... topic  partition     length  
 So what decoding one has given is remembered by the bytes that were the same, and the next one is
 not decoded. Its answer is that of the first one with other numbers in it.
 
-A request is remembered only if it is, byte by byte, what encoding it gives: then there is nothing
-in it that comparing could miss.
+A request is remembered only if it is, byte by byte around its batch, what encoding it gives: then
+there is nothing in it that comparing could miss.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Final
 
 from tidemark.protocol.frames import ApiCodec
 from tidemark.protocol.messages.produce import (
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -46,9 +47,6 @@ _NO_TAGS: Final = b"\x00\x00\x00"
 # Of a connection: one that sends nothing twice is not to pay for it for ever.
 _TRIES_MAX: Final = 64
 _STARTS_MAX: Final = 4
-# Remembering takes a copy of it and a comparison, once for all that are like it. Larger than this
-# are only batches of topics that are told to take such.
-_FRAME_BYTES_MAX: Final = 2 * 1024 * 1024
 
 # Since this version an answer has in a row: the partition, the error, where the batch begins, its
 # time, and where the log begins.
@@ -183,7 +181,6 @@ class OneBatches:
             or not request.acks
             or request.transactional_id is not None
             or self.codec.version < _VERSION_MIN
-            or len(frame) > _FRAME_BYTES_MAX
             or not self._tries_left
         ):
             return
@@ -192,7 +189,7 @@ class OneBatches:
         if self.codec.is_flexible:
             length_bytes = len(encode_uvarint(len(records) + 1))
             start = len(frame) - len(_NO_TAGS) - len(records) - length_bytes
-        if self._is_plain(frame, request) and self._has_place_for(start):
+        if self._is_plain(frame, request, start) and self._has_place_for(start):
             alike = frame[_AFTER_ID : start - _PARTITION.size]
             self._known[alike.tobytes()] = OneBatch(request, self.codec)
 
@@ -201,15 +198,20 @@ class OneBatches:
             self._starts.append(start)
         return start in self._starts
 
-    def _is_plain(self, frame: memoryview, request: ProduceRequest) -> bool:
-        """Whether encoding the request gives these bytes: no tags, nothing behind it."""
+    def _is_plain(self, frame: memoryview, request: ProduceRequest, start: int) -> bool:
+        """Whether encoding the request gives these bytes: no tags, nothing behind it. Its batch,
+        whose length is at `start`, is neither encoded nor compared."""
         (client_id_bytes,) = _CLIENT_ID_LENGTH.unpack_from(frame, _AFTER_ID)
         body_at = _AFTER_ID + _CLIENT_ID_LENGTH.size + max(client_id_bytes, 0)
         if self.codec.is_flexible:
             if frame[body_at]:
                 return False
             body_at += 1
-        return frame[body_at:] == self.codec.encode_request_body(request)
+        empty = self.codec.encode_request_body(_without_batch(request))
+        # What an empty batch leaves: its length, of one byte in a flexible version, and no tags.
+        length_at = -1 - len(_NO_TAGS) if self._is_flexible else -_LENGTH.size
+        is_alike = frame[body_at:start].tobytes() == empty[:length_at]
+        return is_alike and self._batch_at(start, frame) is not None
 
 
 def _only_batch(request: ProduceRequest) -> bytes | memoryview | None:
@@ -217,6 +219,17 @@ def _only_batch(request: ProduceRequest) -> bytes | memoryview | None:
     if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
         return None
     return request.topic_data[0].partition_data[0].records
+
+
+def _without_batch(request: ProduceRequest) -> ProduceRequest:
+    (topic,) = request.topic_data
+    (data,) = topic.partition_data
+    topic = TopicProduceData(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partition_data=[PartitionProduceData(index=data.index, records=b"")],
+    )
+    return ProduceRequest(acks=request.acks, timeout_ms=request.timeout_ms, topic_data=[topic])
 
 
 def _read_length(frame: memoryview, at: int) -> tuple[int, int]:

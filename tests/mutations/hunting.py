@@ -97,6 +97,23 @@ def hunt(copy: Path, mutation: Mutation, cpu_seconds: float = CPU_SECONDS) -> Ca
     return replace(catch, simulated_seconds=simulated, cpu_seconds=spent)
 
 
+def notices(copy: Path, mutation: Mutation, layer: str, seed: int) -> bool:
+    """Whether one seed fails with the mutation, and does not without it.
+
+    Raises `ValueError` if the mutation's text is no longer in the tree.
+    """
+    path = copy / mutation.file
+    whole = path.read_text()
+    path.write_text(mutated(whole, mutation))
+    try:
+        catch = _run_seeds(copy, seed, seed + 1, CPU_SECONDS, layer, "")
+    finally:
+        path.write_text(whole)
+    if catch.checker is None:
+        return False
+    return _run_seeds(copy, seed, seed + 1, CPU_SECONDS, layer, "").checker is None
+
+
 def _hunt_in(copy: Path, mutation: Mutation, layer: str, cpu_seconds: float) -> Catch:
     """Run seeds of the tree with the mutation, until one fails that does not without it."""
     path = copy / mutation.file

@@ -5,6 +5,7 @@ soon as it is known, under a lock on the page, and all others stay what they are
 """
 
 import fcntl
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ _HEAD = (
     "|---|---|---|---|---|",
 )
 _CELLS = 5
+_WHERE = re.compile(r"(\w+), (\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,12 @@ class Row:
     @property
     def is_stale(self) -> bool:
         return STALE in self.where
+
+    @property
+    def found_at(self) -> tuple[str, int] | None:
+        """The layer and the seed that noticed, if one did."""
+        found = _WHERE.match(self.where)
+        return None if found is None else (found[1], int(found[2]))
 
     @property
     def is_noticed(self) -> bool:

@@ -4,7 +4,8 @@ The tests that `python -m tests.mutations` runs were written for their rules. Th
 the simulator is, which knows of none of them (`hunting`). The `PLANTED` are tried, or those of all
 mutations whose names have the words. With `--write`, each row of the table in `docs/simulator.md`
 is made anew as soon as it is known, and nothing is lost when this is stopped. Two of these may
-go on side by side, with `--part 1/2` and `--part 2/2`: each breaks a tree of its own.
+go on side by side, with `--part 1/2` and `--part 2/2`: each breaks a tree of its own. What is drawn
+from seeds changes: with `--check` a row whose own seed still notices stays, and others are sought.
 """
 
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.mutations import Mutation, all_mutations
-from tests.mutations.hunting import CPU_SECONDS, Catch, hunt
+from tests.mutations.hunting import CPU_SECONDS, Catch, hunt, notices
 from tests.mutations.page import NOTHING, Row, put, rows_of
 from tests.mutations.planted import AIMS, PLANTED
 from tests.mutations.runner import ROOT, copy_of_the_tree
@@ -28,6 +29,9 @@ def main(arguments: list[str]) -> int:
     with copy_of_the_tree(options.commit) as copy:
         for mutation in _chosen(options):
             try:
+                if options.check and _stands(copy, mutation, options.page):
+                    print(f"{mutation.name}: stands", flush=True)
+                    continue
                 catch = hunt(copy, mutation, options.seconds)
             except ValueError as error:
                 print(error, file=sys.stderr, flush=True)
@@ -46,6 +50,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--write", action="store_true", help="put each row into the page")
     parser.add_argument("--stale", action="store_true", help="rows with † and missing ones alone")
     parser.add_argument("--unnoticed", action="store_true", help="those that nothing noticed")
+    parser.add_argument("--check", action="store_true", help="hunt if a row's seed notices no more")
     parser.add_argument("--part", default="1/1", metavar="N/M", help="the Nth of M disjoint parts")
     parser.add_argument("--seconds", type=float, default=CPU_SECONDS, help="of CPU, a layer")
     parser.add_argument("--commit", metavar="REV", help="hunt there, not in the tree as it lies")
@@ -67,6 +72,14 @@ def _chosen(options: Namespace) -> list[Mutation]:
     if options.unnoticed:
         filters.append(lambda row: row is not None and not row.is_noticed)
     return [m for m in mine if not filters or any(each(rows.get(m.name)) for each in filters)]
+
+
+def _stands(copy: Path, mutation: Mutation, page: Path) -> bool:
+    """Whether the seed of its row still notices. Raises as `notices` does."""
+    row = rows_of(page.read_text()).get(mutation.name)
+    if row is None or row.found_at is None or row.is_stale:
+        return False
+    return notices(copy, mutation, *row.found_at)
 
 
 def _row(name: str, catch: Catch) -> Row:

@@ -43,6 +43,12 @@ def test_a_row_takes_the_place_of_what_was_said_of_its_rule(tmp_path: Path) -> N
     assert "†" not in path.read_text()
 
 
+def test_a_row_knows_the_seed_that_noticed() -> None:
+    assert row("one vote", where="core, 312 (*changes at once*)").found_at == ("core", 312)
+    assert row("one vote", where="full, 7 †").found_at == ("full", 7)
+    assert row("one vote", checker=NOTHING, where="(*late markers*)").found_at is None
+
+
 def test_a_rule_that_is_planted_no_more_is_left_out() -> None:
     page = with_rows(EMPTY, {"gone": row("gone")}, AREAS)
     assert rows_of(page) == {}

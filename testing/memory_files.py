@@ -87,6 +87,10 @@ class MemoryFiles:
         """How many have failed so."""
         self.spared_syncs = 0
         """So many syncs before these still succeed."""
+        self.strikes_in: int | None = None
+        """After so many syncs the power fails, which whoever writes here finds out later."""
+        self.struck: MemoryFiles | None = None
+        """The disk as it was when that happened, with all that was not synced."""
         self.now_ms = 0
         """The time that changes to files get."""
         self.synced_paths: list[str] = []
@@ -119,6 +123,10 @@ class MemoryFiles:
 
     def before_sync(self, path: str, node: Node) -> None:
         """Fail if failures are due: the changes count as written from then on, and are lost."""
+        if self.strikes_in is not None:
+            if not self.strikes_in:
+                self.struck = self.after_kill()
+            self.strikes_in = self.strikes_in - 1 if self.strikes_in else None
         if self.failing_syncs and self.spared_syncs:
             self.spared_syncs -= 1
         elif self.failing_syncs:

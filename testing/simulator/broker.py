@@ -153,6 +153,12 @@ class Broker:
         self._lose_memory(power=power)
         self.world.stopped(self)
 
+    def strike(self, disk: MemoryFiles) -> None:
+        """The power has failed when the disk was as it is there; it comes back after a while."""
+        self.files = disk
+        self.stop(power=True)
+        self.world.queue.after(_RESTART_SECONDS + self.rng.random(), self.start)
+
     def _lose_memory(self, *, power: bool) -> None:
         if power:
             self.boots += 1

@@ -19,7 +19,7 @@ from tidemark.testing.simulator.kinds import (
     ROT_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
-from tidemark.testing.simulator.orders import with_late_resets, with_returns
+from tidemark.testing.simulator.orders import with_compactions, with_late_resets, with_returns
 from tidemark.testing.simulator.profiles import PROFILES, draw, hours, late, some
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.drawing import draw_transactions
@@ -47,7 +47,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
         knobs = _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
         return with_returns(stream(seed, "returns"), knobs)
     if layer is Layer.TRANSACTIONS:
-        return draw_transactions(seed, draw(rng, seconds))
+        knobs = draw_transactions(seed, draw(rng, seconds))
+        return with_compactions(stream(seed, "compactions"), knobs)
     knobs = draw(rng, seconds)
     profile = rng.choices(PROFILES, weights=(5, 4, 2, 2))[0]
     journaled = stream(seed, "journaled").choice((1 << 30, 1 << 30, 400, 100))

@@ -116,6 +116,8 @@ class Knobs:
     """Of what writers begin: what they give up, as they wish."""
     deletions_seconds: float = 24 * 3600.0
     """How long deletions, and the ends of transactions, stay in what is compacted."""
+    compaction_strikes: float = 0.0
+    """Of compactions in the midst of which the power fails."""
     client_lateness: float = 0.0
     """Of clients' requests and their answers that come seconds late, out of order."""
     client_duplication: float = 0.0

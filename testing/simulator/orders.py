@@ -6,8 +6,10 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from tidemark.testing.simulator.kinds import COMPACTION_KINDS
 from tidemark.testing.simulator.knobs import Knobs
 
+_COMPACTIONS_SHARE: Final = 0.5
 _LATE_RESETS_SHARE: Final = 0.08
 _RETURNS_SHARE: Final = 0.2
 
@@ -79,4 +81,29 @@ def with_returns(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.1, 0.5, 1.0)),
         answers=("isolate", "kill", "power", "power"),
         fault_seconds=rng.choice((0.5, 1.0)),
+    )
+
+
+def with_compactions(rng: Random, knobs: Knobs) -> Knobs:
+    """In some of the runs without another aim logs are compacted all the time, as soon as there is
+    anything in a transaction, and the power fails meanwhile."""
+    if rng.random() >= _COMPACTIONS_SHARE or knobs.aim:
+        return knobs
+    return replace(
+        knobs,
+        aim="compactions",
+        groups=5,
+        writers=3,
+        rivals=1,
+        aborts=0.4,
+        transaction_seconds=rng.choice((0.5, 2.0)),
+        segment_bytes=300,
+        compaction_strikes=rng.choice((0.3, 0.6)),
+        fault_interval=rng.choice((0.15, 0.3)),
+        fault_kinds=(*COMPACTION_KINDS * 16, "power", "hand over", "cut client"),
+        triggers=("transaction goes on",),
+        trigger_chance=rng.choice((0.05, 0.2)),
+        trigger_delay=rng.choice((0.02, 0.1)),
+        answers=COMPACTION_KINDS,
+        fault_seconds=rng.choice((0.3, 1.0)),
     )

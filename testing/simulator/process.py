@@ -24,14 +24,13 @@ from tidemark.partitions.replication.peer_messages import (
     PeerMessage,
     group_messages,
 )
-from tidemark.partitions.storage.compaction.at_once import compact_at_once
-from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import Epoch, NodeId, Offset, ProducerId
+from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.checkers import serving
 from tidemark.testing.simulator.checkpoints import Checkpoint
+from tidemark.testing.simulator.compactions import compact
 from tidemark.testing.simulator.desk import Desk
 from tidemark.testing.simulator.hosting import Hosting
 from tidemark.testing.simulator.opening import Opened, open_broker
@@ -370,31 +369,7 @@ class Process:
             self.turn()
 
     def compact(self, key: PartitionKey) -> None:
-        """As the cleaner does; where there is nothing to compact, nothing."""
-        replica = self.node.get(key)
-        if replica is None or replica.failure is not None or replica.is_held:
-            return
-        settings = CompactionSettings(
-            min_cleanable_dirty_ratio=0.0,
-            delete_retention_ms=int(1000 * self.world.knobs.deletions_seconds),
-        )
-        try:
-            tally = compact_at_once(
-                self.broker.files,
-                replica.log,
-                settings,
-                end_offset=replica.high_watermark,
-                now_ms=self.wall_ms,
-                producers=[ProducerId(each) for each, _ in replica.producers.producers],
-            )
-        except OSError as error:
-            if replica.log.has_failed:
-                self.disk_failed(error)
-            else:  # the next compaction tries it again
-                self.world.coverage.counts["compactions failed"] += 1
-            return
-        if tally is not None:
-            self.world.coverage.counts["compactions"] += 1
+        compact(self, key)
 
     def _later_checkpoint(self) -> None:
         self.later(self.world.knobs.checkpoint_interval, self._checkpoint_now_and_then)

@@ -52,6 +52,7 @@ _MAY_BE_ZERO: Final = {
         "election_jitter",
         "election_rank",
         "fault_interval",
+        "compaction_strikes",
         "copy_bytes",
         "near_bytes",
     ),
@@ -64,7 +65,7 @@ _KINDS: Final = (
     *(*COMPACTION_KINDS, *AIMED_KINDS),
 )
 _SHARES: Final = {
-    *("loss", "duplication", "lateness", "start_errors", "unsynced"),
+    *("loss", "duplication", "lateness", "start_errors", "unsynced", "compaction_strikes"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
     *("bumping", "client_lateness", "client_duplication", "late_calls", "aborts"),
 }

@@ -139,3 +139,18 @@ def test_it_answers_as_the_operating_system_does(
     assert files.lock(f"{root}/lock") is None
     held.release()
     assert files.lock(f"{root}/lock") is not None
+
+
+def test_a_power_failure_in_the_midst_keeps_what_was_there_at_that_sync() -> None:
+    files = MemoryFiles()
+    file_with(files, "/a", b"old")
+    files.strikes_in = 1
+    files.open("/a").pwrite(b"one", 0)
+    files.open("/a").sync()
+    files.open("/a").pwrite(b"two", 0)
+    files.open("/a").sync()
+    assert contents(files, "/a") == b"two"
+    assert files.struck is not None
+    found = outcomes(files.struck, lambda f: contents(f, "/a"))
+    assert found >= {b"one", b"two"}
+    assert b"old" not in found

@@ -44,6 +44,8 @@ class Observing:
         self._node = node
         self._state = state
         self._told: dict[PartitionKey, _Told] = {}
+        self.has_told = False
+        """Whether the last look told any group anything, which is to be sent or written then."""
 
     def observes(self, key: PartitionKey) -> bool:
         """Whether the metadata say that this broker observes that partition."""
@@ -53,7 +55,7 @@ class Observing:
     def look(self) -> bool:
         """Tell the groups here, in a turn; whether all that are to observe have been told."""
         state, before, self._told = self._state(), self._told, {}
-        is_settled = True
+        is_settled, self.has_told = True, False
         for topic in state.topics.values():
             for partition, observers in topic.observers.items():
                 key = PartitionKey(topic.id, partition)
@@ -64,6 +66,7 @@ class Observing:
                     is_settled = False
         for key in before.keys() - self._told.keys():
             self._node.set_observers(key, ())
+            self.has_told = True
         return is_settled
 
     def _tell(
@@ -82,9 +85,11 @@ class Observing:
         told = _Told(replica, observers, parents)
         if before is None or before.observers != observers:
             self._node.set_observers(key, observers)
+            self.has_told = True
         pulls = isinstance(replica.group.role, Observer)
         if parents and not replica.group.is_voter and (told != before or not pulls):
             self._node.observe(key, voters, preferred=parents, is_told=True)
+            self.has_told = True
         return told
 
 
@@ -103,7 +108,8 @@ async def keep_observing(
 
     def look() -> None:
         settled[:] = [observing.look()]
-        touch()
+        if observing.has_told:
+            touch()
 
     while True:
         turn.run(look)

@@ -16,6 +16,7 @@ from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.turn import Turn
 from tidemark.partitions.raft.group import Group
+from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_brokers import voter_count, voters_wanted
@@ -93,10 +94,11 @@ async def keep_voters(
     """
     is_changing = False
 
-    def look() -> None:
+    def look(replica: GroupReplica) -> None:
         nonlocal is_changing
         is_changing = adjust_voters(node, state(), is_alive)
-        touch()
+        if replica in node.dirty:
+            touch()
 
     while True:
         is_settled = not is_changing and all(map(is_alive, state().brokers))
@@ -104,4 +106,4 @@ async def keep_voters(
             await wait_more()
         replica = node.get(CLUSTER_KEY)
         if replica is not None and replica.is_serving:
-            turn.run(look)
+            turn.run(partial(look, replica))

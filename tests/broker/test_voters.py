@@ -6,10 +6,13 @@ On real groups without a network or time: `tests/partitions/replication/cluster.
 from uuid import UUID
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from tests.partitions.replication.cluster import Broker, Cluster
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
-from tidemark.broker.metadata.voters import adjust_voters
+from tidemark.broker.metadata.voters import SETTLED_SECONDS, adjust_voters, keep_voters
+from tidemark.broker.network.turn import Turn
 from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
@@ -172,3 +175,24 @@ def test_nobody_is_missed_when_the_first_voter_dies_after_the_change() -> None:
     assert leader.node_id in (2, 3)
     brokers.register(NodeId(2))
     assert brokers.machines[NodeId(2)].state.encode() == brokers.machines[NodeId(3)].state.encode()
+
+
+@pytest.mark.parametrize(("count", "has_told"), [(1, False), (3, True)])
+async def test_a_look_has_work_done_only_where_it_has_told_something(
+    count: int, has_told: bool, autojump_clock: MockClock
+) -> None:
+    del autojump_clock
+    brokers = Brokers(count)
+    leader = brokers.cluster.leader(CLUSTER_KEY)
+    state = brokers.machines[leader.node_id].state
+    touched: list[float] = []
+    with trio.move_on_after(2.5 * SETTLED_SECONDS):
+        await keep_voters(
+            leader.node,
+            lambda: state,
+            lambda node: True,
+            turn=Turn(),
+            touch=lambda: touched.append(trio.current_time()),
+            wait_more=trio.sleep_forever,
+        )
+    assert bool(touched) is has_told

@@ -19,7 +19,7 @@ from tidemark.testing.simulator.watch import pieces
 if TYPE_CHECKING:
     from tidemark.testing.simulator.process import Process
 
-_SYNCS: Final = (0, 1, 2, 3, 3, 3, 4, 4, 5, 6, 8)
+_SYNCS: Final = (1, 2, 3, 3, 3, 4, 4, 5)
 """After so many the power fails: mostly while a new segment takes the place of the old ones."""
 
 

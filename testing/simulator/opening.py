@@ -18,6 +18,7 @@ from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
+from tidemark.testing.checkers import opening
 from tidemark.testing.checkers.violation import require
 from tidemark.testing.simulator.groups import SimulatedGroup
 from tidemark.testing.simulator.knobs import Knobs
@@ -199,6 +200,11 @@ def open_replicas(
             continue
         require(found.replica is not None, "a log opens after any crash", name, what)
         assert found.replica is not None
+        before = stored.get(group.key)
+        if before is not None:
+            opening.keeps_its_beginning(
+                name, broker.node_id, found.replica.log_start, before.log_start
+            )
         replicas[group.key] = found.replica
         found.replica.log.room = broker.room
         watch = world.watch.groups[group.key]

@@ -98,7 +98,7 @@ def with_compactions(rng: Random, knobs: Knobs) -> Knobs:
         aborts=0.4,
         transaction_seconds=rng.choice((0.5, 2.0)),
         segment_bytes=300,
-        compaction_strikes=rng.choice((0.3, 0.6)),
+        compaction_strikes=rng.choice((0.4, 0.8)),
         fault_interval=rng.choice((0.15, 0.3)),
         fault_kinds=(*COMPACTION_KINDS * 16, "power", "hand over", "cut client"),
         triggers=("transaction goes on",),

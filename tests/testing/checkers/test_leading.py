@@ -1,12 +1,19 @@
-"""Who leads, whom it gives the lead to, and what it knows of producers: each promise fires when it
-is broken, and not before."""
+"""Who leads, whom it gives the lead to, what it knows of producers, and where its log begins: each
+promise fires when it is broken, and not before."""
 
 from tests.testing.checkers.test_groups import ANN, BEN, CAT, at, batch, breaks
 from tidemark.partitions.state_machines.producer_entry import SEQUENCE_MASK, Producer
-from tidemark.protocol.types import Epoch, ProducerId
-from tidemark.testing.checkers import producers, serving
+from tidemark.protocol.types import Epoch, Offset, ProducerId
+from tidemark.testing.checkers import opening, producers, serving
 from tidemark.testing.checkers.committed import CommittedLog
 from tidemark.testing.checkers.elections import Elections
+
+
+def test_a_log_that_has_lost_its_beginning() -> None:
+    opening.keeps_its_beginning("g", ANN, Offset(3), Offset(5))
+    opening.keeps_its_beginning("g", ANN, Offset(5), Offset(5))
+    with breaks("a log keeps its beginning"):
+        opening.keeps_its_beginning("g", ANN, Offset(6), Offset(5))
 
 
 def test_who_asks_past_a_leader_that_does_not_want_it() -> None:

@@ -6,6 +6,8 @@ import time
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+import trio
+
 from tidemark.broker.quotas.quotas import Quotas
 from tidemark.broker.replicas.fetch_sessions import FetchSessions
 from tidemark.protocol.values import dataclass
@@ -72,9 +74,12 @@ class Node:
     clock: Clock
     fetch_sessions: FetchSessions = field(init=False)
     quotas: Quotas = field(init=False)
+    searching: trio.CapacityLimiter = field(init=False)
+    """Who looks into a batch for a time: one at a time, for it is the loop that reads it."""
 
     def __post_init__(self) -> None:
         settings, sessions = self.settings, self.metrics.reads
+        self.searching = trio.CapacityLimiter(1)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots)
         sessions.fetch_sessions = self.fetch_sessions.__len__
         sessions.evicted_sessions = lambda: self.fetch_sessions.evicted

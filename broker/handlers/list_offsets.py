@@ -1,13 +1,25 @@
-"""ListOffsets: the start, the end, or the first record at or after a time (L1 to L3)."""
+"""ListOffsets: the start, the end, or the first record at or after a time (L1 to L3).
+
+Who looks for a time has batches opened, and one of a megabyte may hold a million records: they are
+decompressed on a thread, and gone through a little at a time, while the broker goes on.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import trio
+
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.storage.timestamps import TimestampAndOffset
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.partitions.storage.timestamps import (
+    FirstSince,
+    Largest,
+    Look,
+    Search,
+    TimestampAndOffset,
+)
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
 from tidemark.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -20,6 +32,8 @@ from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
+# A millisecond or two: what else there is to do waits for no longer.
+_RECORDS_AT_ONCE: Final = 1_000
 LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
@@ -29,13 +43,15 @@ _NOT_AVAILABLE_SINCE: Final = 5
 _SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+async def handle(
+    node: Node, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _answer(node, topic.name, asked, request.isolation_level, context.api_version)
+                    await _answer(node, topic.name, asked, request, context)
                     for asked in topic.partitions
                 ],
             )
@@ -44,9 +60,14 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
     )
 
 
-def _answer(
-    node: Node, topic: str, asked: ListOffsetsPartition, isolation: int, api_version: int
+async def _answer(
+    node: Node,
+    topic: str,
+    asked: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    context: RequestContext,
 ) -> ListOffsetsPartitionResponse:
+    isolation, api_version = request.isolation_level, context.api_version
     try:
         replica = node.topics.replica_here(topic, asked.partition_index)
         replica.check_epoch(asked.current_leader_epoch)
@@ -54,7 +75,7 @@ def _answer(
         if not replica.is_serving:
             # KIP-207: what was committed before is not known yet; `latest` must not go back.
             raise RequestError(_not_yet(api_version))
-        found = _look_up(replica, asked.timestamp, isolation, api_version)
+        found = await _look_up(node, replica, asked.timestamp, isolation, api_version)
         # An empty end has no record; its epoch is the one that the next record will carry.
         epoch = replica.epoch_at(found.offset) if found is not None else -1
     except RequestError as error:
@@ -77,15 +98,15 @@ def _not_yet(api_version: int) -> ErrorCode:
     return ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _look_up(
-    replica: Replica, timestamp: int, isolation: int, api_version: int
+async def _look_up(
+    node: Node, replica: Replica, timestamp: int, isolation: int, api_version: int
 ) -> TimestampAndOffset | None:
     """What was asked for; `None` if there is no such record. Raises `RequestError`.
 
     To readers of committed transactions, what is not decided yet is not there.
     """
     if timestamp >= 0:
-        return replica.find_timestamp(timestamp, isolation=isolation)
+        return await _found(node, replica, FirstSince(timestamp), replica.end_for(isolation))
     if api_version < _SINCE.get(timestamp, api_version + 1):
         raise RequestError(
             ErrorCode.UNSUPPORTED_VERSION, f"ListOffsets {api_version} knows no {timestamp}"
@@ -96,9 +117,34 @@ def _look_up(
         case -2 | -4:
             return _end(replica.log_start)
         case -3:
-            return replica.max_timestamp(isolation=isolation)
+            return await _found(node, replica, Largest(), replica.end_for(isolation))
         case _:
             return None  # Nothing is tiered.
+
+
+async def _found(
+    node: Node, replica: Replica, search: Search, end: Offset
+) -> TimestampAndOffset | None:
+    """What a search below `end` comes to. Raises `RequestError`, also where the partition is not
+    led here any more: what would be found then may be gone tomorrow."""
+    while not search.is_over:
+        replica.check_leads()
+        look = replica.next_look(search, end)
+        if look is not None:
+            await _look_into(node, replica, search, look)
+        else:
+            await trio.lowlevel.checkpoint()
+    return search.found
+
+
+async def _look_into(node: Node, replica: Replica, search: Search, look: Look) -> None:
+    async with node.searching:
+        try:
+            records = await trio.to_thread.run_sync(look.open)
+            while search.take(look, records, _RECORDS_AT_ONCE):
+                await trio.lowlevel.checkpoint()
+        except CorruptBatch as error:
+            raise replica.not_searchable(error) from error
 
 
 def _end(offset: Offset) -> TimestampAndOffset:

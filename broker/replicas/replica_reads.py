@@ -12,7 +12,7 @@ from tidemark.partitions.replication.observers import Freshness
 from tidemark.partitions.replication.standings import RememberedStanding
 from tidemark.partitions.state_machines.open_transactions import Over
 from tidemark.partitions.storage.slices import LogSlice
-from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.partitions.storage.timestamps import Look, Search
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
@@ -80,21 +80,19 @@ class ReadingReplica(ReplicaState):
         """The aborted transactions that have records in what was found from `offset` on."""
         return self.member.producers.transactions.aborted(offset, found.end_offset)
 
-    def find_timestamp(
-        self, timestamp_ms: int, *, isolation: int = READ_UNCOMMITTED
-    ) -> TimestampAndOffset | None:
-        """The first committed record with this timestamp or a later one. Raises `RequestError`."""
+    def next_look(self, search: Search, end: Offset) -> Look | None:
+        """A step of a search by time below `end`, as `Search.next` has it.
+
+        Raises `RequestError`.
+        """
         try:
-            return self.log.find_timestamp(timestamp_ms, end_offset=self.end_for(isolation))
+            return self.log.next_look(search, end_offset=end)
         except (OSError, StorageError, CorruptBatch) as error:
             raise self._storage_error("search", error) from error
 
-    def max_timestamp(self, *, isolation: int = READ_UNCOMMITTED) -> TimestampAndOffset | None:
-        """The first committed record with the largest timestamp. Raises `RequestError`."""
-        try:
-            return self.log.max_timestamp(end_offset=self.end_for(isolation))
-        except (OSError, StorageError, CorruptBatch) as error:
-            raise self._storage_error("search", error) from error
+    def not_searchable(self, error: CorruptBatch) -> RequestError:
+        """What is answered where a batch turned out to be none; the operator is told."""
+        return self._storage_error("search", error)
 
     def epoch_at(self, offset: Offset) -> Epoch:
         """The leader epoch of the record at `offset`; at the end, that of the next one."""

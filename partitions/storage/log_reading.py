@@ -6,12 +6,11 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
-from tidemark.partitions.storage import timestamps
 from tidemark.partitions.storage.log_syncing import SyncingLog
 from tidemark.partitions.storage.recovery import Observer, tell_batches
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
-from tidemark.partitions.storage.timestamps import TimestampAndOffset
+from tidemark.partitions.storage.timestamps import Look, Search
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
@@ -56,18 +55,9 @@ class ReadingLog(SyncingLog):
             return self._active
         return self._segments[bisect_right(self._segments, offset, key=base_offset_of) - 1]
 
-    def find_timestamp(self, timestamp_ms: int, *, end_offset: Offset) -> TimestampAndOffset | None:
-        """The first record below `end_offset` whose timestamp is this or later.
-
-        Batches are decompressed to find it. Raises `CorruptBatch` if one cannot be.
-        """
-        return timestamps.first_at_or_after(
-            self._segments, timestamp_ms, self.start_offset, end_offset
-        )
-
-    def max_timestamp(self, *, end_offset: Offset) -> TimestampAndOffset | None:
-        """The first of the records below `end_offset` that have the largest timestamp."""
-        return timestamps.largest(self._segments, self.start_offset, end_offset)
+    def next_look(self, search: Search, *, end_offset: Offset) -> Look | None:
+        """A step of a search by time below `end_offset`, as `Search.next` has it."""
+        return search.next(self._segments, self.start_offset, end_offset)
 
     def snapshot_at_start(self) -> bytes:
         """What the start was last moved with, or what there is to go on from there; or nothing."""

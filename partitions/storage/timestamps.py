@@ -2,16 +2,26 @@
 
 A batch's header states the largest timestamp of its records. It is the producer's word; one that
 overstates it costs a look into the batch, one that understates it hides its records from here.
+
+A look may take seconds, for a batch of a megabyte may hold a million records, and there may be many
+whose headers overstate. So a search goes in steps: its owner asks for the next batch, opens it and
+has some records of it looked at, and may do something else before each of these. The log may change
+meanwhile: every step looks at it as it is then.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from itertools import starmap
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.records.skimming import times
-from tidemark.protocol.types import Offset
+from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
+
+HEADERS_MAX: Final = 1_000
+"""That one step walks over."""
 
 
 class TimestampAndOffset(NamedTuple):
@@ -21,86 +31,162 @@ class TimestampAndOffset(NamedTuple):
     offset: Offset
 
 
-def first_at_or_after(
-    segments: Sequence[Segment], timestamp_ms: int, start_offset: Offset, end_offset: Offset
-) -> TimestampAndOffset | None:
-    """The first record between the offsets whose timestamp is this or later."""
-    for segment in segments:
-        if segment.base_offset >= end_offset:
-            break
-        largest = segment.index.largest
-        if largest is None or largest.timestamp_ms < timestamp_ms:
-            continue
-        found = _first_in(segment, timestamp_ms, start_offset, end_offset)
-        if found is not None:
-            return found
-    return None
+class Look(NamedTuple):
+    """A batch that has to be looked into, and which of its records count."""
+
+    data: bytes
+    header: BatchHeader
+    start: Offset
+    end: Offset
+
+    def open(self) -> Iterator[tuple[int, Offset]]:
+        """Its records' times and offsets. On any thread; raises `CorruptBatch`, as does going on.
+
+        The first step decompresses: up to 128 MiB, and without holding up other threads.
+        """
+        records = iter(()) if self.header.is_control else times(self.data, self.header)
+        first = next(records, None)
+        return iter(()) if first is None else _with_first(first, records)
 
 
-def _first_in(
-    segment: Segment, timestamp_ms: int, start_offset: Offset, end_offset: Offset
-) -> TimestampAndOffset | None:
-    earlier = segment.index.earlier(timestamp_ms)
-    # All records up to that entry's offset are earlier; it may be in the middle of a walk.
-    start = max(start_offset, segment.base_offset if earlier is None else earlier.offset)
-    for position, header in segment.batches_from(segment.position_of(start)):
-        if header.base_offset >= end_offset:
-            return None
-        if header.max_timestamp < timestamp_ms:
-            continue
-        for found in _records(segment, position, header):
-            if found.timestamp_ms >= timestamp_ms and start_offset <= found.offset < end_offset:
-                return found
-    return None
+class Search:
+    """What is being looked for, how far the search has come, and what it has found."""
+
+    def __init__(self) -> None:
+        self.found: TimestampAndOffset | None = None
+        self.is_over = False
+        self._at = Offset(0)
+        """What lies before needs no look any more."""
+
+    def next(self, segments: Sequence[Segment], start: Offset, end: Offset) -> Look | None:
+        """The next batch to look into, of a log that begins and ends there. If there is none, the
+        search is over, or goes on with the next step. Raises `StorageError` and `OSError`."""
+        raise NotImplementedError
+
+    def take(self, look: Look, records: Iterator[tuple[int, Offset]], count: int) -> bool:
+        """Look at so many more records of a batch; whether there may be more to look at."""
+        raise NotImplementedError
+
+    def _segments_from(
+        self, segments: Sequence[Segment], start: Offset, end: Offset
+    ) -> Iterator[Segment]:
+        """Those that are left; once they are exhausted the search is over."""
+        self._at = max(self._at, start)
+        for segment in segments:
+            if segment.base_offset >= end:
+                break
+            if segment.end_offset > self._at:
+                yield segment
+        self.is_over = True
 
 
-def largest(
-    segments: Sequence[Segment], start_offset: Offset, end_offset: Offset
-) -> TimestampAndOffset | None:
-    """The first of the records between the offsets that have the largest timestamp."""
-    best: TimestampAndOffset | None = None
-    for segment in segments:
-        if segment.base_offset >= end_offset or segment.end_offset <= start_offset:
-            continue
-        known = segment.index.largest
-        if known is not None and (best is None or known.timestamp_ms > best.timestamp_ms):
-            best = _largest_in(segment, best, start_offset, end_offset)
-    return best
+class FirstSince(Search):
+    """The first record whose timestamp is this or later."""
+
+    def __init__(self, timestamp_ms: int) -> None:
+        super().__init__()
+        self._timestamp_ms = timestamp_ms
+
+    def next(self, segments: Sequence[Segment], start: Offset, end: Offset) -> Look | None:
+        for segment in self._segments_from(segments, start, end):
+            known = segment.index.largest
+            if known is None or known.timestamp_ms < self._timestamp_ms:
+                continue
+            earlier = segment.index.earlier(self._timestamp_ms)
+            # All records up to that entry's offset are earlier; it may be in the middle of a walk.
+            self._at = max(
+                self._at, segment.base_offset if earlier is None else Offset(earlier.offset + 1)
+            )
+            walk = segment.batches_from(segment.position_of(self._at))
+            for position, header in islice(walk, HEADERS_MAX):
+                if header.base_offset >= end:
+                    self.is_over = True
+                    return None
+                if header.max_timestamp >= self._timestamp_ms:
+                    return Look(segment.read_batch(position, header), header, self._at, end)
+                self._at = header.next_offset
+            if self._at < segment.end_offset:
+                return None
+        return None
+
+    def take(self, look: Look, records: Iterator[tuple[int, Offset]], count: int) -> bool:
+        taken = 0
+        for timestamp_ms, offset in islice(records, count):
+            taken += 1
+            if timestamp_ms >= self._timestamp_ms and look.start <= offset < look.end:
+                self.found, self.is_over = TimestampAndOffset(timestamp_ms, offset), True
+                return False
+        if taken < count:
+            self._at = look.header.next_offset
+        return taken == count
 
 
-def _largest_in(
-    segment: Segment,
-    best: TimestampAndOffset | None,
-    start_offset: Offset,
-    end_offset: Offset,
-) -> TimestampAndOffset | None:
-    """The first record with a larger timestamp than the best so far; else that one."""
-    # All before the last entry is smaller, if the entry's own batch is looked at.
-    entry = segment.index.largest_before(end_offset)
-    start = max(start_offset, segment.base_offset if entry is None else entry.offset)
-    candidate: tuple[int, BatchHeader] | None = None
-    least = -1 if best is None else best.timestamp_ms
-    for position, header in segment.batches_from(segment.position_of(start)):
-        if header.base_offset >= end_offset:
-            break
-        if header.max_timestamp <= least:
-            continue
-        if start_offset <= header.base_offset and header.next_offset <= end_offset:
-            candidate, least = (position, header), header.max_timestamp
-            continue
-        # Only some of its records are asked for, which need not have the batch's largest.
-        for found in _records(segment, position, header):
-            if start_offset <= found.offset < end_offset and found.timestamp_ms > least:
-                best, candidate, least = found, None, found.timestamp_ms
-    if candidate is not None:
-        for found in _records(segment, *candidate):
-            if best is None or found.timestamp_ms > best.timestamp_ms:
-                best = found
-    return best
+class Largest(Search):
+    """The first of the records that have the largest timestamp."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._candidate: tuple[int, Offset] | None = None
+        """The largest timestamp that a batch of the segment at hand states, and its last offset."""
+
+    def next(self, segments: Sequence[Segment], start: Offset, end: Offset) -> Look | None:
+        for segment in self._segments_from(segments, start, end):
+            known = segment.index.largest
+            if known is None or known.timestamp_ms <= self._found_ms:
+                self._at = segment.end_offset
+            elif self._at <= known.offset < end:
+                return self._look(segment, known.offset, start, end)
+            elif not self._walk(segment, start, end):
+                return None
+            elif self._candidate is not None:
+                return self._look(segment, self._candidate[1], start, end)
+        return None
+
+    def take(self, look: Look, records: Iterator[tuple[int, Offset]], count: int) -> bool:
+        taken = 0
+        for timestamp_ms, offset in islice(records, count):
+            taken += 1
+            if timestamp_ms > self._found_ms and look.start <= offset < look.end:
+                self.found = TimestampAndOffset(timestamp_ms, offset)
+        return taken == count
+
+    @property
+    def _found_ms(self) -> int:
+        return NO_TIMESTAMP_MS if self.found is None else self.found.timestamp_ms
+
+    def _walk(self, segment: Segment, start: Offset, end: Offset) -> bool:
+        """Go from header to header for the candidate, where the largest of the whole segment does
+        not count; whether that has come to the segment's end, or to a batch that is cut."""
+        entry = segment.index.largest_before(end)
+        if entry is not None:
+            # All before it are smaller, but its own batch may be the one.
+            self._at = max(self._at, entry.offset)
+        walk = segment.batches_from(segment.position_of(max(self._at, segment.base_offset)))
+        for _, header in islice(walk, HEADERS_MAX):
+            if header.base_offset >= end:
+                self._at = segment.end_offset
+                return True
+            self._at = header.next_offset
+            least_ms = self._found_ms if self._candidate is None else self._candidate[0]
+            if header.max_timestamp > least_ms:
+                self._candidate = (header.max_timestamp, header.last_offset)
+                if header.base_offset < start:
+                    return True  # its largest may be among those that do not count
+        return self._at >= segment.end_offset
+
+    def _look(self, segment: Segment, last_offset: Offset, start: Offset, end: Offset) -> Look:
+        """Into the batch that ends there."""
+        self._candidate = None
+        position, header = next(segment.batches_from(segment.position_of(last_offset)))
+        if header.base_offset >= start:
+            self._at = segment.end_offset
+        else:
+            self._at = max(self._at, header.next_offset)
+        return Look(segment.read_batch(position, header), header, start, end)
 
 
-def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimestampAndOffset]:
-    """As far as they are asked for. Raises `CorruptBatch` when it comes to what is none."""
-    if not header.is_control:
-        data = segment.file.pread(header.size_bytes, position)
-        yield from starmap(TimestampAndOffset, times(data, header))
+def _with_first(
+    first: tuple[int, Offset], rest: Iterator[tuple[int, Offset]]
+) -> Iterator[tuple[int, Offset]]:
+    yield first
+    yield from rest

@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Callable
+from select import select
 
 import pytest
 import zstandard
@@ -32,7 +33,7 @@ from tidemark.testing.process import BrokerProcess
 pytestmark = pytest.mark.usefixtures("unharmed")
 
 MIB = 1024 * 1024
-CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT, COUNT_AT, RECORDS_AT = 17, 21, 23, 57, 61
+LENGTH_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT, COUNT_AT, RECORDS_AT = 8, 17, 21, 23, 57, 61
 
 
 def signed(data: bytearray) -> bytes:
@@ -223,3 +224,44 @@ def test_a_stored_bomb_harms_neither_a_search_by_time_nor_a_reader(
         pytest.raises(CorruptBatch),
     ):
         list(consumer)
+
+
+def late_by_its_word(records: int) -> bytes:
+    """A batch that states a later time than any of its many records has: a kilobyte of them."""
+    now_ms = int(time.time() * 1000)
+    record = bytes((12, 0, 0, 0, 1, 1, 0))  # at the batch's own time, without key and value
+    section = zstandard.ZstdCompressor().compress(record * records)
+    data = bytearray(batch(b"")[:RECORDS_AT]) + section
+    struct.pack_into(">i", data, LENGTH_AT, len(data) - 12)
+    struct.pack_into(">h", data, ATTRIBUTES_AT, Compression.ZSTD)
+    struct.pack_into(">iqq", data, LAST_DELTA_AT, records - 1, now_ms, now_ms + 60_000)
+    struct.pack_into(">i", data, COUNT_AT, records)
+    return signed(data)
+
+
+def test_who_looks_for_a_time_in_millions_of_records_holds_up_nobody(
+    victim: BrokerProcess, topic: str
+) -> None:
+    data = late_by_its_word(3_000_000)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        topics=[
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(
+                        partition_index=0, timestamp=int(time.time() * 1000) + 30_000
+                    )
+                ],
+            )
+        ],
+    )
+    with Peer(victim.bootstrap) as seeker, Peer(victim.bootstrap) as other:
+        seeker.create_topic(topic)
+        assert seeker.produce(topic, data) is ErrorCode.NONE
+        seeker.send(encode_request(request, 5, 7, "seeker"))
+        for _ in range(5):
+            assert other.produce(topic, batch(b"value")) is ErrorCode.NONE
+        assert not select([seeker.socket], [], [], 0)[0], "the search was over before the others"
+        found = seeker.read(request, 5, ListOffsetsResponse).topics[0].partitions[0]
+        assert (found.error_code, found.offset) == (ErrorCode.NONE, -1)

@@ -138,7 +138,8 @@ async def test_a_follower_serves_readers_who_name_a_rack_and_parks_what_it_has_n
                 )
             ],
         )
-        (listed,) = list_offsets.handle(follower, asked, context(7)).topics[0].partitions
+        answer = await list_offsets.handle(follower, asked, context(7))
+        (listed,) = answer.topics[0].partitions
         assert listed.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
         # Too far behind, it sends readers back.

@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from hypothesis.stateful import (
 )
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.searches import find_timestamp, max_timestamp
+from tidemark.partitions.storage import timestamps
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import Capture
@@ -26,6 +28,14 @@ from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
 
 SETTINGS = LogSettings(segment_bytes=600, index_interval_bytes=150, retention_ms=-1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_steps() -> Iterator[None]:
+    """A search by time stops after a few headers, and goes on in a log that may be another one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timestamps, "HEADERS_MAX", 2)
+        yield
 
 
 class Batch(NamedTuple):
@@ -281,7 +291,7 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
     @rule(timestamp_ms=st.integers(0, 61), data=st.data())
     def find_timestamp(self, timestamp_ms: int, data: st.DataObject) -> None:
         end = data.draw(st.integers(self.start_offset, self.end_offset))
-        found = self.log.find_timestamp(timestamp_ms, end_offset=Offset(end))
+        found = find_timestamp(self.log, timestamp_ms, end_offset=Offset(end))
         assert found == next((r for r in self.records(end) if r[0] >= timestamp_ms), None)
 
     @rule(data=st.data())
@@ -289,7 +299,7 @@ class LogAgainstListOfBatches(RuleBasedStateMachine):
         end = data.draw(st.integers(self.start_offset, self.end_offset))
         stamped = [record for record in self.records(end) if record[0] >= 0]
         largest = max((timestamp_ms for timestamp_ms, _ in stamped), default=None)
-        assert self.log.max_timestamp(end_offset=Offset(end)) == next(
+        assert max_timestamp(self.log, end_offset=Offset(end)) == next(
             (record for record in stamped if record[0] == largest), None
         )
 

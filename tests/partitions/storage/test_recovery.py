@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
@@ -182,10 +183,10 @@ def test_indexes_that_are_missing_or_wrong_change_no_answer(
     log = open_log(files, recovery_point=recovery_point)
     assert everything(log) == WHOLE
     for offset in range(20):
-        found = log.find_timestamp(1000 + offset, end_offset=Offset(20))
+        found = find_timestamp(log, 1000 + offset, end_offset=Offset(20))
         assert found == (1000 + offset, offset)
     log.append(batch(20, size=20))
-    assert log.max_timestamp(end_offset=Offset(21)) == (1020, 20)
+    assert max_timestamp(log, end_offset=Offset(21)) == (1020, 20)
 
 
 def test_leftovers_of_interrupted_writes_are_removed() -> None:

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.searches import find_timestamp
 from tidemark.partitions.storage import log_state
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
@@ -265,4 +266,4 @@ def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> Non
     assert log.close() == 400
     again = Log.open(OsFiles(), str(tmp_path), SETTINGS, recovery_point=Offset(400))
     assert again.recovery.clean
-    assert again.find_timestamp(1123, end_offset=Offset(400)) == (1123, 123)
+    assert find_timestamp(again, 1123, end_offset=Offset(400)) == (1123, 123)

@@ -19,6 +19,7 @@ from tests.partitions.storage.compaction.keyed import (
     seal,
     values,
 )
+from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.storage.compaction.settings import CompactionLimits, CompactionSettings
 from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
@@ -476,10 +477,10 @@ def test_times_are_found_in_what_is_left() -> None:
         log.append(keyed_batch(log, pairs, timestamp_ms=1000 + 10 * number))
     seal(log)
     compact(files, log)
-    found = log.find_timestamp(1015, end_offset=log.end_offset)
+    found = find_timestamp(log, 1015, end_offset=log.end_offset)
     assert found is not None
     assert found == (1070, 7)
-    largest = log.max_timestamp(end_offset=log.end_offset)
+    largest = max_timestamp(log, end_offset=log.end_offset)
     assert largest is not None
     assert largest == (1090, 9)
 

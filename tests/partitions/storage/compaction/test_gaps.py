@@ -15,6 +15,7 @@ from tests.partitions.storage.compaction.keyed import (
     rows,
     seal,
 )
+from tests.partitions.storage.searches import find_timestamp
 from tests.partitions.storage.test_every_crash import Crashes
 from tidemark.partitions.raft.entries import Configuration, EpochStart, Run
 from tidemark.partitions.raft.messages import AppendRequest
@@ -100,7 +101,7 @@ def test_what_follows_a_gap_that_a_start_has_cut_is_found_by_its_time() -> None:
     went_on = (*ROWS, EpochStart(Epoch(2), Offset(5), NodeId(1), ALONE))
     again = opened(files, 5, went_on)
     again.append(keyed_batch(again, [(b"new", b"1")], epoch=2, timestamp_ms=2_000))
-    found = again.find_timestamp(2_000, end_offset=again.end_offset)
+    found = find_timestamp(again, 2_000, end_offset=again.end_offset)
     assert found is not None
     assert found.offset == 5
 

@@ -167,13 +167,22 @@ class ReceiveBuffer:
         if self.start == self.end:
             self.start = self.end = 0
         is_full = self.end == len(view)
-        if is_full and self._wanted_bytes > len(view) and (grown := self._grow(view)):
+        if is_full and self._wanted() > len(view) and (grown := self._grow(view)):
             return grown
         if is_full and self.start == 0:
             return None
         if is_full or 0 < self.end - self.start < _MOVE_BYTES:
             self._move(view)
         return view
+
+    def _wanted(self) -> int:
+        """How large a full buffer is to be: for a large frame, if another follows it at once and
+        memory is plenty, as large as two. The second is received with the first then, while its
+        client is not busy sending; received meanwhile it takes several times as long."""
+        wanted = self._wanted_bytes
+        if wanted <= STREAMING_BYTES or self.start == 0 or not self._budget.is_plenty:
+            return wanted
+        return max(wanted, min(2 * wanted, GATHERED_BYTES))
 
     def _move(self, to: memoryview) -> None:
         """Put the incomplete frame at the front of `to`, which may be the buffer itself."""
@@ -184,7 +193,7 @@ class ReceiveBuffer:
 
     def _grow(self, view: memoryview) -> memoryview | None:
         """At most twice the size at a time: a client pays with bytes for the memory it gets."""
-        wanted = min(self._wanted_bytes, 2 * len(view))
+        wanted = min(self._wanted(), 2 * len(view))
         capacity = -(-wanted // _ROUND_TO_BYTES) * _ROUND_TO_BYTES
         if not self._budget.take(_beyond_first(capacity) - _beyond_first(len(view))):
             return None

@@ -196,3 +196,36 @@ def test_nothing_more_is_gathered_where_memory_is_scarce(
     while buffer.gather(server):
         pass
     assert buffer.capacity_bytes <= STREAMING_BYTES
+
+
+@pytest.mark.parametrize(
+    ("budget_bytes", "at_once", "frames_held"),
+    [(64 * MIB, 6, 2), (64 * MIB, 1, 1), (1 * MIB, 6, 1)],
+    ids=["one behind the other", "one by one", "memory is not plenty"],
+)
+def test_large_requests_that_follow_each_other_are_received_two_at_a_time(
+    pair: tuple[socket.socket, socket.socket], budget_bytes: int, at_once: int, frames_held: int
+) -> None:
+    client, server = pair
+    buffer = make(budget_bytes)
+    payload = bytes(600_000)
+    received = 0
+    for _ in range(6 // at_once):
+        left = memoryview(framed(payload) * at_once)
+        while left:
+            left = left[client.send(left[:100_000]) :]
+            received += len(drain(buffer, server))
+    assert received == 6
+    assert buffer.capacity_bytes // len(payload) == frames_held
+
+
+def test_memory_for_one_large_frame_is_enough_where_several_follow_each_other(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = pair
+    buffer = make(budget_bytes=800_000)
+    left, received = memoryview(framed(bytes(600_000)) * 3), 0
+    while left:
+        left = left[client.send(left[:100_000]) :]
+        received += len(drain(buffer, server))
+    assert received == 3

@@ -10,7 +10,11 @@ from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs, SetGroupConfigs
 from tidemark.partitions.state_machines.config_table import parse_all
-from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.partitions.state_machines.group_configs import (
+    GROUP_SETTINGS,
+    GROUPS_MAX,
+    NAME_BYTES_MAX,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -124,14 +128,31 @@ async def _alter_brokers(
 
 async def _alter_group(node: Node, group_id: str, alter: Alter, *, validate_only: bool) -> None:
     def decide(state: ClusterState) -> SetGroupConfigs:
-        configs = alter(state.group_configs(group_id))
+        before = state.group_configs(group_id)
+        configs = alter(before)
         _check_in_time(node, configs)
+        if configs and not before:
+            _check_room(state, group_id)
         return SetGroupConfigs(at_version=state.version, group_id=group_id, configs=configs)
 
     if validate_only:
         node.cluster.state.check(decide(node.cluster.state))
     else:
         await node.cluster.propose(decide)
+
+
+def _check_room(state: ClusterState, group_id: str) -> None:
+    """Whether one more group may have configs. Raises `RequestError`."""
+    if len(group_id.encode()) > NAME_BYTES_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"a group with configs has a name of {NAME_BYTES_MAX} bytes at most",
+        )
+    if len(state.groups_with_configs) >= GROUPS_MAX:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{GROUPS_MAX} groups have configs: delete some, or set the brokers' own",
+        )
 
 
 def _check_in_time(node: Node, configs: Mapping[str, str]) -> None:

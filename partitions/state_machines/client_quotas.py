@@ -59,6 +59,8 @@ class Limit(NamedTuple):
 
 ENTITIES_MAX: Final = 10_000
 """That have quotas: all brokers hold them in memory, and in every snapshot of the metadata."""
+NAME_BYTES_MAX: Final = 1_000
+"""Of a user or client that has a quota; what is longer may have a default one."""
 
 _NOT_HERE: Final = {
     "controller_mutation_rate": "changes of topics are not limited here",
@@ -81,6 +83,10 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
             raise _invalid(f"the {type_name} of an entity is given twice: give it once")
         if name == "":
             raise _invalid(f"a {type_name} has a name, or is the default, which is null")
+        if name is not None and len(name.encode()) > NAME_BYTES_MAX:
+            raise _invalid(
+                f"a {type_name} with a quota has a name of {NAME_BYTES_MAX} bytes at most"
+            )
         found[entity_type] = name
     if not found:
         raise _invalid("a quota needs a user or a client-id, or the default of one")

@@ -9,6 +9,11 @@ from typing import Final
 from tidemark.partitions.state_machines.config_table import setting, settings_of, whole_int
 from tidemark.protocol.values import dataclass
 
+GROUPS_MAX: Final = 10_000
+"""That have configs: all brokers hold them in memory, and in every snapshot of the metadata."""
+NAME_BYTES_MAX: Final = 1_000
+"""Of a group that has configs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupConfig:

@@ -6,6 +6,7 @@ import pytest
 
 from tidemark.partitions.state_machines import client_quotas
 from tidemark.partitions.state_machines.client_quotas import (
+    NAME_BYTES_MAX,
     ClientQuotas,
     QuotaChange,
     QuotaKey,
@@ -103,7 +104,13 @@ def test_only_what_is_limited_here_can_be_set(key: str) -> None:
 
 @pytest.mark.parametrize(
     "parts",
-    [[], [("ip", "127.0.0.1")], [("user", "")], [("user", "ada"), ("user", None)]],
+    [
+        [],
+        [("ip", "127.0.0.1")],
+        [("user", "")],
+        [("user", "ada"), ("user", None)],
+        [("client-id", "\N{SNOWMAN}" * (NAME_BYTES_MAX // 3 + 1))],
+    ],
 )
 def test_an_entity_is_a_user_or_a_client_or_both(parts: list[tuple[str, str | None]]) -> None:
     with pytest.raises(RequestError) as refused:

@@ -64,13 +64,14 @@ def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
     after: Position | None = None
     to: list[NodeId] = []
     for node, progress in role._progress.items():
-        if progress.wants(last) and progress.may_send(window_bytes):
-            if not progress.is_steady or progress.next[0] != last[0]:
+        begin = progress.next
+        if not progress.is_steady:
+            if progress.wants(last) and progress.may_send(window_bytes):
                 return None
-            if after is None:
-                after = progress.next
-            elif after != progress.next:
+        elif begin != last and progress.bytes_in_flight < window_bytes:
+            if begin[0] != last[0] or after not in (None, begin):
                 return None
+            after = begin
             to.append(node)
     run = None
     if after is not None:
@@ -96,7 +97,7 @@ def may_take(group: Group, source: NodeId, epoch: int, prev: int) -> bool:
         last[1] == prev
         and last[0] == epoch == group.epoch
         and group.leader == source
-        and not group.has_ready
+        and (not group.has_ready or group.is_quiet)
         and group.is_clean
         and type(role) is Follower
         and role.is_in_step
@@ -126,7 +127,7 @@ def acknowledged(group: Group, source: NodeId, epoch: int, prev: Offset, match: 
     if progress is None or progress.clean_at is not None:
         return False
     position = _position((epoch, match))
-    if not shape.contains(position):
+    if position != shape.last and not shape.contains(position):
         return False
     # What is committed already cannot make more of it so.
     if progress.succeeded(_position((epoch, prev)), position) and position > group.committed:

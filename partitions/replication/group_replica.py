@@ -18,7 +18,12 @@ from typing import Final
 
 from tidemark.partitions.raft.entries import Entry, EpochStart
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import Message, PullResponse, ResetRequest
+from tidemark.partitions.raft.messages import (
+    AppendRequest,
+    Message,
+    PullResponse,
+    ResetRequest,
+)
 from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.appending import AppendingReplica
 from tidemark.partitions.replication.applier import apply_committed, with_snapshot
@@ -37,6 +42,10 @@ _DEFERRED_MAX: Final = 256
 """Messages that wait for the journal; a peer sends again what is dropped."""
 
 
+def _has_entries(message: Message) -> bool:
+    return isinstance(message, AppendRequest) and bool(message.entries)
+
+
 class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
     """Made by `opening.open_group`, then given to the node.
 
@@ -50,6 +59,9 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _tell_committed(self) -> None:
         self._host.committed(self)
+
+    def _told_committed(self, to: Sequence[NodeId]) -> None:
+        self._host.told_committed(self, to)
 
     # Events
 
@@ -121,6 +133,8 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         self._stage(ready)
         self._send(ready.send)
         self._tell(ready)
+        if ready.send and self._group.is_leader:
+            self._told_committed([out.to for out in ready.send if _has_entries(out.message)])
         if ready.token:
             self._store.when_durable(self._when_persisted(ready))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tidemark.partitions.raft.ports import Limits, Peers
@@ -39,6 +40,10 @@ class Host(Protocol):
 
     def committed(self, replica: GroupReplica) -> None:
         """More of a group is committed."""
+        ...
+
+    def told_committed(self, replica: GroupReplica, to: Sequence[NodeId]) -> None:
+        """Entries are on their way to these, which say how far a group is committed."""
         ...
 
     def leadership(self, replica: GroupReplica, leadership: Leadership) -> None:

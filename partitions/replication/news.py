@@ -3,12 +3,14 @@
 Where nobody has anything new to say they go out less often: all that they tell is that this broker
 lives, and hears. One that would be due soon goes out as an answer to another broker's then: so all
 of them fall into step, and none has to be woken for its own.
+
+How far groups are committed is mostly said with their next entries, and then not in a heartbeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from tidemark.partitions.replication.heartbeats import Heartbeats
 from tidemark.partitions.replication.outbox import Outbox
@@ -17,6 +19,9 @@ from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NodeId
+
+if TYPE_CHECKING:
+    from tidemark.partitions.replication.group_replica import GroupReplica
 
 _NEVER: Final = float("inf")
 _NEVER_YET: Final = float("-inf")
@@ -36,11 +41,16 @@ class News:
         peers: PeerTable,
         outbox: Outbox,
         beat_of: Callable[[PartitionKey], GroupBeat | None],
+        audience: Callable[[GroupReplica], Sequence[NodeId]],
     ) -> None:
+        """`audience`: who wants to know how far a group is committed."""
         self._heartbeats = Heartbeats(incarnation, beat_of)
         self._timing = timing
         self._peers = peers
         self._outbox = outbox
+        self._audience = audience
+        self._committed: dict[GroupReplica, None] = {}
+        """Of which nobody has been told how far they are committed now."""
         self._last = _NEVER_YET
         self._is_calm = False
         """Whether no other broker has something to hear, or waits to hear that it was heard."""
@@ -55,6 +65,23 @@ class News:
         self._heartbeats.add_news(key, nodes)
         self._is_calm = False
         self._is_pressing |= is_pressing
+
+    def committed(self, replica: GroupReplica) -> None:
+        """More of a group that is led here is committed."""
+        self._committed[replica] = None
+        self._is_calm = False
+
+    def told(self, replica: GroupReplica, to: Sequence[NodeId]) -> None:
+        """Entries are on their way to these, which say how far the group is committed now; what is
+        lost of them is sent again.
+
+        Who lacks something of that has to hear of it at once: it would else take itself for fresh.
+        """
+        if replica in self._committed:
+            group = replica.group
+            told = {*to}.intersection(group.holding(group.committed))
+            if told.issuperset(self._audience(replica)):
+                del self._committed[replica]
 
     def take_in(self, source: NodeId, heartbeat: Heartbeat, now: float) -> float | None:
         """See `Heartbeats.take_in`."""
@@ -96,6 +123,9 @@ class News:
 
     def _send_to_all(self, now: float) -> None:
         self._last = now
+        committed, self._committed = self._committed, {}
+        for replica in committed:
+            self._heartbeats.add_news(replica.key, self._audience(replica))
         self._is_calm = not any(map(self._heartbeats.has_news, self._peers.alive))
         # A peer that is taken for dead must hear something, or two that both think so of each
         # other will never speak again; but all the news again and again would be too much.

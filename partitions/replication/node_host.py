@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidemark.partitions.raft.entries import without
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.ready import Leadership
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -17,13 +16,18 @@ class HostingNode(NodeState):
 
     def committed(self, replica: GroupReplica) -> None:
         if replica.is_leader:
-            audience = self._audience(replica)
-            self._news.add(replica.key, audience, is_pressing=replica.is_eager)
+            if replica.is_eager:
+                self._news.add(replica.key, self.peers.nodes, is_pressing=True)
+            else:
+                self._news.committed(replica)
             if self.confirmations:
                 self.confirmations.look(replica)
         else:
             self.observers.committed(replica)
             replica.follow_log_start(self.known.get(replica.key).log_start)
+
+    def told_committed(self, replica: GroupReplica, to: Sequence[NodeId]) -> None:
+        self._news.told(replica, to)
 
     def paused(self, replica: GroupReplica) -> None:
         self._paused[replica] = self._now + self.timing.retry_s
@@ -47,11 +51,3 @@ class HostingNode(NodeState):
         ):
             # Its word has come late.
             replica.tell(Group.leader_lost)
-
-    def _audience(self, replica: GroupReplica) -> Sequence[NodeId]:
-        """Who wants to know how far a group is committed."""
-        if replica.is_eager:
-            return self.peers.nodes
-        others = without(self.node_id, replica.group.config.members)
-        observers = self.observers.of(replica.key)
-        return (*others, *without(self.node_id, tuple(observers))) if observers else others

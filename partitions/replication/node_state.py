@@ -7,10 +7,11 @@ events of a turn and what has come of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final
 
+from tidemark.partitions.raft.entries import without
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.replication.campaigns import Campaigns
 from tidemark.partitions.replication.concerns import Concerns
@@ -66,14 +67,21 @@ class NodeState:
         self._replicas: dict[PartitionKey, GroupReplica] = {}
         self._leaders = Leaders(node_id, self.peers, self.outbox, self._replicas)
         self.known = self._leaders.known
-        self._news = News(incarnation, self.timing, self.peers, self.outbox, self._leaders.beat_of)
+        self._news = News(
+            incarnation,
+            self.timing,
+            self.peers,
+            self.outbox,
+            self._leaders.beat_of,
+            self._audience,
+        )
         self._campaigns = Campaigns(node_id, self.timing, self.peers, rng)
         self.moves = Moves(node_id)
         """Leaders that are to go to other brokers; see `move_leader`."""
         self.concerns = Concerns(self.peers, self.warn)
         """Of which somebody should hear."""
         self._paused: dict[GroupReplica, float] = {}
-        self._retries = Retries(self.timing, self.peers)
+        self._retries = Retries(self.timing, self.peers, self.peers.has_read)
         self.observers = Observers(
             node_id, self.timing, self.peers, self.known, self.outbox, self._replicas, rng
         )
@@ -81,7 +89,9 @@ class NodeState:
             node_id, incarnation, self.timing, self.outbox, self._replicas
         )
         """Who waits to hear that this broker leads; see `confirm`."""
-        self._lane = SteadyLane(self.outbox, self._replicas.get) if has_lane else None
+        self._lane: SteadyLane | None = None
+        if has_lane:
+            self._lane = SteadyLane(self.outbox, self._replicas.get, self._leaders.met)
         self._now = 0.0
 
     def get(self, key: PartitionKey) -> GroupReplica | None:
@@ -106,6 +116,12 @@ class NodeState:
     def warn(self, what: str) -> None:
         if len(self._warnings) < _WARNINGS_MAX:
             self._warnings.append(what)
+
+    def _audience(self, replica: GroupReplica) -> Sequence[NodeId]:
+        """Who wants to know how far a group is committed."""
+        others = without(self.node_id, replica.group.config.members)
+        observers = self.observers.of(replica.key)
+        return (*others, *without(self.node_id, tuple(observers))) if observers else others
 
     def _advance(self, now: float | None) -> None:
         """Where little happens, the last event may have been long ago."""

@@ -249,6 +249,10 @@ class ReplicaState:
         """Have the others hear how far it is committed, and where the log begins."""
         raise NotImplementedError
 
+    def _told_committed(self, to: Sequence[NodeId]) -> None:
+        """Entries are on their way to these, which say how far it is committed."""
+        raise NotImplementedError
+
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:
         """The core's way to its own log."""
         raise NotImplementedError

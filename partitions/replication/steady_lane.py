@@ -57,11 +57,18 @@ class _Appends:
 
 
 class SteadyLane:
-    """The one of a broker. `find` finds a replica by its group."""
+    """The one of a broker. `find` finds a replica by its group; `met` is told of one that entries
+    have come to on the long way."""
 
-    def __init__(self, outbox: Outbox, find: Callable[[PartitionKey], GroupReplica | None]) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        find: Callable[[PartitionKey], GroupReplica | None],
+        met: Callable[[GroupReplica], None],
+    ) -> None:
         self._outbox = outbox
         self._find = find
+        self._met = met
         self._replicas: dict[RowKey, GroupReplica] = {}
         self._keys: dict[SteadyReplica, RowKey] = {}
         self._appends: dict[tuple[NodeId, ...], _Appends] = {}
@@ -91,6 +98,7 @@ class SteadyLane:
                 self, source, (epoch, base, end), committed, records
             ):
                 replica.receive(source, AppendRow(*row).message(bytes(records)))
+                self._met(replica)
 
     def acknowledge(self, source: NodeId, message: SteadyAnswers) -> None:
         """Answers of a follower."""

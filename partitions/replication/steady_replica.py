@@ -62,6 +62,8 @@ class SteadyReplica(ReplicaState):
                 lane.send(self, to, run, self._group.committed.offset)
             if committed is not None:
                 self._note_committed(committed)
+            if run is not None:
+                self._told_committed(to)
             if token:
                 lane.stage(self, token, self.log.end_offset)
             if run is None or run.end_offset == self.log.end_offset:
@@ -115,7 +117,8 @@ class SteadyReplica(ReplicaState):
         """A follower has a run, durably; `False` if that has to be thought about."""
         if self.failure is not None or self._held is not None:
             return False
-        self._tell_appended()
+        if self._appended_end is not None:
+            self._tell_appended()
         self._solo_epoch = None
         if not steady.acknowledged(self._group, source, epoch, base, match):
             return False
@@ -125,7 +128,8 @@ class SteadyReplica(ReplicaState):
     def persisted_steadily(self, token: int, end_offset: Offset) -> None:
         """What the lane has staged for this replica is durable."""
         self.durable_end = max(self.durable_end, min(end_offset, self.log.end_offset))
-        self._tell_appended()
+        if self._appended_end is not None:
+            self._tell_appended()
         self._solo_epoch = None
         steady.persisted(self._group, token)
         self._touch_if_due()

@@ -76,7 +76,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="observers are told how far their group is committed",
-        file="partitions/replication/node_host.py",
+        file="partitions/replication/node_state.py",
         old="        observers = self.observers.of(replica.key)\n",
         new="        observers = ()\n",
         killed_by="tests/partitions/replication/test_observers.py::"

@@ -316,6 +316,28 @@ def test_what_comes_behind_something_that_is_not_written_yet_waits_for_it() -> N
     assert cluster[2].log == b"abc"
 
 
+def test_news_of_the_commit_keep_no_run_behind_them_from_the_short_way(
+    short: Counter[str],
+) -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"a")
+    cluster[1].append(b"b")
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[1].append(b"c")
+    (behind,) = (each.message for each in cluster.take(AppendRequest, to=2))
+    news = at(cluster[1].group.epoch, 2)
+    short.clear()
+
+    def both(group: Group) -> None:
+        group.heard_leader(NodeId(1), news.epoch, news)
+        group.receive(NodeId(1), behind)
+
+    cluster[2].do(both)
+    assert short["taken in"] == 1
+    assert (cluster[2].log, cluster[2].committed) == (b"abc", b"ab")
+
+
 def test_an_answer_to_the_same_leaders_epoch_before_counts_for_nothing() -> None:
     cluster = Cluster(3)
     cluster.elect(1)

@@ -26,7 +26,7 @@ class Teller:
         peers.set_nodes([OTHER])
         self.outbox = Outbox()
         beat = GroupBeat(KEY, Epoch(1), True, ORIGIN, Offset(0))
-        self.news = News(1, TIMING, peers, self.outbox, lambda _: beat)
+        self.news = News(1, TIMING, peers, self.outbox, lambda _: beat, lambda _: [OTHER])
         self.now = 100.0
         peers.heard(OTHER, self.now)
         peers.confirmed(OTHER, self.now, self.now)

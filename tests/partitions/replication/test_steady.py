@@ -8,7 +8,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster, batch_of
@@ -16,7 +16,11 @@ from tidemark.partitions.raft.entries import Run
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
 from tidemark.partitions.replication.checking import bytes_of
 from tidemark.partitions.replication.group_replica import Appended
-from tidemark.partitions.replication.peer_messages import PeerMessage, group_messages
+from tidemark.partitions.replication.peer_messages import (
+    Heartbeat,
+    PeerMessage,
+    group_messages,
+)
 from tidemark.partitions.replication.steady_messages import SteadyAnswers, SteadyAppends
 from tidemark.partitions.replication.steady_replica import RUN_BYTES_MAX
 from tidemark.partitions.storage.slices import LogSlice
@@ -251,11 +255,62 @@ def test_one_broker_alone_commits_what_is_durable() -> None:
     assert cluster[1].committed_values() == ["first", "a"]
 
 
+# What heartbeats say of groups that are in step
+
+
+def told_by_heartbeat(cluster: Cluster) -> list[NodeId]:
+    """Whom the first broker's next heartbeats tell how far the group is committed."""
+    cluster.now += cluster.timing.heartbeat_s
+    cluster[1].node.tick(cluster.now)
+    cluster.turn(cluster[1])
+    return [
+        to
+        for source, to, message in cluster.pool
+        if source == 1 and isinstance(message, Heartbeat)
+        if any(beat.key == KEY for beat in message.groups)
+    ]
+
+
+def commit_and_send_more(cluster: Cluster) -> None:
+    append(cluster, KEY, "a")
+    cluster.settle()
+    append(cluster, KEY, "b")
+    cluster.turn(cluster[1])
+
+
+def test_what_is_committed_is_told_with_the_next_entries_and_not_by_heartbeat() -> None:
+    cluster = opened()
+    commit_and_send_more(cluster)
+    assert told_by_heartbeat(cluster) == []
+    cluster.settle()
+    assert told_by_heartbeat(cluster) == [2, 3], "there are no next entries"
+    cluster.settle()
+    assert cluster[3].committed_values() == ["first", "a", "b"]
+
+
+def test_who_lacks_what_is_committed_hears_of_it_by_heartbeat() -> None:
+    cluster = opened()
+    cluster.cut |= {(1, 3)}
+    commit_and_send_more(cluster)
+    assert 3 in told_by_heartbeat(cluster)
+
+
+def test_an_observer_hears_what_is_committed_by_heartbeat() -> None:
+    cluster = opened()
+    cluster[1].node.observers.set_observers(KEY, [NodeId(4)])
+    commit_and_send_more(cluster)
+    assert told_by_heartbeat(cluster) == [2, 3]
+
+
 # Both ways
 
 Action = Callable[[Cluster], object]
 LARGE = 100
 """Records in a batch that is not written to the journal."""
+
+
+def waits(cluster: Cluster) -> None:
+    cluster.run(0.2)
 
 
 def appends(number: int, size: int) -> Action:
@@ -299,7 +354,7 @@ nodes = st.integers(1, 3)
 actions = st.one_of(
     st.builds(appends, st.integers(0, 2), st.sampled_from([1, 2, 3, LARGE])),
     st.just(Cluster.step),
-    st.just(lambda cluster: cluster.run(0.2)),
+    st.just(waits),
     st.builds(cuts, nodes, nodes),
     st.builds(slows, nodes),
     st.builds(restarts, st.integers(2, 3)),
@@ -343,6 +398,8 @@ def _bytes_of(run: Run) -> bytes:
 def test_the_lane_changes_nothing_but_the_messages(flush_commit: bool) -> None:
     @settings(max_examples=30, deadline=None)
     @given(st.lists(actions, max_size=25))
+    # A row goes the long way to one that has been opened a moment ago.
+    @example([restarts(2), waits, waits, restarts(2), appends(0, 1), waits])
     def check(script: list[Action]) -> None:
         options = {"flush_commit": flush_commit, "journaled_bytes_max": 5 * LARGE}
         ways = [opened(has_lane=each, **options) for each in (True, False)]

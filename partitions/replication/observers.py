@@ -152,7 +152,8 @@ class Observers:
         self._staleness.told(key, committed, replica.committed, now)
 
     def committed(self, replica: GroupReplica) -> None:
-        self._staleness.reached(replica.key, replica.committed)
+        if self._staleness.any_behind:
+            self._staleness.reached(replica.key, replica.committed)
 
     def freshness(self, replica: GroupReplica, now: float) -> Freshness:
         """Of a replica here; the leader's own is always fresh."""

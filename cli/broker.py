@@ -1,7 +1,8 @@
 """`tidemark serve`: one broker in this process, until it is told to stop.
 
 Standard output gets exactly one line, when the broker serves, for scripts to wait for; log lines go
-to standard error. SIGTERM and SIGINT stop it in order, a second one at once.
+to standard error. SIGTERM and SIGINT stop it in order, a second one at once; so does the end of its
+terminal (SIGHUP), unless it was started to outlive that (nohup).
 """
 
 import gc
@@ -165,12 +166,17 @@ async def _settle_in() -> None:
 
 async def _cancel_on_signal(scope: trio.CancelScope) -> None:
     """Stop in order at the first signal; the second one is the operating system's affair."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    stopping = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        stopping.append(signal.SIGHUP)
+    with trio.open_signal_receiver(*stopping) as signals:
         async for number in signals:
             logger.info("%s: stopping", signal.Signals(number).name)
             break
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
+    # A terminal that ends may say so more than once, and means no more by it.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for again in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(again, signal.SIG_DFL)
     _tell_systemd("STOPPING=1")
     scope.cancel()
 

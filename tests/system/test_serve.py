@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -31,11 +31,15 @@ def command(*arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    within: Sequence[str] = (),
 ) -> Iterator[tuple[subprocess.Popen[str], re.Match[str]]]:
-    """A broker in `folder` that has said that it is ready; killed if it is still there."""
+    """A broker in `folder` that has said that it is ready; killed if it is still there. `within`
+    is a command that is to run it."""
     process = subprocess.Popen(
-        command(*arguments),
+        [*within, *command(*arguments)],
         cwd=folder,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -57,7 +61,7 @@ def refused(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     return outcome(command(*arguments), directory=folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path, *FREE_PORTS) as (process, ready):
         assert ready[1] == "1"
@@ -69,6 +73,17 @@ def test_a_signal_stops_it_in_order(tmp_path: Path, number: signal.Signals) -> N
     assert "stopped" in log.splitlines()[-1]
     assert process.returncode == 0
     assert (tmp_path / "tidemark-data" / "state.db").exists()
+
+
+def test_a_broker_that_is_to_outlive_its_terminal_does(tmp_path: Path) -> None:
+    with running(tmp_path, *FREE_PORTS, within=["nohup"]) as (process, ready):
+        process.send_signal(signal.SIGHUP)
+        with urlopen(f"http://{ready[3]}/readyz", timeout=SECONDS) as answer:
+            assert answer.read() == b"ready\n"
+        process.terminate()
+        _, log = process.communicate(timeout=SECONDS)
+    assert "SIGTERM: stopping" in log
+    assert process.returncode == 0
 
 
 def test_settings_come_from_options_environment_and_file(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def finish(world: World) -> None:
     _stay_quiet(world, core)
     if core != world.nodes:
         _rejoin(world, core, peaceful)
-    _hand_over(world)
     _read_everything(world)
     if "rot" in {fault.kind for fault in world.nemesis.tape}:
         _judge_bytes(world)
+    _hand_over(world)
     for producer in world.producers:
         producer.abandon()
     if world.play is not None:

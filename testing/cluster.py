@@ -296,8 +296,12 @@ async def open_cluster(
     `settings` are the brokers', by name, as `docs/configuration.md` lists them; `racks` are where
     the first, second, ... of them are, if they are to have racks of their own. Raises
     `ConfigError`, `StorageError` or `OSError` as `tidemark serve` would, and `ValueError` for
-    settings that several brokers cannot share.
+    settings that several brokers cannot share, and `RuntimeError` outside of trio.
     """
+    if not trio.lowlevel.in_trio_task():
+        raise RuntimeError(
+            "open_cluster runs under trio: use open_blocking_cluster, or pytest's fixture tidemark"
+        )
     given = settings or {}
     if brokers > 1:
         own = [name for name in _OF_ONE_BROKER if name in given]

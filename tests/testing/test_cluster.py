@@ -1,5 +1,6 @@
 """The fixtures that we hand to others do what their docstrings say."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ async def test_two_clusters_in_one_process_are_strangers() -> None:
             await client.admin.create_topic("only-in-one")
         async with open_client(two.bootstrap) as client:
             assert "only-in-one" not in [topic.name for topic in await client.admin.list_topics()]
+
+
+def test_under_another_event_loop_it_says_what_to_use() -> None:
+    async def open_one() -> None:
+        async with open_cluster():
+            pass
+
+    with pytest.raises(RuntimeError, match="use open_blocking_cluster, or pytest's fixture"):
+        asyncio.run(open_one())
 
 
 async def test_a_restart_keeps_data_and_address() -> None:

@@ -136,6 +136,11 @@ class Group(Replica):
         self.has_ready = True
         self.role.start(self)
 
+    def withdraw(self) -> None:
+        """Another one is to be elected: stop asking whether this one would be."""
+        if isinstance(self.role, PreCandidate):
+            self.role = Follower()
+
     def receive(self, source: NodeId, message: Message) -> None:
         """A message of another replica of this group."""
         if self.failure is not None:

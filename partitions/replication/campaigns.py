@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from tidemark.partitions.raft.candidate import Candidate, PreCandidate
 from tidemark.partitions.raft.follower import Follower
+from tidemark.partitions.raft.group import Group
+from tidemark.partitions.raft.messages import Ballot, VoteRequest
 from tidemark.partitions.replication.elections import ElectionQueue, Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_table import PeerTable
@@ -63,6 +65,7 @@ class Campaigns:
             if isinstance(replica.group.role, Follower):
                 self._alone[replica.key] = None
         elif self._may_win(replica):
+            self._queue.slowness_s = self._slowness_s()
             self._queue.add(
                 replica.key,
                 now,
@@ -87,6 +90,31 @@ class Campaigns:
             and (candidate == self._node_id or self._peers.is_alive(candidate))
         )
 
+    def asked(
+        self, replica: GroupReplica, source: NodeId, request: VoteRequest, now: float
+    ) -> None:
+        """Another voter stands for the group, and is about to be answered: if it can have this
+        one's vote and goes first, this one waits for what becomes of it."""
+        key, group = replica.key, replica.group
+        if (
+            key not in self._queue
+            or request.ballot is Ballot.MIGRATION
+            or request.epoch <= group.epoch
+            or request.last < group.shape.last
+            or not (request.ballot is Ballot.REAL or self._goes_first(source, replica))
+        ):
+            return
+        if self._queue.leave_to_another(key, now) and isinstance(group.role, PreCandidate):
+            replica.tell(Group.withdraw)
+
+    def _goes_first(self, other: NodeId, replica: GroupReplica) -> bool:
+        preferred = replica.preference or replica.group.config.members
+        both = [node for node in preferred if node in (other, self._node_id)]
+        return len(both) == 2 and election_order(both, self.last_resorts)[0] == other
+
+    def _slowness_s(self) -> float:
+        return max(0.0, self._peers.delay_s - self._timing.calm_heartbeat_s)
+
     def remove(self, key: PartitionKey, now: float) -> None:
         """It has a leader, or is no concern of this broker any more."""
         self._queue.remove(key, now)
@@ -110,6 +138,7 @@ class Campaigns:
         def was_read(key: PartitionKey, since: float) -> bool:
             return self._was_read(replicas[key], since)
 
+        self._queue.slowness_s = self._slowness_s()
         alone, self._alone = self._alone, {}
         for key in (*alone, *self._queue.take_due(now, was_read)):
             replica = replicas[key]
@@ -148,7 +177,7 @@ class Campaigns:
         is no such majority, and so no use in waiting."""
         peers = self._peers
         return not self._may_win(replica) or replica.group.config.agreed(
-            lambda node: peers.has_read(node, since)
+            lambda node: peers.has_answered(node, since)
         )
 
     def next_deadline(self) -> float:

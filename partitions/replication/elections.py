@@ -6,6 +6,10 @@ cluster's metadata goes first, then consumers' offsets, then the rest; and only 
 once, so that elections do not starve each other of the disk. So the first voter may be at work for
 longer than the next one waits; as long as groups are getting leaders, that one waits on.
 
+A voter that is asked by one that goes before it, and can vote for it, waits for what becomes of
+that: else both stand, and depose each other. And where confirmations take long, voters stand
+further apart.
+
 No campaign is given up, and no voter stands in place of the one before it, until the voters have
 read what was sent to them when it began: on a machine that has no time for its brokers, all that
 is late is late together, and who asks anew makes it later still.
@@ -81,6 +85,8 @@ class ElectionQueue:
         self._numbers = 0
         # When a group of each priority that waited here was last led by another broker.
         self._served_at: dict[Priority, float] = {}
+        self.slowness_s = 0.0
+        """By how much longer than usual the others take to confirm what they are sent."""
         # When to look again at campaigns that have lasted for long and may yet be answered.
         self._look_again = 0.0
 
@@ -141,6 +147,19 @@ class ElectionQueue:
                 waiting.attempts, waiting.due = 0, now
                 self._wait(key, waiting)
 
+    def leave_to_another(self, key: PartitionKey, now: float) -> bool:
+        """Another voter stands for the group: have it wait for what becomes of that; whether it
+        does. Not for ever: who asks again and again in vain is not waited for."""
+        waiting = self._waiting.get(key) or self._campaigning.get(key)
+        if waiting is None or waiting.yielded >= _YIELDED_MAX:
+            return False
+        self._campaigning.pop(key, None)
+        waiting.yielded += 1
+        waiting.since = now
+        waiting.due = now + self._timing.campaign_timeout_s
+        self._wait(key, waiting)
+        return True
+
     def take_due(self, now: float, was_read: WasRead = _at_once) -> list[PartitionKey]:
         """The groups to campaign for now; each comes again unless it is removed before."""
         self._retry_stalled(now, was_read)
@@ -161,7 +180,7 @@ class ElectionQueue:
             waiting = self._waiting.get(key)
             if waiting is None or waiting.number != number:
                 continue
-            if waiting.rank and not was_read(key, waiting.since):
+            if (waiting.rank or waiting.yielded) and not was_read(key, waiting.since):
                 waiting.due = now + self._timing.heartbeat_s
                 self._push(key, waiting)
             else:
@@ -226,7 +245,8 @@ class ElectionQueue:
         patience = 1 << min(waiting.attempts, _DOUBLED_MAX)
         is_undisputed = waiting.is_first and not waiting.rank and not waiting.attempts
         apart_s = 0.0 if is_undisputed else self._rng.random() * timing.election_jitter_s
-        waiting.due += patience * (apart_s + waiting.rank * timing.election_rank_s)
+        rank_s = timing.election_rank_s + 2 * self.slowness_s
+        waiting.due += patience * (apart_s + waiting.rank * rank_s)
         self._push(key, waiting)
 
     def _push(self, key: PartitionKey, waiting: _Waiting) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import AppendRequest, PullResponse, ResetRequest
+from tidemark.partitions.raft.messages import AppendRequest, PullResponse, ResetRequest, VoteRequest
 from tidemark.partitions.replication.node_groups import GroupsNode
 from tidemark.partitions.replication.outbox import Output
 from tidemark.partitions.replication.peer_messages import (
@@ -49,6 +49,8 @@ class ReplicationNode(GroupsNode):
             return
         replica = self._replicas.get(message.key)
         if replica is not None:
+            if isinstance(message.message, VoteRequest):
+                self._campaigns.asked(replica, source, message.message, now)
             replica.receive(source, message.message)
             if isinstance(message.message, AppendRequest | ResetRequest):
                 self._leaders.met(replica)
@@ -86,8 +88,11 @@ class ReplicationNode(GroupsNode):
     def tick(self, now: float) -> None:
         """Time has passed. To be called when `next_deadline` is reached, at least."""
         self._now = now
-        if self._news.late_s(now) > self.timing.failure_timeout_s / 2:
-            # This process stood still. The others may have spoken all the while.
+        late_s = self._news.late_s(now)
+        if late_s > 0.0:
+            # What the others said in that time may not have been read yet.
+            self.peers.forgive(late_s, now)
+        if late_s > self.timing.failure_timeout_s / 2:
             self.peers.excuse(now, 2 * self.timing.calm_heartbeat_s)
         for node in self.peers.silent(now):
             self._lost(node)

@@ -7,7 +7,9 @@ and when a process with a newer incarnation answers in its place: that one knows
 old one knew.
 
 Where machines have no time for their brokers, a heartbeat may be confirmed later than that, and
-every time. So the timeout is a few times what confirmations have lately taken, if that is longer.
+every time. So the timeout is a few times what confirmations have lately taken, if that is longer;
+who goes on confirming hears, however long ago that was sent; and time that this process itself
+did not get is nobody's silence. Brokers that are starved together keep their leaders.
 """
 
 from __future__ import annotations
@@ -86,6 +88,19 @@ class PeerTable:
         peer = self._peers.get(node)
         return peer.read > since if peer is not None else node == self._node_id
 
+    def has_answered(self, node: NodeId, since: float) -> bool:
+        """Whether what it says to what was sent to it up to a moment is here as well, also if that
+        had to be durable first: it has read something that was sent a round later."""
+        peer = self._peers.get(node)
+        if peer is None:
+            return node == self._node_id
+        return peer.read > since + peer.delay_s
+
+    @property
+    def delay_s(self) -> float:
+        """How long the slowest of the living has taken lately to confirm what it was sent."""
+        return max((each.delay_s for each in self._peers.values() if each.is_alive), default=0.0)
+
     def set_nodes(self, nodes: Iterable[NodeId]) -> list[NodeId]:
         """Make these the other brokers; those that are none any more, of the ones known."""
         named = [node for node in nodes if node != self._node_id]
@@ -107,12 +122,13 @@ class PeerTable:
     def confirmed(self, node: NodeId, sent: float, now: float) -> bool:
         """It has heard what was sent to it then; whether that brings it to life."""
         peer = self._peers.setdefault(node, _Peer())
-        if sent > peer.read:
-            # Not one that it has confirmed before: that is silence, and not lateness.
+        # Not one that it has confirmed before: that is silence, and not lateness.
+        is_new = sent > peer.read
+        if is_new:
             peer.read = sent
             peer.delay_s = max(now - sent, _REMEMBERED * peer.delay_s)
         if sent >= peer.lost:
-            peer.confirmed = max(peer.confirmed, sent)
+            peer.confirmed = max(peer.confirmed, now if is_new else sent)
         return not peer.is_alive and self._comes_alive(peer, now)
 
     def _comes_alive(self, peer: _Peer, now: float) -> bool:
@@ -150,6 +166,13 @@ class PeerTable:
             for node, peer in self._peers.items()
             if peer.is_alive and min(peer.heard, peer.confirmed) <= now - self._timeout_s(peer)
         ]
+
+    def forgive(self, late_s: float, now: float) -> None:
+        """This process had no time for so long: it does not count as the others' silence."""
+        for peer in self._peers.values():
+            if peer.is_alive:
+                peer.heard = min(peer.heard + late_s, now)
+                peer.confirmed = min(peer.confirmed + late_s, now)
 
     def excuse(self, now: float, grace_s: float) -> None:
         """This process stood still itself: give those that seem silent time to be heard."""

@@ -6,6 +6,7 @@ and a peer drops what it has no room for. Groups are looked at only while someth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -17,10 +18,19 @@ from tidemark.partitions.replication.timing import Timing
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
+HasRead = Callable[[NodeId, float], bool]
+"""Whether a node has read what was sent to it up to a moment."""
+
+
+def _reads_at_once(node: NodeId, since: float) -> bool:
+    return True
+
 
 @dataclass(slots=True)
 class _Watch:
     wait_s: float
+    since: float
+    """When it last moved, or was begun again: most of what is in flight was sent by then."""
     progress: dict[NodeId, int]
     successor: NodeId | None
 
@@ -28,9 +38,12 @@ class _Watch:
 class Retries:
     """Looks at groups with something in flight, less and less often while nothing moves."""
 
-    def __init__(self, timing: Timing, peers: PeerTable) -> None:
+    def __init__(
+        self, timing: Timing, peers: PeerTable, has_read: HasRead = _reads_at_once
+    ) -> None:
         self._timing = timing
         self._peers = peers
+        self._has_read = has_read
         self._watched: dict[GroupReplica, _Watch] = {}
         self._heap: list[tuple[float, int, GroupReplica]] = []
         self._numbers = count()
@@ -45,7 +58,7 @@ class Retries:
 
     def _watch(self, replica: GroupReplica, now: float, wait_s: float) -> None:
         group = replica.group
-        watch = _Watch(wait_s, progress_of(group), group.successor)
+        watch = _Watch(wait_s, now, progress_of(group), group.successor)
         self._watched[replica] = watch
         heappush(self._heap, (now + wait_s, next(self._numbers), replica))
 
@@ -64,19 +77,20 @@ class Retries:
             _, _, replica = heappop(self._heap)
             watch = self._watched[replica]
             if needs_watch(replica):
-                self._look(replica, watch)
+                self._look(replica, watch, now)
                 heappush(self._heap, (now + watch.wait_s, next(self._numbers), replica))
             else:
                 del self._watched[replica]
         if not self._watched:
             self._watched = {}  # the table of one that has held thousands stays that large
 
-    def _look(self, replica: GroupReplica, watch: _Watch) -> None:
+    def _look(self, replica: GroupReplica, watch: _Watch, now: float) -> None:
         progress, is_stuck = progress_of(replica.group), False
         waits_for = replica.group.waits_for()
         for node, made in progress.items():
             is_still = node in waits_for and watch.progress.get(node) == made
-            if is_still and self._peers.is_alive(node):
+            # One that has not come to read it would only have the more to read.
+            if is_still and self._peers.is_alive(node) and self._has_read(node, watch.since):
                 is_stuck = True
                 replica.tell(partial(reset_peer, node=node))
         successor = replica.group.successor
@@ -84,9 +98,11 @@ class Retries:
             replica.tell(Group.abort_hand_over)
         watch.successor = successor
         replica.tell(Group.check_quorum)
-        watch.progress = progress
         longer = min(2 * watch.wait_s, self._timing.retry_max_s)
         watch.wait_s = longer if is_stuck else self._timing.retry_s
+        if is_stuck or progress != watch.progress:
+            watch.since = now
+        watch.progress = progress
 
 
 def needs_watch(replica: GroupReplica) -> bool:

@@ -161,7 +161,8 @@ MUTATIONS = (
         "peer_table.py",
         old="        return min(max(least, _PATIENCE * peer.delay_s), _STRETCH_MAX * least)\n",
         new="        return least\n",
-        killed_by="test_starved.py::test_they_elect_leaders_and_keep_them",
+        killed_by="test_peer_table.py::"
+        "test_where_confirmations_are_late_every_time_the_timeout_is_longer_for_a_while",
     ),
     _rule(
         "who has nothing new to say is heard eight times in a failure timeout",
@@ -229,10 +230,46 @@ MUTATIONS = (
     _rule(
         "to confirm the same again is silence, and not lateness",
         "peer_table.py",
-        old="        if sent > peer.read:\n",
-        new="        if sent > _NEVER:\n",
+        old="        is_new = sent > peer.read\n",
+        new="        is_new = sent > _NEVER\n",
         killed_by="test_peer_table.py::"
         "test_who_confirms_the_same_again_and_again_is_not_late_but_deaf",
+    ),
+    _rule(
+        "who goes on confirming hears, however late it is",
+        "peer_table.py",
+        old="            peer.confirmed = max(peer.confirmed, now if is_new else sent)\n",
+        new="            peer.confirmed = max(peer.confirmed, sent)\n",
+        killed_by="test_peer_table.py::"
+        "test_where_confirmations_are_late_every_time_the_timeout_is_longer_for_a_while",
+    ),
+    _rule(
+        "time that a broker did not get is not the others' silence",
+        "node.py",
+        old="            self.peers.forgive(late_s, now)\n",
+        new="            pass\n",
+        killed_by="test_starved.py::test_who_gets_little_of_a_processor_deposes_nobody",
+    ),
+    _rule(
+        "a voter waits for what becomes of one that goes before it",
+        "node.py",
+        old="                self._campaigns.asked(replica, source, message.message, now)\n",
+        new="                pass\n",
+        killed_by="test_starved.py::test_groups_that_lost_their_leader_have_one_candidate",
+    ),
+    _rule(
+        "but not for ever",
+        "elections.py",
+        old="        if waiting is None or waiting.yielded >= _YIELDED_MAX:\n",
+        new="        if waiting is None:\n",
+        killed_by="test_elections.py::test_who_stands_again_and_again_in_vain_is_not_waited_for",
+    ),
+    _rule(
+        "who has not come to read what was sent is not sent it again",
+        "retries.py",
+        old=" and self._has_read(node, watch.since):\n",
+        new=":\n",
+        killed_by="test_node.py::test_a_follower_that_reads_late_is_not_sent_the_same_again",
     ),
     _rule(
         "a heartbeat that is confirmed late counts, however many came after it",

@@ -110,6 +110,26 @@ def test_who_is_not_elected_again_and_again_does_not_keep_time() -> None:
     assert len(set(between)) > 1
 
 
+def test_a_group_that_another_stands_for_waits_for_what_becomes_of_it() -> None:
+    elections = queue()
+    add(elections, 0)
+    elections.take_due(11.0)
+    assert elections.leave_to_another(KEYS[0], 12.0)
+    assert elections.take_due(16.9) == []
+    elections.take_due(17.2, lambda key, since: since < 12.0)
+    assert KEYS[0] in elections, "the other one may yet be answered"
+    assert elections.take_due(19.0, lambda key, since: since <= 12.0) == [KEYS[0]]
+
+
+def test_who_stands_again_and_again_in_vain_is_not_waited_for() -> None:
+    elections = queue()
+    add(elections, 0)
+    left = [elections.leave_to_another(KEYS[0], 11.0 + n) for n in range(20)]
+    assert left == sorted(left, reverse=True)
+    assert 0 < sum(left) < 10
+    assert elections.take_due(11 + 10 + 5.2) == [KEYS[0]]
+
+
 def test_a_voter_that_comes_to_life_is_asked_soon() -> None:
     elections, now = queue(), 11.0
     add(elections, 0)

@@ -332,5 +332,29 @@ def test_a_follower_that_has_everything_is_not_asked_again_because_another_is_si
     assert set(said) == {3}
 
 
+def test_a_follower_that_reads_late_is_not_sent_the_same_again() -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.turn(cluster[2])
+    unread = [each for each in cluster.pool if each[1] == 3]
+    cluster.pool = [each for each in cluster.pool if each[1] != 3]
+    said = 0
+    for _ in range(40):  # less than the patience with who confirms so late
+        cluster.now += 0.05
+        for broker in (cluster[1], cluster[2]):
+            broker.node.tick(cluster.now)
+            broker.node.peers.heard(NodeId(3), cluster.now)
+            broker.node.peers.excuse(cluster.now, 0.3)
+            cluster.turn(broker)
+        said += sum(is_append(each) for source, to, each in cluster.pool if (source, to) == (2, 3))
+        unread += [each for each in cluster.pool if each[1] == 3]
+        cluster.pool = [each for each in cluster.pool if each[1] != 3]
+        cluster.settle()
+    assert said == 0
+    cluster.pool += unread
+    cluster.settle()
+    assert cluster[3].values() == ["a"]
+
+
 def is_append(message: PeerMessage) -> bool:
     return isinstance(message, GroupMessage) and isinstance(message.message, AppendRequest)

@@ -44,12 +44,34 @@ def test_where_confirmations_are_late_every_time_the_timeout_is_longer_for_a_whi
     peers = table()
     peers.heard(B, 5.0)
     assert peers.confirmed(B, 3.5, 5.0)  # a second and a half ago: longer than the timeout
-    assert peers.silent(7.9) == []
-    assert peers.silent(8.0) == [B]
+    peers.heard(B, 9.4)
+    assert peers.silent(9.4) == []
+    assert peers.silent(9.5) == [B]
     for n in range(20):
         peers.heard(B, 7 + n / 10)
         peers.confirmed(B, 7 + n / 10, 7 + n / 10)
     assert peers.next_deadline() == 9.9
+
+
+def test_time_that_this_process_did_not_get_does_not_count() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    peers.forgive(3.0, 8.2)
+    assert peers.silent(8.9) == []
+    assert peers.silent(9.0) == [B]
+    peers.forgive(60.0, 9.0)
+    assert peers.silent(10.0) == [B], "nobody was heard in the future"
+
+
+def test_an_answer_that_had_to_be_durable_comes_a_round_later() -> None:
+    peers = table()
+    meet(peers, 5.0)
+    peers.confirmed(B, 5.1, 5.4)  # it takes 0.3 s
+    peers.confirmed(B, 5.6, 5.7)
+    assert peers.has_read(B, 5.5)
+    assert not peers.has_answered(B, 5.5)
+    assert peers.has_answered(B, 5.3)
+    assert peers.has_answered(A, 9.0)
 
 
 def test_who_confirms_the_same_again_and_again_is_not_late_but_deaf() -> None:

@@ -1,5 +1,6 @@
 """Brokers with a few hundredths of a processor elect leaders, later, but not again and again."""
 
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -19,6 +20,9 @@ class StarvedCluster(Cluster):
     def __init__(self, count: int, *, message_s: float, turn_messages_max: int = 200) -> None:
         super().__init__(count, timing=Timing())
         self.message_s = message_s
+        self.rests_s = 0.0
+        """How long others have the processor, by chance, after each turn."""
+        self.rng = Random(1)
         self.turn_messages_max = turn_messages_max
         self.free_at = dict.fromkeys(self.brokers, self.now)
         self.unread: dict[NodeId, list[tuple[NodeId, PeerMessage]]] = {n: [] for n in self.brokers}
@@ -70,6 +74,8 @@ class StarvedCluster(Cluster):
             + (sum(map(_work, sent)) + written) / 2
         )
         self.free_at[node_id] = self.now + (1 + work) * self.message_s
+        if self.rests_s:
+            self.free_at[node_id] += self.rng.expovariate(1 / self.rests_s)
 
 
 def _work(message: PeerMessage) -> float:
@@ -107,3 +113,42 @@ def test_they_elect_leaders_and_keep_them(message_s: float) -> None:
     cluster.run(20)
     assert led(cluster) == len(KEYS)
     assert epochs(cluster) == found
+
+
+def settled() -> StarvedCluster:
+    """Brokers with time enough; all groups are led."""
+    cluster = StarvedCluster(3, message_s=0.00005)
+    cluster.run(2)
+    for n, key in enumerate(KEYS):
+        preference = [1 + (n + i) % 3 for i in range(3)]
+        cluster.open(key=key, partition=TopicPartition("t", n), preference=preference)
+    cluster.run(8)
+    assert led(cluster) == len(KEYS)
+    return cluster
+
+
+@pytest.mark.parametrize("rests_s", [0.3, 0.8])
+def test_who_gets_little_of_a_processor_deposes_nobody(rests_s: float) -> None:
+    """Nobody was lost: all leaders stay, though confirmations come after the failure timeout."""
+    cluster = settled()
+    before = epochs(cluster)
+    cluster.message_s, cluster.rests_s = 0.002, rests_s
+    for _ in range(120):
+        cluster.run(0.5)
+        assert led(cluster) == len(KEYS)
+    assert epochs(cluster) == before
+
+
+@pytest.mark.parametrize("message_s", [0.0005, 0.005])
+def test_groups_that_lost_their_leader_have_one_candidate(message_s: float) -> None:
+    """Two brokers stand still, and the third one's groups need a leader when they come back."""
+    cluster = settled()
+    before = sum(epochs(cluster))
+    cluster.message_s = message_s
+    for node_id in (NodeId(2), NodeId(3)):
+        cluster.free_at[node_id] = cluster.now + 3
+    cluster.run(3)
+    assert led(cluster) < len(KEYS)
+    cluster.run(1 + 1_200 * message_s)
+    assert led(cluster) == len(KEYS)
+    assert sum(epochs(cluster)) - before <= 1.2 * len(KEYS) / 3, "one election each, nearly"

@@ -95,6 +95,11 @@ class Knobs:
     """Transactional ids that write."""
     rivals: int = 1
     """Clients of each of them, which fence each other."""
+    pauses: float = 0.1
+    """How often a writer waits, for seconds, before it goes on in a transaction, or a member before
+    it commits what it has read."""
+    strangers: int = 0
+    """Producers that commit offsets of a group in transactions and are none of its members."""
     transformers: int = 0
     """Members of a group that read, write and commit in transactions."""
     has_generations: bool = True
@@ -106,6 +111,11 @@ class Knobs:
     other protocol (KIP-848's migration); 0 for never."""
     cooperative: bool = False
     """Whether classic members of such groups read on while they rebalance."""
+    is_hasty: bool = False
+    """Whether such a group gets a member of the consumer protocol just when a classic one is
+    letting go of a part of what it reads, and at no other time."""
+    slow_to_join: float = 0.0
+    """How often a classic member of such a group that has to join reads on for seconds first."""
     members: int = 0
     """Members of a group that commit how far they have read."""
     bumping: float = 0.5

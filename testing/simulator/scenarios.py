@@ -56,8 +56,9 @@ _MAY_BE_ZERO: Final = {
         "copy_bytes",
         "near_bytes",
     ),
-    *("writers", "transformers", "members", "migrating", "bumping"),
-    *("client_lateness", "client_duplication", "late_calls", "aborts"),
+    *("writers", "transformers", "members", "strangers", "migrating", "bumping"),
+    *("client_lateness", "client_duplication", "late_calls"),
+    *("aborts", "pauses", "slow_to_join"),
     *("trigger_chance", "trigger_delay"),
 }
 _KINDS: Final = (
@@ -67,7 +68,8 @@ _KINDS: Final = (
 _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced", "compaction_strikes"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
-    *("bumping", "client_lateness", "client_duplication", "late_calls", "aborts"),
+    *("bumping", "client_lateness", "client_duplication", "late_calls"),
+    *("aborts", "pauses", "slow_to_join"),
 }
 
 

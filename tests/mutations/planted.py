@@ -159,6 +159,8 @@ AIMS = {
     "a change of an id that could not be written has not come about": "no room",
     "a write that failed changes no commit": "no room",
     "what could not be written is written again": "no room",
+    "a committed transaction supersedes those whose records lie before its own": "crossing commits",
+    "an undecided transaction ends what is compacted": "undecided records",
     "a commit stays while one of its records is there": "deletions",
     "an abort stays": "deletions",
     "no journal file is written over before its checkpoint": "long checkpoints",
@@ -169,9 +171,10 @@ AIMS = {
     "an answer to an older pull is not taken": "late resets",
     "a reset carries what is known of producers": "late resets",
     **dict.fromkeys(PLANTED["Groups that change their protocol"], "migration"),
+    "what a cooperative member is letting go of is held for it in the new group": "letting go",
     "a classic member that is asked to join again does so in time": "rolling restarts",
     "a group becomes a classic one once all its members have its epoch": "rolling restarts",
-    "a classic member that was taken out and still claims partitions hears so": "rolling restarts",
+    "a classic member that was taken out and still claims partitions hears so": "slow to join",
 }
 """Rules that any seed rarely meets: of these only seeds are run that were drawn with that aim."""
 LAYERS = {

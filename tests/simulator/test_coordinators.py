@@ -86,3 +86,20 @@ def test_late_markers_come_and_are_refused(bumping: float, refusal: str) -> None
         if verdict.coverage.counts[f"markers refused, {refusal}"]:
             return
     raise AssertionError("none came")
+
+
+def test_offsets_in_transactions_that_cross_lose_to_later_records() -> None:
+    superseded = 0
+    for seed, knobs in drawn_for("crossing commits", 2):
+        verdict = simulate(seed, knobs=replace(knobs, seconds=6.0))
+        assert verdict.passed, verdict.what
+        superseded += verdict.coverage.counts["offsets superseded"]
+    assert superseded > 0
+
+
+def test_what_is_compacted_has_transactions_open_and_given_up() -> None:
+    ((seed, knobs),) = drawn_for("undecided records", 1)
+    verdict = simulate(seed, knobs=replace(knobs, seconds=8.0))
+    counts = verdict.coverage.counts
+    assert verdict.passed, verdict.what
+    assert min(counts["compactions"], counts["transactions fail"]) > 0

@@ -64,7 +64,7 @@ def test_some_clients_bump_and_some_do_not() -> None:
 def test_some_runs_are_for_what_is_rare() -> None:
     drawn = [draw_knobs(seed, seconds=1, layer=Layer.TRANSACTIONS) for seed in range(60)]
     rare = {"bad disks", "no room", "late markers", "lost decisions", "late answers", "deletions"}
-    assert {knobs.aim for knobs in drawn} == {"", "migration", "rolling restarts", *rare}
+    assert {knobs.aim for knobs in drawn} >= {"", "migration", "rolling restarts", *rare}
 
 
 FULL_DISKS = [

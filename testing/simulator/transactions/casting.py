@@ -22,6 +22,7 @@ from tidemark.testing.simulator.transactions.migrant import Migrant, Rollout
 from tidemark.testing.simulator.transactions.onlookers import look_on, scan
 from tidemark.testing.simulator.transactions.places import Places
 from tidemark.testing.simulator.transactions.producer import TransactionalProducer
+from tidemark.testing.simulator.transactions.strangers import Stranger
 from tidemark.testing.simulator.transactions.talker import Talker
 from tidemark.testing.simulator.transactions.tasks import Task
 
@@ -42,7 +43,7 @@ def make_tasks(play: Play, world: World, rng: Random) -> Iterator[Callable[[], T
         for rival in range(knobs.rivals):
             talker = casting.talker(f"writer {number} {rival}")
             maker = casting.maker(talker, f"writing {number}", bumps)
-            yield Writer(play, talker, maker, aborts=knobs.aborts).run
+            yield Writer(play, talker, maker, aborts=knobs.aborts, pauses=knobs.pauses).run
     for number in range(knobs.transformers):
         bumps = rng.random() < knobs.bumping
         talker = casting.talker(f"transformer {number}")
@@ -59,7 +60,12 @@ def make_tasks(play: Play, world: World, rng: Random) -> Iterator[Callable[[], T
     for number in range(knobs.members):
         talker = casting.talker(f"counter {number}")
         member = casting.member(talker, COUNTERS)
-        yield partial(_until_settled, Counter(play, talker, member), member)
+        counter = Counter(play, talker, member, pauses=knobs.pauses)
+        yield partial(_until_settled, counter, member)
+    for number in range(knobs.strangers):
+        talker = casting.talker(f"stranger {number}")
+        maker = casting.maker(talker, f"committing {number}", bumps=number % 2 == 0)
+        yield Stranger(play, talker, maker).run
     yield partial(look_on, play, casting.talker("onlooker"))
     for partition in play.places.table:
         yield partial(scan, play, casting.talker(f"scanner of {partition}"), partition)
@@ -101,6 +107,7 @@ class _Casting:
                 self._holdings,
                 replaced_per_second=knobs.migrating,
                 is_cooperative=knobs.cooperative,
+                slow_to_join=knobs.slow_to_join,
             )
         if knobs.assigned_by_coordinator:
             return ConsumerMember(talker, places, group_id, self._holdings)
@@ -116,7 +123,13 @@ class _Casting:
     def _rollout(self, group_id: str) -> Rollout:
         if group_id not in self._rollouts:
             rng = stream(self._world.seed, f"rollout {group_id}")
-            rollout = Rollout(group_id, self._play.places, rng, self._play.kind_of)
+            rollout = Rollout(
+                group_id,
+                self._play.places,
+                rng,
+                self._play.kind_of,
+                is_hasty=self._world.knobs.is_hasty,
+            )
             self._rollouts[group_id] = rollout
         return self._rollouts[group_id]
 

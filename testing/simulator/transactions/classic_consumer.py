@@ -31,6 +31,8 @@ from tidemark.testing.simulator.transactions.talker import Talker
 
 _LET_GO_SECONDS_MAX: Final = 0.5
 """The client's listener has what it commits, or finishes, before it gives up partitions."""
+_SLOW_SECONDS_MAX: Final = 3.0
+"""Longer than a group waits for a member, and than a session lasts."""
 _LOST: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -48,11 +50,13 @@ class ClassicConsumer(Member):
         *,
         is_cooperative: bool,
         lets_go: Callable[[], None],
+        slow_to_join: float = 0.0,
     ) -> None:
         """`lets_go` is called when it is about to give up a part, and reads that as yet."""
         super().__init__(talker, joining, places, group_id)
         self._holdings = holdings
         self._lets_go = lets_go
+        self._slow_to_join = slow_to_join
         self._assignor = ASSIGNORS["cooperative-sticky" if is_cooperative else "range"]
         self._has_to_join = True
         self.reads: Sequence[TopicPartition] = ()
@@ -70,6 +74,8 @@ class ClassicConsumer(Member):
         if not self._has_to_join:
             await self.is_current()
             return self.reads
+        if self._slow_to_join and self._talker.rng.random() < self._slow_to_join:
+            await self._talker.sleep(self._talker.rng.random() * _SLOW_SECONDS_MAX)
         if not self._assignor.is_cooperative:
             self._take((), self.now)
         self._joins_at = self.now
@@ -108,6 +114,10 @@ class ClassicConsumer(Member):
     async def is_asked_to_join(self) -> bool:
         """Say that it lives, and do no more, whatever there is to do."""
         return (await self._beat()).error is ErrorCode.REBALANCE_IN_PROGRESS
+
+    def hurries(self) -> None:
+        """It joins at once from now on."""
+        self._slow_to_join = 0.0
 
     async def leave(self) -> None:
         """Say so, if anybody knows of it."""

@@ -40,12 +40,13 @@ class Writer:
     """One of those who share a transactional id: begins anew whenever it is fenced."""
 
     def __init__(
-        self, play: Play, talker: Talker, new_producer: NewProducer, *, aborts: float = _ABORTS
+        self, play: Play, talker: Talker, new_producer: NewProducer, *, aborts: float, pauses: float
     ) -> None:
         self._play = play
         self._talker = talker
         self._new_producer = new_producer
         self._aborts = aborts
+        self._pauses = pauses
         self._values = count(1)
 
     async def run(self) -> None:
@@ -71,7 +72,7 @@ class Writer:
             for partition in chosen:
                 for _ in range(rng.randint(1, 2)):
                     await self._send(producer, partition)
-                if rng.random() < _PAUSES:
+                if rng.random() < self._pauses:
                     await talker.sleep(rng.random() * 3)
             if rng.random() < _CRASHES:
                 raise Fenced
@@ -174,10 +175,11 @@ class Transformer:
 class Counter:
     """A member of a group that only reads, and commits how far it has got."""
 
-    def __init__(self, play: Play, talker: Talker, member: Member) -> None:
+    def __init__(self, play: Play, talker: Talker, member: Member, *, pauses: float) -> None:
         self._play = play
         self._talker = talker
         self._member = member
+        self._pauses = pauses
 
     async def run(self) -> None:
         while not self._play.is_stopped:
@@ -203,7 +205,7 @@ class Counter:
         play, member = self._play, self._member
         if not await read_some(play, self._talker, partition, cursor):
             return True
-        if self._talker.rng.random() < _PAUSES:
+        if self._talker.rng.random() < self._pauses:
             # Long enough for the others to go on without it, which it hears of last.
             await self._talker.sleep(self._talker.rng.random() * 4)
         commit = member.commit(partition, cursor.offset)

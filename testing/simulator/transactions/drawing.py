@@ -13,22 +13,30 @@ from tidemark.testing.simulator.kinds import (
     COMPACTION_KINDS,
     COORDINATOR_TRIGGERS,
     DISK_KINDS,
-    GROUP_TRIGGERS,
     TRANSACTION_TRIGGERS,
 )
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.profiles import some
 from tidemark.testing.simulator.randomness import stream
+from tidemark.testing.simulator.transactions.member_aims import (
+    with_letting_go,
+    with_migration,
+    with_rolling_restarts,
+)
+from tidemark.testing.simulator.transactions.rare_orders import (
+    with_crossing_commits,
+    with_deletions,
+    with_late_answers,
+    with_late_markers,
+    with_lost_decisions,
+    with_undecided_records,
+)
 
 _ASSIGNED_SHARE: Final = 0.35
 _BAD_DISKS_SHARE: Final = 0.3
 _NO_ROOM_SHARE: Final = 0.4
 """Of those with bad disks."""
 _RARE_ORDERS_SHARE: Final = 0.3
-_MIGRATION_SHARE: Final = 0.6
-_DELETIONS_SHARE: Final = 0.3
-_ROLLING_SHARE: Final = 0.3
-"""Of those that have no other aim."""
 
 
 def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
@@ -40,12 +48,13 @@ def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
     if share < _BAD_DISKS_SHARE:
         return _with_no_room(stream(seed, "room"), _with_bad_disks(rng, knobs))
     if share < _BAD_DISKS_SHARE + _RARE_ORDERS_SHARE:
-        return rng.choice((_with_late_markers, _with_lost_decisions, _with_late_answers))(
-            rng, knobs
-        )
-    knobs = _with_migration(stream(seed, "migration"), knobs)
-    knobs = _with_deletions(stream(seed, "deletions"), knobs)
-    return _with_rolling_restarts(stream(seed, "rolling restarts"), knobs)
+        return rng.choice((with_late_markers, with_lost_decisions, with_late_answers))(rng, knobs)
+    knobs = with_migration(stream(seed, "migration"), knobs)
+    knobs = with_deletions(stream(seed, "deletions"), knobs)
+    knobs = with_rolling_restarts(stream(seed, "rolling restarts"), knobs)
+    knobs = with_letting_go(stream(seed, "letting go"), knobs)
+    knobs = with_undecided_records(stream(seed, "undecided records"), knobs)
+    return with_crossing_commits(stream(seed, "crossing commits"), knobs)
 
 
 def _draw(rng: Random, knobs: Knobs) -> Knobs:
@@ -134,155 +143,4 @@ def _with_no_room(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.003, 0.02)),
         answers=("no room",),
         fault_seconds=rng.choice((0.05, 0.3, 1.0)),
-    )
-
-
-def _with_late_markers(rng: Random, knobs: Knobs) -> Knobs:
-    """Markers are held up on their way, while another coordinator, or the same one again, ends the
-    transaction without them, and the next one begins."""
-    return replace(
-        knobs,
-        aim="late markers",
-        groups=5,
-        writers=3,
-        rivals=1,
-        bumping=rng.choice((0.0, 1.0)),
-        request_timeout=0.3,
-        client_lateness=0.0,
-        client_duplication=0.0,
-        loss=0.0,
-        late_calls=rng.choice((0.1, 0.3)),
-        aborts=0.4,
-        fault_interval=rng.choice((2.0, 5.0)),
-        fault_kinds=("hand over", "move leader"),
-        triggers=("markers asked for",),
-        trigger_chance=rng.choice((0.1, 0.3)),
-        trigger_delay=0.003,
-        answers=("depose", "depose", "depose", "muffle", "hold"),
-        fault_seconds=rng.choice((1.0, 2.0, 4.0)),
-    )
-
-
-def _with_lost_decisions(rng: Random, knobs: Knobs) -> Knobs:
-    """Disks take their time, and the power goes when markers are asked for, or written; or whoever
-    has decided is left alone with it."""
-    return replace(
-        knobs,
-        aim="lost decisions",
-        groups=6,
-        writers=3,
-        nodes=5,
-        voters=rng.choice((1, 3, 3, 3)),
-        transaction_seconds=0.5,
-        sync_seconds=rng.choice((0.002, 0.02, 0.1)),
-        fault_interval=rng.choice((2.0, 5.0)),
-        fault_kinds=("slow disk", "slow disk", "power", "power all"),
-        triggers=("transaction ends",),
-        trigger_chance=rng.choice((0.02, 0.1)),
-        trigger_delay=0.003,
-        answers=("sever", "sever", "sever", "power", "power all", "strand"),
-        fault_seconds=rng.choice((1.0, 2.0)),
-    )
-
-
-def _with_late_answers(rng: Random, knobs: Knobs) -> Knobs:
-    """What a coordinator says of a transaction comes when that is over."""
-    return replace(
-        knobs,
-        aim="late answers",
-        writers=3,
-        rivals=1,
-        request_timeout=0.3,
-        bumping=rng.choice((0.0, 0.5)),
-        transaction_seconds=5.0,
-        loss=0.0,
-        late_calls=rng.choice((0.2, 0.5)),
-        fault_interval=rng.choice((2.0, 5.0)),
-        triggers=(),
-    )
-
-
-def _with_migration(rng: Random, knobs: Knobs) -> Knobs:
-    """Members of groups are restarted all the time, by either protocol, and coordinators fall when
-    somebody comes or goes."""
-    if rng.random() >= _MIGRATION_SHARE:
-        return knobs
-    is_orderly = rng.random() < 0.6
-    return replace(
-        knobs,
-        aim="migration",
-        groups=rng.choice((7, 11, 11)),
-        writers=rng.choice((0, 1)),
-        rivals=1,
-        transformers=rng.choice((0, 0, 2)),
-        members=rng.choice((2, 3, 4)),
-        has_generations=True,
-        assigned_by_coordinator=False,
-        migrating=rng.choice((0.1, 0.3, 1.0)),
-        cooperative=rng.random() < 0.5,
-        client_lateness=0.0 if is_orderly else knobs.client_lateness,
-        client_duplication=0.0 if is_orderly else knobs.client_duplication,
-        fault_interval=rng.choice((2.0, 5.0)),
-        triggers=(*GROUP_TRIGGERS, "leader"),
-        trigger_chance=rng.choice((0.0, 0.01, 0.05, 0.2)),
-        trigger_delay=rng.choice((0.003, 0.02, 0.1)),
-        answers=rng.choice(
-            ((), ("kill", "power", "hand over", "hand over", "strand", "sync error"))
-        ),
-    )
-
-
-def _with_deletions(rng: Random, knobs: Knobs) -> Knobs:
-    """What is compacted is compacted all the time, and keeps the ends of transactions but briefly.
-
-    Nobody is behind for as long as that: a replica that had the records, and finds their end gone,
-    would take the transaction for open, as in Kafka.
-    """
-    if knobs.aim or rng.random() >= _DELETIONS_SHARE:
-        return knobs
-    return replace(
-        knobs,
-        aim="deletions",
-        seconds=min(knobs.seconds, 8.0),
-        nodes=3,
-        groups=5,
-        deletions_seconds=rng.choice((0.1, 0.5)),
-        writers=rng.choice((1, 2)),
-        transformers=rng.choice((0, 1)),
-        members=0,
-        transaction_seconds=2.0,
-        segment_bytes=300,
-        client_lateness=0.0,
-        loss=0.0,
-        jitter=0.0005,
-        lateness=0.0,
-        drift=0.0,
-        fault_interval=0.3,
-        fault_kinds=(*COMPACTION_KINDS * 12, "hand over", "move leader"),
-        triggers=(),
-    )
-
-
-def _with_rolling_restarts(rng: Random, knobs: Knobs) -> Knobs:
-    """Members of groups are restarted all the time, by either protocol, and nothing else happens:
-    a fault sooner or later mends what a group has come to."""
-    if knobs.aim or rng.random() >= _ROLLING_SHARE:
-        return knobs
-    return replace(
-        knobs,
-        aim="rolling restarts",
-        seconds=min(knobs.seconds, rng.choice((5.0, 10.0, 20.0))),
-        groups=11,
-        writers=0,
-        transformers=0,
-        members=3,
-        has_generations=True,
-        assigned_by_coordinator=False,
-        migrating=rng.choice((1.0, 1.2)),
-        cooperative=rng.random() < 0.5,
-        client_lateness=0.0,
-        client_duplication=0.0,
-        loss=0.0,
-        fault_interval=0.0,
-        triggers=(),
     )

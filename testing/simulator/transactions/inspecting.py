@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tidemark.testing.simulator.transactions.coordinators import Coordinators
 from tidemark.testing.simulator.transactions.memory import MemoryJudge
 from tidemark.testing.simulator.transactions.patience import Patience
+from tidemark.testing.simulator.transactions.tables import judge_table
 
 if TYPE_CHECKING:
     from tidemark.testing.simulator.broker import Broker
@@ -41,6 +42,14 @@ class Inspection:
             groups = coordinators.groups
             for served in groups.served():
                 self.memory.judge_groups(served, groups.settings, from_the_start=from_the_start)
+
+    def look_at_tables(self) -> None:
+        """Of all replicas. Raises `Violation`."""
+        for broker in self._world.brokers.values():
+            replicas = {} if broker.process is None else broker.process.replicas
+            for replica in replicas.values():
+                if replica.failure is None:
+                    judge_table(replica)
 
     def _coordinators(self) -> Iterator[tuple[Broker, Coordinators]]:
         for broker in self._world.brokers.values():

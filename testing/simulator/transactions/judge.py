@@ -42,8 +42,8 @@ class CommittedTransactions:
     def take(self, data: bytes, *, is_compacted: bool = False) -> None:
         """Batches that are committed, those that are known already among them."""
         for at, header in iter_headers(data):
-            if header.base_offset < self.end_offset:
-                continue
+            if header.next_offset <= self.end_offset:
+                continue  # what begins below and ends above is a gap that compaction has left
             self.end_offset = header.next_offset
             producer_id = ProducerId(header.producer_id)
             if header.is_control:

@@ -45,6 +45,8 @@ class OffsetsInLog:
     def __init__(self) -> None:
         # Those that may count yet, or do: all but the first are undecided, the first may be.
         self._said: dict[Place, list[tuple[ProducerId, OffsetCommitValue | None]]] = {}
+        self.superseded = 0
+        """How many transactions were decided after one that said more, and was committed."""
 
     def take_batch(self, data: bytes, header: BatchHeader, at: int) -> None:
         producer_id = ProducerId(header.producer_id) if header.is_transactional else NO_PRODUCER
@@ -68,6 +70,8 @@ class OffsetsInLog:
         for place, said in self._said.items():
             of_it = [at for at, (producer, _) in enumerate(said) if producer == producer_id]
             if of_it and is_commit:
+                before = {of for of, _ in said[: of_it[-1]]} - {NO_PRODUCER, producer_id}
+                self.superseded += len(before)
                 self._said[place] = [(NO_PRODUCER, said[of_it[-1]][1]), *said[of_it[-1] + 1 :]]
             elif of_it:
                 self._said[place] = [each for each in said if each[0] != producer_id]
@@ -99,10 +103,11 @@ class _Known:
         while self.end_offset < replica.high_watermark:
             found = replica.read(self.end_offset, bytes_max=_READ_BYTES, at_least_one=True).read()
             for at, header in iter_headers(found):
+                # What begins below and ends above is a gap that compaction has left.
                 if header.base_offset >= self.end_offset:
                     for reading in self.readings:
                         reading.take_batch(found, header, at)
-                    self.end_offset = header.next_offset
+                self.end_offset = max(self.end_offset, header.next_offset)
 
 
 class MemoryJudge:
@@ -112,6 +117,12 @@ class MemoryJudge:
         self._known: dict[PartitionKey, _Known] = {}
         self.compared = 0
         """How often something was."""
+
+    @property
+    def superseded(self) -> int:
+        """Offsets in transactions that lost to later records in others."""
+        readings = (reading for known in self._known.values() for reading in known.readings)
+        return sum(each.superseded for each in readings if isinstance(each, OffsetsInLog))
 
     def judge_groups(
         self, served: GroupPartition, settings: GroupSettings, *, from_the_start: bool = False

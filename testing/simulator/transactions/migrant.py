@@ -40,13 +40,21 @@ class Rollout:
     """Of one group: which protocol the next process speaks, and whether all has come to rest."""
 
     def __init__(
-        self, group_id: str, places: Places, rng: Random, kind_of: Callable[[str], str | None]
+        self,
+        group_id: str,
+        places: Places,
+        rng: Random,
+        kind_of: Callable[[str], str | None],
+        *,
+        is_hasty: bool,
     ) -> None:
-        """`kind_of` says what the group's coordinator takes it for, if there is one."""
+        """`kind_of` says what the group's coordinator takes it for, if there is one. `is_hasty`:
+        one of the consumer protocol comes when a classic one lets go, and at no other time."""
         self._group_id = group_id
         self._places = places
         self._rng = rng
         self._kind_of = kind_of
+        self.is_hasty = is_hasty
         self._begun = 0
         self._settling_since: float | None = None
         self._settling = 0
@@ -62,12 +70,14 @@ class Rollout:
         if self.is_hastened:
             self.is_hastened = False
             return True
+        if self.is_hasty:
+            return False
         wave, self._begun = self._begun // len(self.members), self._begun + 1
         return (wave % 2 == 1) == (self._rng.random() < _AS_ROLLED_OUT)
 
     def hasten(self) -> None:
         """Somebody is about to give up a part of what it reads: what if the group changes now?"""
-        self.is_hastened = self._rng.random() < _HASTENS
+        self.is_hastened = self.is_hasty or self._rng.random() < _HASTENS
 
     def begins_to_settle(self, now: float) -> None:
         """One more of its members is replaced no more."""
@@ -136,12 +146,14 @@ class Migrant(Member):
         *,
         replaced_per_second: float,
         is_cooperative: bool,
+        slow_to_join: float,
     ) -> None:
         super().__init__(talker, joining, places, group_id)
         self._rollout = rollout
         self._holdings = holdings
         self._replaced_per_second = replaced_per_second
         self._is_cooperative = is_cooperative
+        self._slow_to_join = slow_to_join
         self._numbers = count(1)
         self._is_replaced = True
         rollout.members.append(self)
@@ -162,6 +174,8 @@ class Migrant(Member):
     async def settle(self) -> None:
         """Go on as a member, and be replaced no more, until the group has come to rest."""
         self._is_replaced = False
+        if isinstance(self.process, ClassicConsumer):
+            self.process.hurries()
         is_hanging = self._rollout.hangs(self)
         if self._rollout.is_late(self):
             await self._replace()
@@ -194,9 +208,12 @@ class Migrant(Member):
         else:
             self.process.vanish()
         is_of_consumer_protocol = self._rollout.is_next_of_consumer_protocol()
-        if not is_of_consumer_protocol and self._talker.rng.random() < _STARTS_LATE:
+        if not is_of_consumer_protocol and self._starts_late():
             await self._talker.sleep(self._talker.rng.random() * _STARTS_SECONDS_MAX)
         self.process = self._begin(is_of_consumer_protocol=is_of_consumer_protocol)
+
+    def _starts_late(self) -> bool:
+        return self._rollout.is_hasty or self._talker.rng.random() < _STARTS_LATE
 
     def _begin(self, *, is_of_consumer_protocol: bool) -> Process:
         self._until = self.now + self._talker.rng.expovariate(self._replaced_per_second)
@@ -212,4 +229,5 @@ class Migrant(Member):
             self._holdings,
             is_cooperative=self._is_cooperative,
             lets_go=self._rollout.hasten,
+            slow_to_join=self._slow_to_join if self._is_replaced else 0.0,
         )

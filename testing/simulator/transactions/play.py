@@ -166,6 +166,7 @@ class Play:
     def begin_last_reads(self) -> None:
         """From the beginning to the end, of all there is."""
         self.inspection.look(from_the_start=True)
+        self.inspection.look_at_tables()
         for reader in (self.committed_reader, self.reader_of_all):
             reader.is_stopped = True
         self.last_reader = self._reader("last committed reader", self.committed, READ_COMMITTED)
@@ -193,4 +194,5 @@ class Play:
         found["offsets committed"] = len(self.commits)
         found["offsets fetched"] = len(self.fetched)
         found["coordinators compared"] = self.inspection.memory.compared
+        found["offsets superseded"] = self.inspection.memory.superseded
         return found

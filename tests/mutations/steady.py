@@ -151,7 +151,7 @@ MUTATIONS = (
         "who is to become clean answers on the long way",
         old="progress is None or progress.clean_at is not None",
         new="progress is None",
-        killed_by="test_unclean.py::test_an_acknowledgement_from_before_the_loss_is_not_counted_after_it",
+        killed_by="test_unclean.py::test_a_replica_that_crashed_again_and_its_leader_come_to_agree",
     ),
     _condition(
         "an answer beyond the log is not believed",

@@ -276,9 +276,9 @@ class Cluster:
         return [broker for broker in self.brokers.values() if broker is not leader]
 
 
-def three(**options: object) -> Cluster:
+def three(*, has_lane: bool = True, **options: object) -> Cluster:
     """Three brokers with one group, which the second one leads."""
-    cluster = Cluster(3)
+    cluster = Cluster(3, has_lane=has_lane)
     cluster.open([1, 2, 3], preference=[2, 1, 3], **options)
     cluster.run(1)
     return cluster

@@ -155,9 +155,10 @@ def test_what_a_single_voter_acknowledged_survives_its_power(seed: int) -> None:
     assert back.values() == ["a", "b"]
 
 
+@pytest.mark.parametrize("has_lane", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_was_acknowledged_survives_the_power_of_all(seed: int) -> None:
-    cluster = three()
+def test_what_was_acknowledged_survives_the_power_of_all(seed: int, has_lane: bool) -> None:
+    cluster = three(has_lane=has_lane)
     for value in "abc":
         cluster[2].append(value)
     cluster.run(0.3)
@@ -222,8 +223,9 @@ def test_a_killed_leader_is_replaced_within_its_jitter_and_three_syncs() -> None
 # Producers
 
 
-def test_a_duplicate_after_a_failover_gets_the_offset_of_the_original() -> None:
-    cluster = three()
+@pytest.mark.parametrize("has_lane", [True, False])
+def test_a_duplicate_after_a_failover_gets_the_offset_of_the_original(has_lane: bool) -> None:
+    cluster = three(has_lane=has_lane)
     first = cluster[2].append("a", producer=5)
     cluster[2].append("b", producer=5, sequence=1)
     cluster.run(0.3)

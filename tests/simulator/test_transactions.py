@@ -27,6 +27,7 @@ CALM = Knobs(
     transformers=2,
     members=2,
 )
+UNLIKE_ITS_LOG = "a coordinator knows what its log says"
 
 
 def run() -> Verdict:
@@ -104,7 +105,7 @@ def test_a_coordinator_that_takes_a_failed_write_for_a_good_one_is_noticed(
         settle(self, number, None)
 
     monkeypatch.setattr(OwnLog, "_settle", as_if_stored)
-    assert simulate(3, knobs=CALM, script=FULL_DISKS).invariant == "lost-commit"
+    assert simulate(3, knobs=CALM, script=FULL_DISKS).invariant == UNLIKE_ITS_LOG
 
 
 def test_reading_what_is_undecided_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +124,7 @@ def test_offsets_of_what_was_aborted_are_noticed(monkeypatch: pytest.MonkeyPatch
         return end(self, producer_id, is_commit=True)
 
     monkeypatch.setattr(Undecided, "end", commit_always)
-    assert run().invariant == "lost-input"
+    assert run().invariant == UNLIKE_ITS_LOG
 
 
 ASSIGNED = replace(CALM, assigned_by_coordinator=True, groups=8, members=4)

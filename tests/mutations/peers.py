@@ -255,7 +255,8 @@ MUTATIONS = (
         "node.py",
         old="                self._campaigns.asked(replica, source, message.message, now)\n",
         new="                pass\n",
-        killed_by="test_starved.py::test_groups_that_lost_their_leader_have_one_candidate",
+        killed_by="test_node.py::"
+        "test_a_voter_that_is_asked_waits_for_what_becomes_of_the_one_before_it",
     ),
     _rule(
         "but not for ever",

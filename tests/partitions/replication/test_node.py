@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Cluster, heartbeats, three
-from tidemark.partitions.raft.messages import AppendRequest, Opened
+from tidemark.partitions.raft.messages import AppendRequest, Ballot, Opened, VoteRequest
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.replication.peer_messages import (
     GroupBeat,
@@ -354,6 +354,35 @@ def test_a_follower_that_reads_late_is_not_sent_the_same_again() -> None:
     cluster.pool += unread
     cluster.settle()
     assert cluster[3].values() == ["a"]
+
+
+def test_a_voter_that_is_asked_waits_for_what_becomes_of_the_one_before_it() -> None:
+    cluster = three()  # after the second the first had better lead, then the third
+    began = cluster.now
+    for broker in (cluster[1], cluster[3]):
+        broker.node.peer_down(NodeId(2), cluster.now)
+        cluster.turn(broker)
+    stood: dict[int, float] = {}
+    asked = set[PartitionKey]()
+    while cluster.now < began + 1:
+        cluster.now += 0.01
+        for broker in (cluster[1], cluster[3]):
+            broker.node.tick(cluster.now)
+            cluster.turn(broker)
+        for source, _, message in cluster.pool:
+            if isinstance(message, GroupMessage) and isinstance(message.message, VoteRequest):
+                stood.setdefault(int(source), cluster.now)
+        if KEY not in asked and 1 in stood:
+            ask = VoteRequest(Epoch(2), Ballot.PRE, cluster[3].replica().group.shape.last)
+            cluster[3].node.receive(NodeId(1), GroupMessage(KEY, ask), cluster.now)
+            asked.add(KEY)
+        # All answers are lost.
+        cluster.pool = [
+            each for each in cluster.pool if each[1] != 2 and not isinstance(each[2], GroupMessage)
+        ]
+        cluster.settle()
+    assert stood[1] - began < 0.1
+    assert 3 not in stood or stood[3] - began > 0.5
 
 
 def is_append(message: PeerMessage) -> bool:

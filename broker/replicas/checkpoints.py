@@ -235,9 +235,12 @@ class Checkpoints:
                 return
             # What was captured has to be synced, or a later capture would not say the truth.
             with trio.CancelScope(shield=True):
-                # Rare, and over as soon as the journal is synced.
-                while not self._is_settled() and self._disk.error is None:  # noqa: ASYNC110
+                # Rare, and over as soon as the journal is synced; but a broker that ends may not
+                # write any more what is waited for, and saves all that is left itself.
+                while not (self._is_settled() or self._has_ended or self._disk.error):  # noqa: ASYNC110
                     await trio.sleep(SETTLE_SECONDS)
+                if self._has_ended:
+                    return
                 mark = self._journal.begin_checkpoint() if has_all else None
                 left = dict(self._left) if has_all else {}
                 captured = [replica.capture() for replica in replicas if replica.is_available]

@@ -304,3 +304,15 @@ async def test_after_its_end_nothing_is_saved(bench: Bench) -> None:
         assert mark == bench.journal.next_lsn
     await bench.checkpoints.checkpoint()
     assert bench.recovery_point() is None
+
+
+async def test_the_end_waits_for_no_log_that_may_never_be_settled(bench: Bench) -> None:
+    bench.append()
+    bench.is_settled = False
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.checkpoint)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.fail_after(5):
+            async with bench.checkpoints.end():
+                pass
+    assert bench.recovery_point() is None

@@ -424,6 +424,14 @@ MUTATIONS = (
         "was_given_up_is_that_of_its_newest_record",
     ),
     Mutation(
+        name="a broker that ends waits for no log that may never be settled",
+        file="broker/replicas/checkpoints.py",
+        old="self._is_settled() or self._has_ended or self._disk.error",
+        new="self._is_settled() or self._disk.error",
+        killed_by="tests/broker/test_checkpoints.py::"
+        "test_the_end_waits_for_no_log_that_may_never_be_settled",
+    ),
+    Mutation(
         name="a journal file that cannot be synced is the end",
         file="broker/replicas/checkpoints.py",
         old="if error.errno != errno.ENOSPC:\n                        self._disk.fail(error)\n",

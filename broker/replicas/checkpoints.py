@@ -235,11 +235,7 @@ class Checkpoints:
                 return
             # What was captured has to be synced, or a later capture would not say the truth.
             with trio.CancelScope(shield=True):
-                # Rare, and over as soon as the journal is synced; but a broker that ends may not
-                # write any more what is waited for, and saves all that is left itself.
-                while not (self._is_settled() or self._has_ended or self._disk.error):  # noqa: ASYNC110
-                    await trio.sleep(SETTLE_SECONDS)
-                if self._has_ended:
+                if not await self._wait_settled():
                     return
                 mark = self._journal.begin_checkpoint() if has_all else None
                 left = dict(self._left) if has_all else {}
@@ -258,6 +254,16 @@ class Checkpoints:
                         if self._flushes.get(replica) is flush:
                             del self._flushes[replica]
                             replica.set_flush(syncs=flush)
+
+    async def _wait_settled(self) -> bool:
+        """Whether something is to be saved then.
+
+        Rare, and over as soon as the journal is synced; but a broker that ends may not write any
+        more what is waited for, and saves all that is left itself.
+        """
+        while not (self._is_settled() or self._has_ended or self._disk.error):  # noqa: ASYNC110
+            await trio.sleep(SETTLE_SECONDS)
+        return not self._has_ended
 
     async def _write(
         self,

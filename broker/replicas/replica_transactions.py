@@ -68,7 +68,7 @@ class TransactionalReplica(ReplicaState):
                 ErrorCode.NOT_ENOUGH_REPLICAS, "the transaction's coordinator has not answered yet"
             )
         if question.error is not None:
-            self.verifications.forget(producer_id)
+            self.verifications.pass_on(question)
             raise _as_told(question.error, api_version)
 
     def append_marker(

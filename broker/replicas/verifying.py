@@ -195,7 +195,7 @@ class Verifier:
         if question is not None and question.is_settled:
             if question.error is None:
                 return None
-            verifications.forget(who.producer_id)
+            verifications.pass_on(question)
             raise question.error
         asking = None if question is None else self._asking.get(question)
         place = TopicPartition(replica.topic, replica.partition)

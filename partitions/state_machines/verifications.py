@@ -35,29 +35,38 @@ class Question:
 
 
 class Verifications:
-    """Of one partition."""
+    """Of one partition.
+
+    A producer's epochs are asked about apart: requests of an old one, held up on their way, may
+    wait beside those of the new one. Could they displace each other's question, neither would ever
+    find its answer.
+    """
 
     __slots__ = ("_asked",)
 
     def __init__(self) -> None:
-        self._asked: dict[ProducerId, Question] = {}
+        self._asked: dict[tuple[ProducerId, int], Question] = {}
 
     def __len__(self) -> int:
         return len(self._asked)
 
     def find(self, producer_id: ProducerId, epoch: int) -> Question | None:
         """What was asked, if no marker has come since."""
-        question = self._asked.get(producer_id)
-        return question if question is not None and question.epoch == epoch else None
+        return self._asked.get((producer_id, epoch))
 
     def begin(self, producer_id: ProducerId, epoch: int) -> Question:
         """To be called before the coordinator is asked."""
-        self._asked.pop(producer_id, None)
+        self._asked.pop((producer_id, epoch), None)
         if len(self._asked) >= QUESTIONS_MAX:
             del self._asked[next(iter(self._asked))]
-        question = self._asked[producer_id] = Question(producer_id, epoch)
+        question = self._asked[producer_id, epoch] = Question(producer_id, epoch)
         return question
 
+    def pass_on(self, refusal: Question) -> None:
+        """Its answer is told to a client, and holds for that one alone."""
+        self._asked.pop((refusal.producer_id, refusal.epoch), None)
+
     def forget(self, producer_id: ProducerId) -> None:
-        """A marker has come, a batch is in the log, or a refusal was passed on."""
-        self._asked.pop(producer_id, None)
+        """A marker has come, or a batch is in the log."""
+        for key in [key for key in self._asked if key[0] == producer_id]:
+            del self._asked[key]

@@ -155,6 +155,13 @@ MUTATIONS = (
         "::test_a_late_batch_does_not_come_in_by_an_answer_from_before_the_marker",
     ),
     Mutation(
+        name="a producer's epochs are asked about apart",
+        file="partitions/state_machines/verifications.py",
+        old="        self._asked.pop((producer_id, epoch), None)\n        if len",
+        new="        self.forget(producer_id)\n        if len",
+        killed_by=f"{_OF_VERIFYING}::test_epochs_that_wait_side_by_side_each_find_their_answer",
+    ),
+    Mutation(
         name="a new epoch is asked about though another has a transaction open",
         file="broker/replicas/replica_transactions.py",
         old="        return known != epoch or producer_id not in",

@@ -217,6 +217,25 @@ async def test_a_new_epoch_is_asked_about_though_the_old_one_has_a_transaction_o
         assert [each.producer_epoch for each in coordinator.asked] == [0, 1]
 
 
+async def test_epochs_that_wait_side_by_side_each_find_their_answer(tmp_path: Path) -> None:
+    """A late request of an old epoch, and one of the epoch that its coordinator has raised it to:
+    neither of them has anything in the log yet."""
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        coordinator = asked_of(node, ErrorCode.TRANSACTION_ABORTABLE)
+        told: dict[int, ErrorCode] = {}
+
+        async def take(epoch: int) -> None:
+            told[epoch] = await produce(node, epoch=epoch)
+
+        with trio.fail_after(5):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(take, 0)
+                nursery.start_soon(take, 1)
+        assert told == dict.fromkeys((0, 1), ErrorCode.INVALID_TXN_STATE)
+        assert sorted(each.producer_epoch for each in coordinator.asked) == [0, 1]
+
+
 async def test_a_coordinator_of_groups_asks_the_same(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         replica = await new_topic(node)

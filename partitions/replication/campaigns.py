@@ -98,10 +98,9 @@ class Campaigns:
         key, group = replica.key, replica.group
         if (
             key not in self._queue
-            or request.ballot is Ballot.MIGRATION
             or request.epoch <= group.epoch
             or request.last < group.shape.last
-            or not (request.ballot is Ballot.REAL or self._goes_first(source, replica))
+            or (request.ballot is Ballot.PRE and not self._goes_first(source, replica))
         ):
             return
         if self._queue.leave_to_another(key, now) and isinstance(group.role, PreCandidate):

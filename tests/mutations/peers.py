@@ -259,6 +259,14 @@ MUTATIONS = (
         "test_a_voter_that_is_asked_waits_for_what_becomes_of_the_one_before_it",
     ),
     _rule(
+        "and of one that is handed the lead, wherever it goes",
+        "campaigns.py",
+        old="(request.ballot is Ballot.PRE and not self._goes_first(source, replica))",
+        new="not self._goes_first(source, replica)",
+        killed_by="test_node.py::"
+        "test_a_voter_that_is_about_to_stand_leaves_it_to_who_is_handed_the_lead",
+    ),
+    _rule(
         "but not for ever",
         "elections.py",
         old="        if waiting is None or waiting.yielded >= _YIELDED_MAX:\n",

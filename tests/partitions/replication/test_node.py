@@ -385,5 +385,25 @@ def test_a_voter_that_is_asked_waits_for_what_becomes_of_the_one_before_it() -> 
     assert 3 not in stood or stood[3] - began > 0.5
 
 
+def test_a_voter_that_is_about_to_stand_leaves_it_to_who_is_handed_the_lead() -> None:
+    cluster = three()
+    first = cluster[1]  # which had better lead than the third
+    first.node.peer_down(NodeId(2), cluster.now)
+    cluster.turn(first)
+    last = first.replica().group.shape.last
+    ask = VoteRequest(Epoch(2), Ballot.MIGRATION, last)
+    first.node.receive(NodeId(3), GroupMessage(KEY, ask), cluster.now)
+    began = cluster.now
+    while first.replica().epoch == Epoch(2) and cluster.now < began + 0.2:
+        cluster.now += 0.01
+        first.node.tick(cluster.now)
+        cluster.turn(first)
+        assert not any(
+            isinstance(message, GroupMessage) and isinstance(message.message, VoteRequest)
+            for _, _, message in cluster.pool
+        )
+    assert first.replica().hard_state.voted_for == 3
+
+
 def is_append(message: PeerMessage) -> bool:
     return isinstance(message, GroupMessage) and isinstance(message.message, AppendRequest)

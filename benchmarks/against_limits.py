@@ -42,7 +42,7 @@ _MANY_OF_ONE_RECORD = (1_100, 1_000, 15_000)
 _ONE_RECORD_OF_MANY = (1_100, 1_000, 6_000)
 _SMALL = (16_384, 1_000, 2_500)
 _SMALL_SYNCED = (16_384, 1_000, 500)
-# Longer, for a log is synced in the background after each 64 MB: shorter runs had less of that.
+# Longer, for a log is synced in the background now and then: shorter runs had less of that.
 _LARGE = (1_000_000, 1_000, 500)
 _LARGE_SYNCED = (1_000_000, 1_000, 100)
 

@@ -13,8 +13,10 @@ batches in their segments, votes, epochs and log starts in `state.db`. So a chec
 Commits go on meanwhile. A crash between any two steps leaves the records in the journal, and redo
 does again what was done already.
 
-A log that has begun a new segment is saved in the same way, with no mark: the closed one's index is
-written with it.
+A log that has begun a new segment, or has much that is not synced, is saved in the same way, with
+no mark: the closed one's index is written with it. That is done a few times a second at most: where
+a log grows quicker than the disk writes it would else go on without a pause, and whoever appends
+would pay for it.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ from tidemark.protocol.types import Epoch
 logger = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS: Final = 30.0
+ROLLED_SECONDS: Final = 0.25
+"""What is written in that time a start after a crash may have to check, beside the rest."""
 RETRY_SECONDS: Final = 1.0
 SETTLE_SECONDS: Final = 0.005
 
@@ -99,6 +103,8 @@ class Checkpoints:
         """Segments to be removed once a batch is durable."""
         self._wanted = trio.Event()
         self._saving = trio.Lock()
+        self._rolled_from = 0.0
+        """From when on those that have rolled may be saved again."""
         self._has_ended = False
 
     def note(self, replica: Savable, size_bytes: int = 0) -> None:
@@ -108,7 +114,7 @@ class Checkpoints:
             self._wanted.set()
 
     def save_later(self, replica: Savable) -> None:
-        """It has closed a segment, whose index is to be written."""
+        """It has closed a segment, whose index is to be written, or has much that is unsynced."""
         if replica not in self._rolled:
             self._rolled[replica] = None
             self._wanted.set()
@@ -154,10 +160,13 @@ class Checkpoints:
                     await self._prepare_file()
                 if waiting.cancelled_caught or self._journal.needs_checkpoint:
                     await self.checkpoint()
-                elif self._rolled:
+                elif self._rolled and trio.current_time() >= self._rolled_from:
                     await self.save(list(self._rolled))
+                    self._rolled_from = trio.current_time() + ROLLED_SECONDS
                 await self._remove()
                 await self._sync_early()
+                if self._rolled:
+                    await self._rest()
             except StorageError as error:
                 # The disk is full, say. The journal grows meanwhile, and a start after a crash has
                 # more to redo; nothing is lost.
@@ -165,6 +174,12 @@ class Checkpoints:
                 self._make_room()
                 await trio.sleep(RETRY_SECONDS)
                 self._wanted.set()
+
+    async def _rest(self) -> None:
+        """Until those that have rolled may be saved, or something else is wanted."""
+        with trio.move_on_at(self._rolled_from):
+            await self._wanted.wait()
+        self._wanted.set()
 
     async def _set_flushes(self) -> None:
         for replica, syncs in list(self._flushes.items()):

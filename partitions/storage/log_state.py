@@ -16,7 +16,7 @@ from tidemark.protocol.types import Offset
 
 _NOT_LOADED: Final = GrowingIndex(Offset(0), 0)
 UNSYNCED_BYTES_MAX: Final = 64 << 20
-"""A start checks about 200 MB of it in a second, and writes it again."""
+"""Worth a sync: a start after a crash checks about 200 MB in a second, and writes it again."""
 
 
 class LogState:

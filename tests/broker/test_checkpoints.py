@@ -40,9 +40,11 @@ class FakeReplica:
         self.is_available = True
         self.flushes: list[bool] = []
         self.early_syncs = 0
+        self.captures = 0
         self.log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
 
     def capture(self) -> Captured:
+        self.captures += 1
         return Captured(self.log.begin_sync(), PartitionState(key=KEY, name="t-0"))
 
     def begin_early_sync(self) -> TailSync:
@@ -118,6 +120,20 @@ async def test_nothing_is_recorded_before_the_journal_has_it(bench: Bench) -> No
             bench.disk.fail(OSError(errno.EIO, "gone"))
     assert not waiting.cancelled_caught
     assert bench.recovery_point() is None
+
+
+async def test_a_log_that_always_has_much_is_saved_a_few_times_a_second(bench: Bench) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        began = trio.current_time()
+        while bench.replica.captures < 3:
+            bench.replica.log.append(batch(bench.replica.log.end_offset, size=50))
+            bench.checkpoints.save_later(bench.replica)
+            await trio.sleep(0.005)
+        assert trio.current_time() - began >= 0.4
+        end = bench.replica.log.end_offset
+        await wait_until(lambda: bench.recovery_point() == end)  # what came last, too
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_log_that_is_about_to_be_cut_is_not_captured(bench: Bench) -> None:

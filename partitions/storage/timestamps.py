@@ -135,7 +135,10 @@ class Largest(Search):
             if known is None or known.timestamp_ms <= self._found_ms:
                 self._at = segment.end_offset
             elif self._at <= known.offset < end:
-                return self._look(segment, known.offset, start, end)
+                look = self._look(segment, known.offset, start, end)
+                is_whole = look.header.base_offset >= start
+                self._at = segment.end_offset if is_whole else look.header.next_offset
+                return look
             elif not self._walk(segment, start, end):
                 return None
             elif self._candidate is not None:
@@ -166,6 +169,10 @@ class Largest(Search):
             if header.base_offset >= end:
                 self._at = segment.end_offset
                 return True
+            if header.next_offset > end and self._candidate is not None:
+                # What it states may be of those that do not count: the ones before it go first.
+                self._at = header.base_offset
+                return True
             self._at = header.next_offset
             least_ms = self._found_ms if self._candidate is None else self._candidate[0]
             if header.max_timestamp > least_ms:
@@ -178,10 +185,6 @@ class Largest(Search):
         """Into the batch that ends there."""
         self._candidate = None
         position, header = next(segment.batches_from(segment.position_of(last_offset)))
-        if header.base_offset >= start:
-            self._at = segment.end_offset
-        else:
-            self._at = max(self._at, header.next_offset)
         return Look(segment.read_batch(position, header), header, start, end)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.searches import max_timestamp
 from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
@@ -172,3 +173,11 @@ def test_a_truncated_log_tells_once_more_what_is_in_it(tmp_path: Path) -> None:
     assert len(snapshots) == 1
     assert seen == list(range(int(snapshots[0]), 7))
     assert 0 < len(seen) < 7
+
+
+def test_what_a_batch_states_of_records_behind_the_end_does_not_count(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append(batch(0, records=2, timestamps_ms=[5, 5]))
+    log.append(batch(2, records=2, timestamps_ms=[5, 9]))
+    assert max_timestamp(log, end_offset=Offset(3)) == (5, 0)
+    assert max_timestamp(log, end_offset=Offset(4)) == (9, 3)

@@ -123,6 +123,8 @@ class Recovery:
         """
         segments = self._listed_segments()
         self._clear_below_start(segments)
+        if segments:
+            self._refuse_lost_beginning(segments[0])
         if self._observer is not None:
             first = segments[0].base_offset if segments else self._start_offset
             self._load_snapshot(self._observer, first)
@@ -290,6 +292,15 @@ class Recovery:
             end_offset = self._epochs.end_of(header.partition_leader_epoch)
             if end_offset is not None and end_offset < header.next_offset:
                 raise _LongGap(position, header, end_offset)
+
+    def _refuse_lost_beginning(self, first: Segment) -> None:
+        """What retention removes is recorded before, so nothing goes above the recorded start."""
+        if self._start_offset < min(first.base_offset, self._recovery_point):
+            raise StorageError(
+                f"{first.path}: the log begins here, at offset {first.base_offset}, but was on the "
+                f"disk from {self._start_offset} on. Nothing was changed. Restore its files from a "
+                "copy"
+            )
 
     def _refuse_if_synced(self, path: str, end_offset: Offset) -> None:
         if end_offset < self._recovery_point:

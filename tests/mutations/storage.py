@@ -67,6 +67,14 @@ MUTATIONS = (
         killed_by="test_recovery.py::test_a_log_that_is_shorter_than_what_was_synced_is_refused",
     ),
     storage_rule(
+        "a log whose beginning is lost is refused",
+        "recovery.py",
+        old="            self._refuse_lost_beginning(segments[0])\n",
+        new="            pass\n",
+        killed_by="test_recovery.py"
+        "::test_a_missing_first_segment_is_refused_and_the_rest_left_untouched",
+    ),
+    storage_rule(
         "segments below the recovery point must join",
         "recovery.py",
         old="        if end_offset != following:\n",

@@ -127,7 +127,19 @@ def test_a_missing_segment_is_refused_and_the_rest_left_untouched() -> None:
 def test_the_oldest_segment_may_be_gone_by_retention() -> None:
     files = closed_log()
     files.remove(path(0))
-    assert open_log(files, recovery_point=20).start_offset == 4
+    assert open_log(files, start_offset=4, recovery_point=20).start_offset == 4
+
+
+@pytest.mark.parametrize("recovery_point", [3, 19, 20])
+def test_a_missing_first_segment_is_refused_and_the_rest_left_untouched(
+    recovery_point: int,
+) -> None:
+    files = closed_log()
+    files.remove(path(0))
+    before = {name for name in contents(files) if name.endswith(".log")}
+    with pytest.raises(StorageError, match="begins here, at offset 4, but was on the disk from 0"):
+        open_log(files, recovery_point=recovery_point)
+    assert {name for name in contents(files) if name.endswith(".log")} == before
 
 
 def test_an_empty_directory_where_records_were_synced_is_refused() -> None:

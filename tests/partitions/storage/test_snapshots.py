@@ -20,7 +20,7 @@ SETTINGS = LogSettings(segment_bytes=400, index_interval_bytes=100)  # four batc
 class Keeper:
     """Remembers the base offset of every batch, and from where it was told of them."""
 
-    def __init__(self, files: MemoryFiles, recovery_point: int) -> None:
+    def __init__(self, files: MemoryFiles, recovery_point: int, start_offset: int = 0) -> None:
         self.state: list[int] = []
         self.told: list[int] = []
         self.refused: set[int] = set()
@@ -29,6 +29,7 @@ class Keeper:
             DIRECTORY,
             SETTINGS,
             recovery_point=Offset(recovery_point),
+            start_offset=Offset(start_offset),
             on_batch=self.on_batch,
             load_snapshot=self.load,
             take_snapshot=self.take,
@@ -133,7 +134,7 @@ def test_a_snapshot_of_before_what_is_gone_is_not_believed(files: MemoryFiles) -
     keeper = Keeper(files, 9)
     keeper.log.delete_before(Offset(9)).run()
     files.remove(f"{DIRECTORY}/{8:020d}.snapshot")
-    assert Keeper(files, 9).state == [8, 9]
+    assert Keeper(files, 9, start_offset=8).state == [8, 9]
 
 
 def test_what_moved_the_start_is_at_hand_before_it_is_written(files: MemoryFiles) -> None:
@@ -154,7 +155,7 @@ def test_a_reset_log_goes_on_from_what_came_with_it(files: MemoryFiles) -> None:
     keeper.append(1)
     keeper.log.sync()
     assert offsets(files) == [20]
-    again = Keeper(files, 21)
+    again = Keeper(files, 21, start_offset=20)
     assert again.state == [19, 20]
 
 

@@ -148,6 +148,8 @@ class Network:
         for link in self._links.values():
             link.weather = self.weather
             link.cuts, link.clogged_until = 0, 0.0
+            # They are made anew: nothing waits behind what is still late of the old ones.
+            link.last_arrival = 0.0
         self._cuts, self._clogged_until = 0, 0.0
 
     def _put(self, link: _Link, message: object, extra_seconds: float) -> None:

@@ -80,10 +80,12 @@ def test_what_a_member_is_letting_go_of_and_another_has_is_noticed(
     def holds_nothing(*_args: Any) -> None:  # Any: as `_hold_what_it_lets_go`
         pass
 
-    knobs = replace(ROLLING, cooperative=True, migrating=1.0, seconds=20.0)
-    assert simulate(2, knobs=knobs).passed
+    # A seed that is drawn for it.
+    assert simulate(97, layer=Layer.TRANSACTIONS).passed
     monkeypatch.setattr(migration, "_hold_what_it_lets_go", holds_nothing)
-    assert simulate(2, knobs=knobs).invariant == "one member reads a partition"
+    found = simulate(97, layer=Layer.TRANSACTIONS)
+    assert found.knobs.aim == "letting go"
+    assert found.invariant == "one member reads a partition"
 
 
 def test_a_member_that_is_told_too_early_that_it_is_out_is_noticed(

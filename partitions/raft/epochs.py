@@ -33,7 +33,7 @@ class LogShape:
     are kept, also of epochs without a record: each is an entry that has to be replicated.
     """
 
-    __slots__ = ("_base_config", "_base_epoch", "_rows", "config", "last", "start_offset")
+    __slots__ = ("_base_config", "_base_epoch", "_rows", "last", "start_offset")
 
     def __init__(
         self,
@@ -48,8 +48,6 @@ class LogShape:
         self._rows = tuple(rows)
         self._base_epoch = base_epoch
         self._base_config = config
-        self.config = self._config_of_last()
-        """The configuration in force: it is as soon as it is written."""
         self.start_offset = start_offset
         # The last entry's position; what precedes the first entry if there is none.
         self.last = Position(self._rows[-1].epoch if self._rows else base_epoch, end_offset)
@@ -62,6 +60,11 @@ class LogShape:
     @property
     def end_offset(self) -> Offset:
         return self.last.offset
+
+    @property
+    def config(self) -> Configuration:
+        """The configuration in force: it is as soon as it is written."""
+        return self._rows[-1].config if self._rows else self._base_config
 
     @property
     def start(self) -> Position:
@@ -130,7 +133,7 @@ class LogShape:
         assert row.epoch > self.last.epoch
         assert row.start_offset == self.last.offset
         self._rows += (row,)
-        self.last, self.config = row.position, row.config
+        self.last = row.position
 
     def extend(self, end_offset: Offset) -> None:
         """Records of the newest epoch were appended."""
@@ -144,7 +147,7 @@ class LogShape:
         assert self.contains(to)
         while self._rows and self._rows[-1].epoch > to.epoch:
             self._rows = self._rows[:-1]
-        self.last, self.config = to, self._config_of_last()
+        self.last = to
 
     def trim(self, start_offset: Offset) -> None:
         """The log's start has moved. Drops the rows that end below it."""
@@ -162,14 +165,10 @@ class LogShape:
         """The log is empty now and begins at `start`; `table` has the epochs up to there."""
         self._base_config = self.config
         self._rows = tuple(table)
-        self.config = self._config_of_last()
         self._base_epoch = NO_EPOCH if self._rows else start.epoch
         self.start_offset = start.offset
         self.last = start
         self.trim(start.offset)
-
-    def _config_of_last(self) -> Configuration:
-        return self._rows[-1].config if self._rows else self._base_config
 
     @property
     def _base(self) -> Position:

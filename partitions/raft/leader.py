@@ -200,7 +200,7 @@ class Leader:
 
     def _commit(self, group: Group) -> None:
         """Raft §5.3, §5.4.2: by majority, of what is durable, and only at entries of this epoch."""
-        config = group.shape.config
+        config = group.config
         held = self._held(group, config.voters, len(config.voters) // 2 + 1)
         if config.outgoing:
             outgoing = config.outgoing
@@ -221,13 +221,8 @@ class Leader:
         if count > len(side):
             return NOWHERE
         me, progress = group.node_id, self._progress
-        positions = []
-        for node in side:
-            if node == me:
-                positions.append(NOWHERE if group.in_doubt else group.durable)
-            else:
-                each = progress[node]
-                positions.append(each.match if each.clean_at is None else each.counted)
+        mine = NOWHERE if group.in_doubt else group.durable
+        positions = [mine if node == me else progress[node].counted for node in side]
         positions.sort()
         return positions[-count]
 

@@ -67,6 +67,7 @@ class GroupLog:
     __slots__ = (
         "_host",
         "_recent",
+        "_syncs",
         "_voters",
         "has_state_machine",
         "journaled_bytes_max",
@@ -74,7 +75,6 @@ class GroupLog:
         "last_batch",
         "log",
         "producers",
-        "syncs_before_ack",
     )
 
     def __init__(
@@ -98,8 +98,7 @@ class GroupLog:
         self.last_batch = 0
         """The journal batch with the newest record of this group."""
         self._host = host
-        self.syncs_before_ack = syncs_before_ack
-        """To be changed with `set_syncs_before_ack`."""
+        self._syncs = syncs_before_ack
         self.journaled_bytes_max = journaled_bytes_max
         """A run of so many bytes is synced where it lies, and not written to the journal."""
         self._recent = NO_RUNS
@@ -110,6 +109,10 @@ class GroupLog:
     def name(self) -> str:
         """Of its directory."""
         return self.log.directory.rpartition("/")[2]
+
+    @property
+    def syncs_before_ack(self) -> bool:
+        return self._syncs
 
     def state_row(
         self,
@@ -128,14 +131,14 @@ class GroupLog:
             hard_state=hard_state,
             epochs=epochs,
             condition=condition,
-            is_journaled=self.syncs_before_ack,
+            is_journaled=self._syncs,
         )
 
     def set_syncs_before_ack(self, syncs: bool) -> None:
-        if syncs and not self.syncs_before_ack:
+        if syncs and not self._syncs:
             # The journal must not go on where the log's files may end.
             self.log.sync()
-        self.syncs_before_ack = syncs
+        self._syncs = syncs
 
     def append(
         self, records: bytearray | memoryview, epoch: Epoch, *, has_followers: bool
@@ -144,7 +147,7 @@ class GroupLog:
         or at once."""
         base_offset = self.log.end_offset
         end_offset = self.log.append(records)
-        if self.syncs_before_ack or has_followers:
+        if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
             self._keep(span, (records,), has_followers=has_followers)
         return end_offset
@@ -160,7 +163,7 @@ class GroupLog:
         """Place clients' batches at the end, and append them as `append` does."""
         base_offset = self.log.end_offset
         end_offset = self.log.append_run(batches, headers, epoch)
-        if self.syncs_before_ack or has_followers:
+        if self._syncs or has_followers:
             span = epoch, base_offset, end_offset
             self._keep(span, batches, has_followers=has_followers)
         return end_offset
@@ -177,11 +180,11 @@ class GroupLog:
         Of a large run there is none: it goes to the followers from the page cache (`sendfile`).
         """
         if sum(map(len, batches)) >= self.journaled_bytes_max:
-            if self.syncs_before_ack:
+            if self._syncs:
                 self.last_batch = self._host.outbox.stage_record(self._synced_to(span[2]))
             return
         kept = b"".join(batches)
-        if self.syncs_before_ack:
+        if self._syncs:
             record = journal.batches(self.key, kept)
             self.last_batch = self._host.outbox.stage_record(record)
         if has_followers:
@@ -218,7 +221,7 @@ class GroupLog:
                 if entry.config != self._voters:
                     self._change_voters(entry.config)
                 records.append(journal.epoch_start(key, entry))
-            elif self.syncs_before_ack:
+            elif self._syncs:
                 records.append(self._record_of(entry, is_written=not ready.is_cut))
         if ready.hard_state is not None:
             records.append(journal.hard_state(key, ready.hard_state))
@@ -226,7 +229,7 @@ class GroupLog:
 
     def _change_voters(self, voters: Configuration) -> None:
         self._voters = voters
-        if not self.syncs_before_ack:
+        if not self._syncs:
             self._host.outbox.stage_sync(self.key, self.log.begin_tail_sync())
 
     def _record_of(self, run: Run, *, is_written: bool) -> JournalRecord:
@@ -265,7 +268,7 @@ class GroupLog:
                 self.producers.on_control_within(header, records, self._host.now_ms())
             elif producer_id >= 0:
                 self.producers.on_batch(header, self._host.now_ms())
-        if self.syncs_before_ack:
+        if self._syncs:
             if len(records) < self.journaled_bytes_max:
                 record = journal.batches(self.key, bytes(records))
             else:
@@ -274,9 +277,7 @@ class GroupLog:
 
     def recent_run(self, base: Offset, end: Offset, *, bytes_max: int) -> KeptRun | None:
         """All that lies between two offsets, if it is in memory and no more than so much."""
-        run = self._recent.get(base)  # Mostly it is one.
-        if run is None or run.end_offset != end:
-            run = find(self._recent, base, end=end, bytes_max=bytes_max)
+        run = find(self._recent, base, end=end, bytes_max=bytes_max)
         if run is None or run.end_offset != end or len(run.records) > bytes_max:
             return None
         return run

@@ -152,8 +152,7 @@ class Observers:
         self._staleness.told(key, committed, replica.committed, now)
 
     def committed(self, replica: GroupReplica) -> None:
-        if self._staleness.any_behind:
-            self._staleness.reached(replica.key, replica.committed)
+        self._staleness.reached(replica.key, replica.committed)
 
     def freshness(self, replica: GroupReplica, now: float) -> Freshness:
         """Of a replica here; the leader's own is always fresh."""

@@ -162,9 +162,7 @@ class Outbox:
                 then()
 
     def committed(self, key: PartitionKey) -> None:
-        # Mostly it is the first that is noted of the group in this turn, and the last.
-        if not self._changes.setdefault(key, _COMMITTED) & _COMMITTED:
-            self._note(key, _COMMITTED)
+        self._note(key, _COMMITTED)
 
     def leadership(self, key: PartitionKey) -> None:
         self.leaderships += 1

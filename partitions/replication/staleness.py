@@ -34,10 +34,6 @@ class Staleness:
         self._heard = heard
         self._behind: dict[PartitionKey, _Behind] = {}
 
-    @property
-    def any_behind(self) -> bool:
-        return bool(self._behind)
-
     def told(self, key: PartitionKey, committed: Position, own: Position, now: float) -> None:
         """The leader has said how far the group is committed; the replica here is at `own`."""
         behind = self._behind.get(key)

@@ -83,7 +83,7 @@ MUTATIONS = (
     _rule(
         "batches of flush=commit are in the journal",
         "group_log.py",
-        old="            elif self.syncs_before_ack:\n                records",
+        old="            elif self._syncs:\n                records",
         new="            elif False:\n                records",
         killed_by="test_cluster.py::test_what_was_acknowledged_survives_the_power_of_all",
     ),
@@ -365,7 +365,7 @@ MUTATIONS = (
     _rule(
         "what precedes a change of voters is synced before it is durable",
         "group_log.py",
-        old="        if not self.syncs_before_ack:\n            self._host.outbox.stage_sync",
+        old="        if not self._syncs:\n            self._host.outbox.stage_sync",
         new="        if False:\n            self._host.outbox.stage_sync",
         killed_by="test_changing_voters.py::"
         "test_what_precedes_a_change_of_voters_survives_the_power",

@@ -81,7 +81,7 @@ class NodeState:
         self.concerns = Concerns(self.peers, self.warn)
         """Of which somebody should hear."""
         self._paused: dict[GroupReplica, float] = {}
-        self._retries = Retries(self.timing, self.peers, self.peers.has_read)
+        self._retries = Retries(self.timing, self.peers)
         self.observers = Observers(
             node_id, self.timing, self.peers, self.known, self.outbox, self._replicas, rng
         )

@@ -6,7 +6,6 @@ and a peer drops what it has no room for. Groups are looked at only while someth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -17,13 +16,6 @@ from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.timing import Timing
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
-
-HasRead = Callable[[NodeId, float], bool]
-"""Whether a node has read what was sent to it up to a moment."""
-
-
-def _reads_at_once(node: NodeId, since: float) -> bool:
-    return True
 
 
 @dataclass(slots=True)
@@ -38,12 +30,9 @@ class _Watch:
 class Retries:
     """Looks at groups with something in flight, less and less often while nothing moves."""
 
-    def __init__(
-        self, timing: Timing, peers: PeerTable, has_read: HasRead = _reads_at_once
-    ) -> None:
+    def __init__(self, timing: Timing, peers: PeerTable) -> None:
         self._timing = timing
         self._peers = peers
-        self._has_read = has_read
         self._watched: dict[GroupReplica, _Watch] = {}
         self._heap: list[tuple[float, int, GroupReplica]] = []
         self._numbers = count()
@@ -90,7 +79,7 @@ class Retries:
         for node, made in progress.items():
             is_still = node in waits_for and watch.progress.get(node) == made
             # One that has not come to read it would only have the more to read.
-            if is_still and self._peers.is_alive(node) and self._has_read(node, watch.since):
+            if is_still and self._peers.is_alive(node) and self._peers.has_read(node, watch.since):
                 is_stuck = True
                 replica.tell(partial(reset_peer, node=node))
         successor = replica.group.successor

@@ -276,7 +276,7 @@ MUTATIONS = (
     _rule(
         "who has not come to read what was sent is not sent it again",
         "retries.py",
-        old=" and self._has_read(node, watch.since):\n",
+        old=" and self._peers.has_read(node, watch.since):\n",
         new=":\n",
         killed_by="test_node.py::test_a_follower_that_reads_late_is_not_sent_the_same_again",
     ),

@@ -102,7 +102,8 @@ class CoreProcess:
         self._elections = ElectionQueue(
             timing, stream(world.seed, f"node {self.node_id} {broker.starts}")
         )
-        # All that they look at of their peers is who is alive, and of a replica what is here.
+        # All that they look at of their peers is who is alive and has read, and of a replica what
+        # is here.
         self._retries = Retries(timing, cast(PeerTable, self))
         self._as_replica = cast(GroupReplica, self)
         self.moves = Moves(self.node_id)
@@ -120,6 +121,10 @@ class CoreProcess:
 
     def is_alive(self, node: NodeId) -> bool:
         return node in self.alive
+
+    def has_read(self, node: NodeId, since: float) -> bool:
+        """All that arrives is read at once here."""
+        return True
 
     @property
     def epoch(self) -> Epoch:

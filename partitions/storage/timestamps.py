@@ -12,7 +12,7 @@ meanwhile: every step looks at it as it is then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from tidemark.partitions.storage.segment import Segment
@@ -46,7 +46,7 @@ class Look(NamedTuple):
         """
         records = iter(()) if self.header.is_control else times(self.data, self.header)
         first = next(records, None)
-        return iter(()) if first is None else _with_first(first, records)
+        return iter(()) if first is None else chain((first,), records)
 
 
 class Search:
@@ -186,10 +186,3 @@ class Largest(Search):
         self._candidate = None
         position, header = next(segment.batches_from(segment.position_of(last_offset)))
         return Look(segment.read_batch(position, header), header, start, end)
-
-
-def _with_first(
-    first: tuple[int, Offset], rest: Iterator[tuple[int, Offset]]
-) -> Iterator[tuple[int, Offset]]:
-    yield first
-    yield from rest

@@ -94,7 +94,8 @@ class Campaigns:
         self, replica: GroupReplica, source: NodeId, request: VoteRequest, now: float
     ) -> None:
         """Another voter stands for the group, and is about to be answered: if it can have this
-        one's vote and goes first, this one waits for what becomes of it."""
+        one's vote, this one waits for what becomes of it. One that only asks whether it would be
+        elected is waited for if it goes first."""
         key, group = replica.key, replica.group
         if (
             key not in self._queue

@@ -6,9 +6,9 @@ cluster's metadata goes first, then consumers' offsets, then the rest; and only 
 once, so that elections do not starve each other of the disk. So the first voter may be at work for
 longer than the next one waits; as long as groups are getting leaders, that one waits on.
 
-A voter that is asked by one that goes before it, and can vote for it, waits for what becomes of
-that: else both stand, and depose each other. And where confirmations take long, voters stand
-further apart.
+A voter that is asked by one that goes before it, or that stands already, and can vote for it, waits
+for what becomes of that: else both stand, and depose each other. And where confirmations take long,
+voters stand further apart.
 
 No campaign is given up, and no voter stands in place of the one before it, until the voters have
 read what was sent to them when it began: on a machine that has no time for its brokers, all that

@@ -121,17 +121,25 @@ def _by_topic(partitions: Collection[TopicPartition]) -> Sequence[TopicPartition
     return [TopicPartitions(topic=topic, partitions=each) for topic, each in topics.items()]
 
 
+def _about(at: TopicPartition, sentence: str | None) -> str:
+    """What a broker says of a partition, which is named once. Not every broker says something."""
+    if sentence is None:
+        return str(at)
+    is_named = str(at) in (word.strip(",;:") for word in sentence.split())
+    return sentence if is_named else f"{at}: {sentence}"
+
+
 def _elected(at: TopicPartition, result: PartitionResult) -> ElectedLeader:
     error = None
     if result.error_code != ErrorCode.NONE:
-        error = RequestError(error_code(result.error_code), f"{at}: {result.error_message}")
+        error = RequestError(error_code(result.error_code), _about(at, result.error_message))
     return ElectedLeader(partition=at, error=error)
 
 
 def _moved(at: TopicPartition, target: NodeId, moved: messages.MovedLeader) -> MovedLeader:
     error = None
     if moved.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED):
-        error = RequestError(error_code(moved.error_code), f"{at}: {moved.error_message}")
+        error = RequestError(error_code(moved.error_code), _about(at, moved.error_message))
     return MovedLeader(
         partition=at,
         target=target,

@@ -46,6 +46,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(
         result = command("leader", "move", name, *arguments, *flags)
         assert result.status == 1
         assert sentence.format(name=name) in result.err
+        assert result.err.count(f"{name}-9") <= 1
 
 
 def test_elect_says_what_was_needed(command: Command, name: str) -> None:

@@ -28,7 +28,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     encode_command,
 )
 from tidemark.protocol.codec import decode, encode
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -217,9 +217,7 @@ class Controller:
     async def serve_propose(self, request: ProposeRequest) -> ProposeResponse:
         """Another broker's wish for itself; it is decided on the state as it is here."""
         try:
-            command = decode_command(request.command)
-            if not isinstance(command, AllocateProducerIds | EndMoves | FinishReassignments):
-                raise RequestError(ErrorCode.INVALID_REQUEST, "that is no wish of a broker")
+            command = _wish_of(request.command)
             result = await self._cluster.propose(
                 lambda state: replace(command, at_version=state.version)
             )
@@ -297,6 +295,17 @@ def _forwarded(request: Message, context: RequestContext, timeout_ms: int) -> Fo
         timeout_ms=timeout_ms,
         body=encode(request, context.api_version),
     )
+
+
+def _wish_of(data: bytes) -> AllocateProducerIds | EndMoves | FinishReassignments:
+    """What a broker wants for itself. Raises `RequestError` if these bytes are no such thing."""
+    try:
+        command = decode_command(data)
+    except StorageError as error:
+        raise RequestError(ErrorCode.INVALID_REQUEST, str(error)) from error
+    if not isinstance(command, AllocateProducerIds | EndMoves | FinishReassignments):
+        raise RequestError(ErrorCode.INVALID_REQUEST, "that is no wish of a broker")
+    return command
 
 
 def _unknown_outcome() -> RequestError:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import trio
 
-from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
+from tidemark.broker.network.odd_events import OddEvents
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError, RequestError
 from tidemark.protocol.peer_frames import decode_body
 from tidemark.protocol.peer_registry import PeerApi
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
-
-logger = logging.getLogger(__name__)
 
 CORRELATION_IDS: Final = 2**31 - 1
 
@@ -90,9 +88,16 @@ def lost(reason: str) -> RequestError:
 
 
 async def answer_call(
-    handlers: PeerHandlers, api: PeerApi, caller: NodeId | None, request: Message
+    handlers: PeerHandlers,
+    api: PeerApi,
+    caller: NodeId | None,
+    request: Message,
+    odd_events: OddEvents,
 ) -> Message:
-    """What the handler says, and if it fails, that it has failed."""
+    """What the handler says, and if it fails, that it has failed.
+
+    Raises `ProtocolError` for a request that carries another one which does not parse.
+    """
     assert api.response is not None
     try:
         handler = handlers.get(api.request)
@@ -101,6 +106,10 @@ async def answer_call(
         return await handler(caller, request)
     except RequestError as error:
         return api.response(error_code=int(error.code), error_message=error.message)
+    except ProtocolError:
+        raise
     except Exception:
-        logger.exception("%s of broker %s failed", api.name, caller)
+        odd_events.warn(
+            "failed calls of brokers", "%s of broker %s failed", api.name, caller, error=True
+        )
         return api.response(error_code=int(ErrorCode.UNKNOWN_SERVER_ERROR))

@@ -169,6 +169,14 @@ class FrameSocket:
         self._services.metrics.ended[end].inc()
         self._services.turn.run(lambda: self._owner.ended(end, reason))
 
+    def refuse_input(self, error: ProtocolError) -> None:
+        """What came is not what brokers say: hang up, and say why."""
+        if not self.is_closed:
+            self._services.odd_events.warn(
+                "bad input of brokers", "closing the connection of %s: %s", self.address, error
+            )
+            self.close(PeerEnd.BAD_INPUT, str(error))
+
     def _overflow(self) -> None:
         self.close(PeerEnd.OVERFLOW, f"{self.unsent_bytes} bytes are unsent: it does not read")
 
@@ -192,10 +200,7 @@ class FrameSocket:
         try:
             action()
         except ProtocolError as error:
-            self._services.odd_events.warn(
-                "bad input of brokers", "closing the connection of %s: %s", self.address, error
-            )
-            self.close(PeerEnd.BAD_INPUT, str(error))
+            self.refuse_input(error)
         except OSError as error:
             self.close(PeerEnd.BY_PEER, error.strerror or str(error))
         except Exception as error:

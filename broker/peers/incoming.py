@@ -12,7 +12,7 @@ from tidemark.broker.peers.decoding import decode
 from tidemark.broker.peers.encoding import Frame
 from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
 from tidemark.partitions.replication.peer_messages import PeerMessage
-from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.errors import MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.messages.peer.join import JoinRequest
 from tidemark.protocol.peer_frames import (
@@ -86,6 +86,11 @@ class Incoming:
 
     def close(self, end: PeerEnd, reason: str) -> None:
         self._socket.close(end, reason)
+
+    def refuse_input(self, error: ProtocolError) -> None:
+        """A call that was taken turned out to be none."""
+        self.calls -= 1
+        self._socket.refuse_input(error)
 
     def answer(self, header: PeerHeader, response: Message) -> None:
         """Once for each call."""

@@ -31,7 +31,7 @@ from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEv
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
-from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.errors import MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.peer_frames import PeerHeader
 from tidemark.protocol.schema import Message
@@ -183,8 +183,16 @@ class PeerNetwork:
         self._tasks.start_soon(self._answer, incoming, header, request)
 
     async def _answer(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:
-        response = await answer_call(self._handlers, header.api, incoming.node_id, request)
-        self._services.sockets.turn.run(partial(incoming.answer, header, response))
+        sockets = self._services.sockets
+        try:
+            response = await answer_call(
+                self._handlers, header.api, incoming.node_id, request, sockets.odd_events
+            )
+        except ProtocolError as error:
+            why = MalformedMessage(f"{header.api.name}: {error}")
+            sockets.turn.run(partial(incoming.refuse_input, why))
+        else:
+            sockets.turn.run(partial(incoming.answer, header, response))
 
     def incoming_ended(self, incoming: Incoming, end: PeerEnd, reason: str) -> None:
         self._strangers.pop(incoming, None)

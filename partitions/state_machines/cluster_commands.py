@@ -234,6 +234,6 @@ def decode_command(data: bytes) -> Command:
         body = json.loads(data)
         command = _BY_NAME[body.pop("do")]
         decoded: Command = command(**from_plain(body))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(f"a metadata command that cannot be read: {error!r}") from error
     return decoded

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
+from operator import index
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -215,6 +216,8 @@ def _quota_change(body: Any) -> QuotaChange:
 
 
 _READERS: Final[Mapping[str, Any]] = {
+    # Whole numbers, and nothing that is like one: what counts with them would go wrong later.
+    **dict.fromkeys(("at_version", "partition", "count", "target", "deadline_ms", "at"), index),
     "id": UUID,
     "directory_id": UUID,
     "configs": dict,

@@ -279,7 +279,11 @@ class Consumer:
         }
         await self._readings.add(starts, until_end=self._settings.until_end)
         if self._settings.on_assigned is not None:
-            await self._settings.on_assigned(partitions)
+            try:
+                await self._settings.on_assigned(partitions)
+            except BaseException:
+                self._drop(partitions)
+                raise
         self._is_assigned = True
         self._readings.buffer.changed.set()
 

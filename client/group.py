@@ -9,7 +9,7 @@ keeps reading; it gives up only what a new assignment lacks, and then joins agai
 can have it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -121,8 +121,10 @@ class GroupMember:
         self._listener = listener
         self._connection: Connection | None = None
         self._owned: frozenset[TopicPartition] = frozenset()
-        self._counts: dict[str, int] = {}
         self._is_leader = False
+        # As the leader assigned them last: all topics that members read, and their partitions.
+        self._topics_of_group: frozenset[str] = frozenset()
+        self._counts: dict[str, int] = {}
         self.membership = Membership(instance_id=settings.instance_id)
 
     async def take_part_until_cancelled(self) -> None:
@@ -180,7 +182,7 @@ class GroupMember:
             await self._network.topic(topic)
         connection = await self._coordinator()
         joined = await self._ask_to_join(connection)
-        assignments = self._assign(joined)
+        assignments = await self._assign(joined)
         partitions = await self._sync(connection, joined, assignments)
         await self._take(partitions)
 
@@ -228,7 +230,7 @@ class GroupMember:
         self._is_leader = answer.leader == answer.member_id
         return answer
 
-    def _assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
+    async def _assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
         """Everybody's partitions, if it falls to this member to say."""
         if not self._is_leader:
             return {}
@@ -237,7 +239,10 @@ class GroupMember:
             for member in joined.members
         }
         topics = {topic for subscription in members.values() for topic in subscription.topics}
-        self._counts = self._count_partitions(topics)
+        if not topics <= self._network.view.topics.keys():
+            # Others read topics that this member does not.
+            await self._network.refresh(sorted(topics))
+        self._topics_of_group, self._counts = frozenset(topics), self._count_partitions(topics)
         if joined.skip_assignment:
             return {}
         return self._assignor(joined).assign(members, self._counts)
@@ -251,7 +256,7 @@ class GroupMember:
             )
         return assignor
 
-    def _count_partitions(self, topics: set[str]) -> dict[str, int]:
+    def _count_partitions(self, topics: Set[str]) -> dict[str, int]:
         view = self._network.view
         return {
             topic: len(view.topics[topic].partitions)
@@ -291,8 +296,9 @@ class GroupMember:
         revoked, added = self._owned - partitions, partitions - self._owned
         if revoked:
             await self._listener.revoked(revoked)
-        self._owned = partitions
+        self._owned -= revoked
         await self._listener.assigned(added)
+        self._owned = partitions
         if revoked:
             # Others wait for what was given up just now.
             raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -313,7 +319,7 @@ class GroupMember:
             connection = await self._coordinator()
             answer = await connection.request(request, HeartbeatResponse)
             check(answer.error_code, f"group {settings.group}")
-            if self._is_leader and self._counts != self._count_partitions(set(self._counts)):
+            if self._is_leader and self._counts != self._count_partitions(self._topics_of_group):
                 raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS, "a topic has changed")
 
     async def leave(self) -> None:

@@ -1,16 +1,29 @@
 """Members of a group against a real broker. Sessions are short, so that tests are."""
 
 from collections.abc import Sequence
-from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
 import trio
 
 from tests.client.helpers import numbered, until, write
-from tidemark.client import Client, ConsumerRecord, ErrorCode, RequestError, TopicPartition
+from tidemark.client import (
+    Client,
+    ClientSettings,
+    ConsumerRecord,
+    ErrorCode,
+    RequestError,
+    TopicPartition,
+    open_client,
+)
+from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.consumer import Consumer
+from tidemark.client.group import GroupMember, GroupSettings
+from tidemark.client.network import open_network
+from tidemark.client.pool import open_pool
 from tidemark.protocol.types import Offset
+from tidemark.testing import BlockingCluster
 
 QUICK: dict[str, Any] = {  # Any: keyword arguments of several types
     "heartbeat_seconds": 0.05,
@@ -115,8 +128,12 @@ async def test_commits_are_made_in_the_background(
         topics[0], group=group, auto_commit_seconds=0.02, **QUICK
     ) as consumer:
         await take(consumer, 3)
-        commits = await until(partial(client.admin.list_group_offsets, group))
-        assert commits[topics[0]].offset == 2  # the third is still in hand
+
+        async def is_committed() -> bool:
+            commits = await client.admin.list_group_offsets(group)
+            return topics[0] in commits and commits[topics[0]].offset == 2
+
+        await until(is_committed)  # the third is still in hand
 
 
 async def test_the_listener_hears_of_every_change(
@@ -227,3 +244,85 @@ async def test_without_a_group_there_is_nothing_to_commit_to(
 async def test_an_unknown_assignor_is_refused(client: Client, topic: str, group: str) -> None:
     with pytest.raises(ValueError, match="range, roundrobin, cooperative-sticky, not"):
         client.consumer(topic, group=group, assignors=["fair"])
+
+
+async def test_a_member_is_given_topics_that_the_leader_does_not_read(
+    tidemark_session: BlockingCluster, topic: str, group: str, topics: Sequence[TopicPartition]
+) -> None:
+    """Each has a client of its own: the leader's knows nothing of the other's topic."""
+    other = f"{topic}-other"
+    bootstrap = tidemark_session.bootstrap
+    async with (
+        open_client(bootstrap) as client,
+        client.consumer(topic, group=group, **QUICK) as leader,
+    ):
+        await wait_assigned(leader, 4)
+        async with open_client(bootstrap) as second:
+            await second.admin.create_topic(other, partitions=2)
+            async with second.consumer(other, group=group, **QUICK) as follower:
+                await wait_assigned(follower, 2)
+                assert len(leader.assignment) == 4
+
+
+class FailsOnce:
+    """A listener that cannot take what it is given the first time."""
+
+    def __init__(self) -> None:
+        self.given: list[frozenset[TopicPartition]] = []
+        self.taken = trio.Event()
+
+    async def assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        self.given.append(partitions)
+        if len(self.given) == 1:
+            raise ConnectionError("the partitions' leader cannot be reached")
+        self.taken.set()
+
+    async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        raise AssertionError("it was never read")
+
+    async def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        raise AssertionError("it was never read")
+
+    def failed(self, error: OSError | RequestError) -> None:
+        raise AssertionError(error)
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+async def test_what_could_not_be_taken_is_given_again(
+    tidemark_session: BlockingCluster,
+    topic: str,
+    group: str,
+    topics: Sequence[TopicPartition],
+    assignor: str,
+) -> None:
+    listener = FailsOnce()
+    settings = GroupSettings(group=group, assignors=(assignor,), heartbeat_seconds=0.05)
+    bootstrap = parse_bootstrap(tidemark_session.bootstrap)
+    async with (
+        open_network(bootstrap, ClientSettings(), Random(1)) as network,
+        open_pool(network.settings) as pool,
+        trio.open_nursery() as nursery,
+    ):
+        member = GroupMember(network, pool, settings, (topic,), listener)
+        nursery.start_soon(member.take_part_until_cancelled)
+        with trio.fail_after(10):
+            await listener.taken.wait()
+        nursery.cancel_scope.cancel()
+    assert listener.given == [frozenset(topics), frozenset(topics)]
+
+
+async def test_what_a_callback_has_refused_is_given_again(
+    client: Client, topic: str, group: str, topics: Sequence[TopicPartition]
+) -> None:
+    given: list[int] = []
+
+    async def assigned(partitions: frozenset[TopicPartition]) -> None:
+        given.append(len(partitions))
+        if len(given) == 1:
+            raise OSError("no room to keep its state")
+
+    async with client.consumer(
+        topic, group=group, on_assigned=assigned, assignors=["cooperative-sticky"], **QUICK
+    ) as consumer:
+        assert len(await take(consumer, 20)) == 20
+    assert given == [4, 4]

@@ -237,6 +237,7 @@ class Recovery:
                 self._cut(segments, number, torn.position, torn.end_offset, torn.what)
                 break
             except _LongGap as long:
+                self._refuse_cut(segment.path, long.position, long.end_offset, str(long))
                 self._home.end_in_gap(segment, long.position, long.gap, long.end_offset)
                 self._cut(segments, number, segment.size_bytes, long.end_offset, str(long))
                 break
@@ -309,6 +310,11 @@ class Recovery:
                 f"{self._recovery_point}. Nothing was changed. Restore its files from a copy"
             )
 
+    def _refuse_cut(self, path: str, position: int, end_offset: Offset, what: str) -> None:
+        """Below the recovery point nothing is cut, and so nothing may be changed before this."""
+        if end_offset < self._recovery_point:
+            raise corrupt(path, position, what)
+
     def _cut(
         self, segments: list[Segment], number: int, position: int, end_offset: Offset, what: str
     ) -> None:
@@ -319,8 +325,7 @@ class Recovery:
         snapshots that speak of what is cut are gone for good before it is.
         """
         path = segments[number].path
-        if end_offset < self._recovery_point:
-            raise corrupt(path, position, what)
+        self._refuse_cut(path, position, end_offset, what)
         self._report.cut = Cut(path=path, position=position, what=what)
         kept = number + 1 if position or number == 0 else number
         for segment in reversed(segments[kept:]):

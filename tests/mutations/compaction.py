@@ -157,6 +157,15 @@ MUTATIONS = (
         killed_by=f"{_GAPS}"
         "::test_a_start_cuts_a_gap_where_the_journal_says_that_another_epoch_begins",
     ),
+    _rule(
+        "a gap that would end below the recovery point is refused before it is cut",
+        "recovery.py",
+        old="                self._refuse_cut(segment.path, long.position, "
+        "long.end_offset, str(long))\n",
+        new="",
+        killed_by=f"{_GAPS}"
+        "::test_a_gap_that_would_have_to_end_below_the_recovery_point_is_refused_and_left_alone",
+    ),
     Mutation(
         name="a follower that ends within a gap is sent the rest of it",
         file="partitions/replication/reading.py",

@@ -21,8 +21,10 @@ from tidemark.partitions.raft.entries import Configuration, EpochStart, Run
 from tidemark.partitions.raft.messages import AppendRequest
 from tidemark.partitions.replication.checking import bytes_of, checked
 from tidemark.partitions.replication.reading import read_entries
+from tidemark.partitions.storage.files import read_file
 from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import HEADER_BYTES
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
@@ -93,6 +95,17 @@ def test_a_start_cuts_a_gap_where_the_journal_says_that_another_epoch_begins() -
     again.append(keyed_batch(again, [(b"new", b"1")], epoch=2))
     again.sync()
     assert rows(opened(files, 6, went_on)) == [(0, b"first", b"1"), (5, b"new", b"1")]
+
+
+def test_a_gap_that_would_have_to_end_below_the_recovery_point_is_refused_and_left_alone() -> None:
+    files, log = gapped_log()
+    log.close()
+    before = {name: read_file(files, f"{DIRECTORY}/{name}") for name in files.sizes(DIRECTORY)}
+    another = (*ROWS, EpochStart(Epoch(2), Offset(5), NodeId(1), ALONE))
+    with pytest.raises(StorageError, match="is corrupt at byte"):
+        opened(files, 8, another)
+    after = {name: read_file(files, f"{DIRECTORY}/{name}") for name in files.sizes(DIRECTORY)}
+    assert after == before
 
 
 def test_what_follows_a_gap_that_a_start_has_cut_is_found_by_its_time() -> None:

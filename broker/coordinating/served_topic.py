@@ -124,6 +124,10 @@ class ServedTopic(Generic[P]):
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
+    def is_being_read(self, name: str) -> bool:
+        """Whether it is served soon, and nothing is known of it yet."""
+        return self._find(name) is NotServed.LOADING
+
     def serving(self, name: str) -> P:
         """The partition that it is kept in."""
         return self._served_or_raise(self._find(name))

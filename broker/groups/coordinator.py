@@ -115,7 +115,18 @@ class GroupCoordinator:
         await answered.wait()
         return answers[0]
 
+    def is_being_read(self, group_id: str) -> bool:
+        """Whether this broker has come to coordinate the group, and does not know it yet."""
+        return self._topic.is_being_read(group_id)
+
     def heartbeat(self, request: Heartbeat) -> ErrorCode:
+        """What the member is told; nothing while the group is being read, as with Kafka.
+
+        Clients do not expect to hear of that: kafka-python's member never beats again, and its
+        application has an error from every poll.
+        """
+        if self.is_being_read(request.group_id):
+            return ErrorCode.NONE
         return self._topic.serving(request.group_id).heartbeat(request)
 
     def committed(self, group_id: str) -> Offsets:

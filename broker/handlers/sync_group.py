@@ -15,6 +15,10 @@ def handle(
     names_protocol = request.protocol_type is not None and request.protocol_name is not None
     if context.api_version >= _PROTOCOL_REQUIRED_SINCE and not names_protocol:
         return _respond(SyncAnswer(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+    if node.coordinator.is_being_read(request.group_id):
+        # Nor is this expected by clients, as an answer to this request; and a rebalance whose
+        # members had not all come this far is begun anew.
+        return _respond(SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
     sync = Sync(
         group_id=request.group_id,
         member_id=request.member_id,

@@ -83,6 +83,22 @@ async def test_groups_are_not_answered_before_they_are_read_back(tmp_path: Path)
         assert (await fetch(node, [0]))["orders", 0].committed_offset == 5
 
 
+async def test_members_of_a_group_that_is_being_read_are_not_told_so(tmp_path: Path) -> None:
+    """Clients take that answer from neither request: kafka-python's heartbeats end with it."""
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        member = await join(node)
+        await sync(node, member)
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        assert node.coordinator.is_being_read(GROUP)
+        assert await beat(node, member) == ErrorCode.NONE
+        assert (await sync(node, member)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+        await node.coordinator.wait_loaded()
+        assert await beat(node, member) == ErrorCode.NONE
+        assert (await sync(node, member)).assignment == b"all"
+
+
 async def test_no_marker_is_written_among_groups_that_are_still_being_read(tmp_path: Path) -> None:
     """Who reads them back would not hear of it: the offsets it ends would stay undecided."""
     async with open_node(tmp_path, **AT_ONCE) as node:

@@ -39,6 +39,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetTopicConfigs,
     UnregisterBroker,
 )
+from tidemark.partitions.state_machines.cluster_topics import ClusterTopics
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerMetadata,
@@ -58,7 +59,6 @@ from tidemark.partitions.state_machines.config_table import parse_all
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
-from tidemark.partitions.state_machines.topic_names import check_topic_name, collision_key
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, ProducerId
 
@@ -92,10 +92,7 @@ class ClusterState:
         self.version = 0
         self.cluster_id: str | None = None
         self._brokers: dict[NodeId, BrokerMetadata] = {}
-        self._by_name: dict[str, TopicMetadata] = {}
-        self._by_id: dict[UUID, TopicMetadata] = {}
-        # collision_key -> name, so that a name is compared with all others at once.
-        self._taken: dict[str, str] = {}
+        self._topics = ClusterTopics()
         self._next_producer_id = 0
         self.wishes = Wishes()
         self.quotas = ClientQuotas()
@@ -110,7 +107,7 @@ class ClusterState:
     @property
     def topics(self) -> Mapping[str, TopicMetadata]:
         """By name, in the order of their creation."""
-        return self._by_name
+        return self._topics.by_name
 
     @property
     def groups_with_configs(self) -> list[str]:
@@ -121,10 +118,10 @@ class ClusterState:
         return self._group_configs.get(group_id, {})
 
     def topic(self, name: str) -> TopicMetadata | None:
-        return self._by_name.get(name)
+        return self._topics.by_name.get(name)
 
     def topic_by_id(self, topic_id: UUID) -> TopicMetadata | None:
-        return self._by_id.get(topic_id)
+        return self._topics.by_id.get(topic_id)
 
     def check(self, command: Command) -> None:
         """Raises the `RequestError` that `apply` would, and changes nothing.
@@ -155,12 +152,12 @@ class ClusterState:
                 check_registration(self._brokers, broker)
                 return lambda: self._put_broker(broker)
             case UnregisterBroker():
-                check_removal(self._brokers, self._by_name.values(), command.node_id)
+                check_removal(self._brokers, self.topics.values(), command.node_id)
                 return lambda: self._remove_broker(command.node_id)
             case CreateTopic():
                 return self._create_topic(command)
             case DeleteTopic():
-                topic = self._existing(command.id)
+                topic = self._topics.existing(command.id)
                 return lambda: self._remove(topic)
             case SetTopicConfigs():
                 return self._set_configs(command)
@@ -170,7 +167,7 @@ class ClusterState:
                 return self._allocate_producer_ids(command)
             case MoveLeaders():
                 return self.wishes.add_moves(
-                    command.moves, lambda move: self._existing(move.topic_id)
+                    command.moves, lambda move: self._topics.existing(move.topic_id)
                 )
             case EndMoves():
                 return self.wishes.end_moves(command.outcomes)
@@ -205,34 +202,22 @@ class ClusterState:
         return carry_out
 
     def _create_topic(self, command: CreateTopic) -> Callable[[], Applied]:
-        name = command.name
-        check_topic_name(name)
-        if name in self._by_name:
-            raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {name} already")
-        other = self._taken.get(collision_key(name))
-        if other is not None:
-            raise RequestError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f'{name} and the topic {other} differ only in "." and "_", '
-                "and metrics could not tell them apart: choose another name",
-            )
-        if command.id in self._by_id or command.id.int == 0:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"the topic id {command.id} is in use")
+        self._topics.check_free(command.name, command.id)
         self._check_assignments(command.assignments, before=0)
         TopicConfig.from_overrides(command.configs)
         topic = TopicMetadata(
-            name=name,
+            name=command.name,
             id=command.id,
             assignments=command.assignments,
             configs=dict(command.configs),
             created_ms=command.created_ms,
         )
-        return lambda: self._put(topic)
+        return lambda: self._topics.put(topic)
 
     def _set_configs(self, command: SetTopicConfigs) -> Callable[[], Applied]:
-        topic = self._existing(command.id)
+        topic = self._topics.existing(command.id)
         TopicConfig.from_overrides(command.configs)
-        return lambda: self._put(replace(topic, configs=dict(command.configs)))
+        return lambda: self._topics.put(replace(topic, configs=dict(command.configs)))
 
     def _set_broker_configs(self, command: SetBrokerConfigs) -> Callable[[], Applied]:
         node_id = command.node_id
@@ -251,31 +236,31 @@ class ClusterState:
         return carry_out
 
     def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
-        topic = self._existing(command.id)
+        topic = self._topics.existing(command.id)
         self._check_assignments(command.assignments, before=topic.partitions)
         check_same_factor((topic.assignments[0], *command.assignments))
         grown = (*topic.assignments, *command.assignments)
-        return lambda: self._put(replace(topic, assignments=grown))
+        return lambda: self._topics.put(replace(topic, assignments=grown))
 
     def _reassign(self, changes: Sequence[Reassignment]) -> Callable[[], Applied]:
         topics: dict[UUID, TopicMetadata] = {}
         for change in changes:
-            topic = topics.get(change.topic_id) or self._existing(change.topic_id)
+            topic = topics.get(change.topic_id) or self._topics.existing(change.topic_id)
             topics[topic.id] = reassigned(
                 topic, change, self._brokers, version=self.version, moves=self.wishes.moves
             )
-        return lambda: self._put_all(topics.values())
+        return lambda: self._topics.put_all(topics.values())
 
     def _finish(self, changes: Sequence[Reassignment]) -> None:
         for change in changes:
-            topic = self._by_id.get(change.topic_id)
+            topic = self.topic_by_id(change.topic_id)
             if topic is not None:
-                self._put(finished(topic, change))
+                self._topics.put(finished(topic, change))
 
     def _set_observers(self, command: SetObservers) -> Callable[[], Applied]:
-        topic = self._existing(command.topic_id)
+        topic = self._topics.existing(command.topic_id)
         observers = checked_observers(topic, command.partition, command.replicas, self._brokers)
-        return lambda: self._put(replace(topic, observers=observers))
+        return lambda: self._topics.put(replace(topic, observers=observers))
 
     @staticmethod
     def check_partition_count(partitions: int) -> None:
@@ -305,12 +290,6 @@ class ClusterState:
 
         return carry_out
 
-    def _existing(self, topic_id: UUID) -> TopicMetadata:
-        topic = self._by_id.get(topic_id)
-        if topic is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
-        return topic
-
     def _put_broker(self, broker: BrokerMetadata) -> BrokerMetadata:
         self._brokers[broker.node_id] = broker
         return broker
@@ -320,18 +299,8 @@ class ClusterState:
         self.broker_configs.forget_broker(node_id)
         return self._brokers.pop(node_id)
 
-    def _put_all(self, topics: Iterable[TopicMetadata]) -> None:
-        for topic in topics:
-            self._put(topic)
-
-    def _put(self, topic: TopicMetadata) -> TopicMetadata:
-        self._by_name[topic.name] = self._by_id[topic.id] = topic
-        self._taken[collision_key(topic.name)] = topic.name
-        return topic
-
     def _remove(self, topic: TopicMetadata) -> TopicMetadata:
-        del self._by_name[topic.name], self._by_id[topic.id]
-        del self._taken[collision_key(topic.name)]
+        self._topics.remove(topic)
         self.wishes.forget_topic(topic)
         return topic
 
@@ -343,7 +312,7 @@ class ClusterState:
             "cluster_id": self.cluster_id,
             "next_producer_id": self._next_producer_id,
             "brokers": [broker_body(broker) for broker in self._brokers.values()],
-            "topics": [topic_body(topic) for topic in self._by_name.values()],
+            "topics": [topic_body(topic) for topic in self.topics.values()],
             "wishes": self.wishes.body(),
             "quotas": self.quotas.body(),
             "broker_configs": self.broker_configs.body(),
@@ -368,7 +337,7 @@ class ClusterState:
             for broker in body["brokers"]:
                 state._put_broker(BrokerMetadata(**from_plain(broker)))
             for topic in body["topics"]:
-                state._put(TopicMetadata(**from_plain(topic)))
+                state._topics.put(TopicMetadata(**from_plain(topic)))
             if "wishes" in body:
                 state.wishes = Wishes.of(body["wishes"])
             if "quotas" in body:

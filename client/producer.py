@@ -85,9 +85,9 @@ class Producer:
 
         Waits while the buffer is full, which is the back-pressure, and for metadata when the topic
         is new to this producer. Otherwise it yields to other tasks only when it has filled a batch,
-        so that a loop over many records stays cheap. Cancelled while it waits, the record has not
-        been taken. Raises `RequestError` when the topic does not exist, or the record is larger
-        than any batch may be.
+        so that a loop over many records stays cheap. Cancelled, the record has not been taken.
+        Raises `RequestError` when the topic does not exist, or the record is larger than any batch
+        may be.
         """
         known = self._routes.topics.get(topic)
         if known is None:
@@ -120,7 +120,8 @@ class Producer:
         """Take one encoded record batch (magic 2) in, to be sent as it is.
 
         Producer id, epoch and sequence are stamped into a copy when this producer is idempotent.
-        The future's offset is that of the batch's first record.
+        The future's offset is that of the batch's first record. Waits as `send` does; cancelled,
+        the batch has not been taken.
         """
         known = self._routes.topics.get(topic)
         if known is None:
@@ -133,11 +134,12 @@ class Producer:
         if self._is_shut:
             self._refuse(len(batch))
         queue = known.queue(partition)
+        await trio.lowlevel.checkpoint_if_cancelled()
         ready = queue.add_ready(batch, header.record_count, trio.current_time())
         self._buffered_bytes += len(batch)
         self._track(ready)
         self._routes.offer(queue)
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.cancel_shielded_checkpoint()
         return DeliveryFuture(ready, 0, header.base_timestamp)
 
     async def flush(self) -> None:
@@ -261,11 +263,14 @@ class Producer:
         self, queue: PartitionQueue, record: Record, size_bytes: int
     ) -> DeliveryFuture:
         """Begin a batch with a record. The one before it, if there was one, is full and can go."""
+        # Cancelled before the record is taken or not at all: a caller that tries again would send
+        # it twice. Without a cancellation, this is no checkpoint, and the queue is as it was.
+        await trio.lowlevel.checkpoint_if_cancelled()
         batch = queue.open(record, size_bytes, trio.current_time())
         self._buffered_bytes += size_bytes
         self._track(batch)
         self._routes.send_or_offer(queue)
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.cancel_shielded_checkpoint()
         return DeliveryFuture(batch, 0, record.timestamp_ms)
 
     def _track(self, batch: Batch) -> None:

@@ -19,6 +19,7 @@ from tidemark.client import (
 from tidemark.client.partitioner import murmur2_partition
 from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.types import Offset
 from tidemark.testing import open_cluster
 
 
@@ -190,6 +191,22 @@ async def test_an_error_in_the_block_goes_out_as_itself_and_sends_nothing_more(
     with pytest.raises(trio.ClosedResourceError):
         await producer.send(topic, b"x")
     assert await read_values(client, topic) == []
+
+
+async def test_who_is_cancelled_has_sent_nothing(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    ready = encode_batch([Record(Offset(0), 0, None, b"batch", ())])
+    async with client.producer() as producer:
+        await (await producer.send(topic, b"before")).wait()
+        with trio.CancelScope() as cancelled:
+            cancelled.cancel()
+            await producer.send(topic, b"never")
+        with trio.CancelScope() as cancelled_too:
+            cancelled_too.cancel()
+            await producer.send_batch(topic, 0, ready)
+    assert cancelled.cancelled_caught
+    assert cancelled_too.cancelled_caught
+    assert await read_values(client, topic) == [b"before"]
 
 
 async def test_settings_that_contradict_each_other_are_refused(client: Client) -> None:

@@ -163,24 +163,32 @@ class Producer:
         PRODUCER_FENCED another producer has the transactional id now.
         """
         calls = self._require_transactions()
+        with self._one_at_a_time() as transaction:
+            if self._must_take_over:
+                self._go_on(await calls.take_over())
+            self._is_shut = self._is_closed
+            try:
+                yield
+                await self._store(transaction)
+            except BaseException:
+                await self._abort(calls, transaction)
+                raise
+            if transaction.is_prepared:
+                self._must_take_over = True
+            elif not transaction.is_empty:
+                self._must_take_over = True
+                self._go_on(await calls.end(commit=True))
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[OpenTransaction]:
+        """It is open until its end has been answered: another one that begins aborts it."""
         if self._transaction is not None:
             raise ValueError("a transaction is open; they cannot be nested")
-        if self._must_take_over:
-            self._go_on(await calls.take_over())
-        transaction = self._transaction = OpenTransaction()
-        self._is_shut = self._is_closed
+        self._transaction = OpenTransaction()
         try:
-            yield
-            await self._store(transaction)
-        except BaseException:
-            await self._abort(calls, transaction)
-            raise
-        self._leave()
-        if transaction.is_prepared:
-            self._must_take_over = True
-        elif not transaction.is_empty:
-            self._must_take_over = True
-            self._go_on(await calls.end(commit=True))
+            yield self._transaction
+        finally:
+            self._transaction, self._is_shut = None, True
 
     async def prepare_transaction(self) -> PreparedTransaction | None:
         """Store all of the open transaction, and leave it to somebody else to end it.
@@ -193,7 +201,6 @@ class Producer:
         calls, transaction = self._require_transactions(), self._transaction
         if transaction is None:
             raise ValueError("no transaction is open")
-        self._is_shut = True
         await self._store(transaction)
         if transaction.is_empty:
             return None
@@ -201,6 +208,8 @@ class Producer:
         return calls.prepared()
 
     async def _store(self, transaction: OpenTransaction) -> None:
+        """Take nothing more in, and wait until what was is stored. Raises the first failure."""
+        self._is_shut = True
         await self.flush()
         if transaction.failure is not None:
             raise transaction.failure
@@ -215,13 +224,13 @@ class Producer:
         `group` is a consumer's `group_membership`: if it has lost its partitions to another member,
         this raises `RequestError`, and the transaction is to be left by an error.
         """
-        if self._transaction is None:
+        if self._transaction is None or self._is_shut:
             raise ValueError("no transaction is open")
         self._transaction.is_empty = False
         await self._require_transactions().commit_offsets(group, offsets)
 
     async def _abort(self, calls: TransactionCalls, transaction: OpenTransaction) -> None:
-        self._leave()
+        self._is_shut = True
         error = RequestError(ErrorCode.TRANSACTION_ABORTABLE, "its transaction was aborted")
         for queue in self._routes.queues():
             queue.abandon(error)
@@ -232,10 +241,6 @@ class Producer:
         # next one begins with another epoch, and that aborts it too.
         with trio.move_on_after(_ABORT_SECONDS_MAX, shield=True), suppress(RequestError, OSError):
             self._go_on(await calls.end(commit=False))
-
-    def _leave(self) -> None:
-        self._transaction = None
-        self._is_shut = True
 
     def _go_on(self, identity: ProducerIdentity) -> None:
         self._must_take_over = False

@@ -204,6 +204,55 @@ async def test_what_cannot_be_is_said_at_once(client: Client, topic: str) -> Non
                     pass
 
 
+async def test_what_is_sent_while_it_is_committed_is_refused(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    sent: list[bytes] = []
+
+    async def send_on(producer: Producer) -> None:
+        while True:
+            value = b"%06d" % len(sent)
+            await producer.send(topic, value)
+            sent.append(value)
+            await trio.lowlevel.checkpoint()
+
+    async def send_on_until_refused(producer: Producer) -> None:
+        with pytest.raises(ValueError, match="within"):
+            await send_on(producer)
+
+    async def commit_meanwhile(producer: Producer) -> None:
+        async with trio.open_nursery() as nursery, producer.transaction():
+            nursery.start_soon(send_on_until_refused, producer)
+            await trio.sleep(0.02)
+
+    # One batch goes at a time, and those that have no need to go linger: half of the times, one
+    # that is sent meanwhile would be left when the transaction has ended.
+    async with client.producer(
+        transactional_id=topic, max_in_flight=1, linger_ms=60_000
+    ) as producer:
+        for _ in range(10):
+            await commit_meanwhile(producer)
+    assert await committed(client, topic) == sent
+
+
+async def test_none_begins_until_the_one_before_has_ended(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    is_over = False
+
+    async def begin_another(producer: Producer) -> None:
+        while not is_over:
+            with pytest.raises(ValueError, match="nested"):
+                async with producer.transaction():
+                    pass
+            await trio.lowlevel.checkpoint()
+
+    async with client.producer(transactional_id=topic) as producer, trio.open_nursery() as nursery:
+        async with producer.transaction():
+            await producer.send(topic, b"whole")
+            nursery.start_soon(begin_another, producer)
+        is_over = True
+    assert await committed(client, topic) == [b"whole"]
+
+
 def test_the_blocking_twin_does_the_same(tidemark_session: BlockingCluster, topic: str) -> None:
     with blocking.open_client(tidemark_session.bootstrap) as client:
         client.run(client.admin.create_topic, topic)

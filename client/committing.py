@@ -29,13 +29,18 @@ class Committer:
         self._last: dict[TopicPartition, Offset] = {}  # what try_commit need not repeat
 
     async def commit(self, offsets: Mapping[TopicPartition, Offset | CommittedOffset]) -> None:
-        """Commit; raises `RequestError` for the first partition that was refused."""
+        """Commit; raises `RequestError` for the first partition that was refused.
+
+        The offsets are of the generation in which this is called. A retry does not make them the
+        next one's: there, the partitions may be another member's, whose commit would be set back.
+        """
         commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
         if not commits:
             return
+        membership = self._membership
 
         async def ask(_: BrokerDescription, connection: Connection) -> None:
-            await commit(connection, self._group, commits, self._membership)
+            await commit(connection, self._group, commits, membership)
 
         await on_coordinator(self._network, self._group, ask)
         self._last |= {tp: committed.offset for tp, committed in commits.items()}

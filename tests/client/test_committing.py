@@ -1,0 +1,106 @@
+"""A group's commits while the group moves on, against a coordinator that answers as it is told."""
+
+from random import Random
+
+import pytest
+import trio
+
+from tests.client.scripted_peer import ALL_VERSIONS, Peer, open_peer
+from tidemark.client import ClientSettings, ErrorCode, RequestError, TopicPartition
+from tidemark.client.addresses import Address
+from tidemark.client.committing import Committer
+from tidemark.client.coordinator import Membership
+from tidemark.client.group import GroupMember, GroupSettings
+from tidemark.client.network import open_network
+from tidemark.protocol.messages import (
+    api_versions,
+    find_coordinator,
+    metadata,
+    offset_commit,
+)
+from tidemark.protocol.types import Offset
+
+HERE = TopicPartition("t", 0)
+
+
+class Coordinator:
+    """Takes commits of its generation; before the first it rebalances, and answers nothing."""
+
+    def __init__(self) -> None:
+        self.address: Address | None = None
+        self.generations: list[int] = []
+        self.member: GroupMember | None = None
+
+    async def serve(self, peer: Peer) -> None:
+        while True:
+            header, request = await peer.receive()
+            match request:
+                case api_versions.ApiVersionsRequest():
+                    await peer.answer(header, ALL_VERSIONS)
+                case metadata.MetadataRequest():
+                    await peer.answer(header, self._metadata())
+                case find_coordinator.FindCoordinatorRequest():
+                    await peer.answer(header, self._coordinators())
+                case offset_commit.OffsetCommitRequest():
+                    self.generations.append(request.generation_id_or_member_epoch)
+                    await peer.answer(header, self._commit())
+                case _:
+                    raise AssertionError(request)
+
+    def _metadata(self) -> metadata.MetadataResponse:
+        assert self.address is not None
+        broker = metadata.MetadataResponseBroker(
+            node_id=1, host=self.address.host, port=self.address.port
+        )
+        return metadata.MetadataResponse(brokers=[broker], controller_id=1, topics=[])
+
+    def _coordinators(self) -> find_coordinator.FindCoordinatorResponse:
+        assert self.address is not None
+        found = find_coordinator.Coordinator(
+            key="g", node_id=1, host=self.address.host, port=self.address.port, error_code=0
+        )
+        return find_coordinator.FindCoordinatorResponse(coordinators=[found])
+
+    def _commit(self) -> offset_commit.OffsetCommitResponse:
+        assert self.member is not None
+        generation = self.member.membership.generation
+        code = ErrorCode.NONE
+        if len(self.generations) == 1:
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            self.member.membership = Membership(generation=generation + 1, member_id="m")
+        elif self.generations[-1] != generation:
+            code = ErrorCode.ILLEGAL_GENERATION
+        partition = offset_commit.OffsetCommitResponsePartition(partition_index=0, error_code=code)
+        topic = offset_commit.OffsetCommitResponseTopic(name="t", partitions=[partition])
+        return offset_commit.OffsetCommitResponse(topics=[topic])
+
+
+class Nobody:
+    """Takes no part in rebalances; there are none here."""
+
+    async def assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        raise AssertionError(partitions)
+
+    async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        raise AssertionError(partitions)
+
+    async def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        raise AssertionError(partitions)
+
+    def failed(self, error: OSError | RequestError) -> None:
+        raise AssertionError(error)
+
+
+async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> None:
+    coordinator = Coordinator()
+    async with open_peer(coordinator.serve) as address:
+        coordinator.address = address
+        async with open_network((address,), ClientSettings(), Random(1)) as network:
+            settings = GroupSettings(group="g")
+            member = GroupMember(network, network.pool, settings, ("t",), Nobody())
+            member.membership = Membership(generation=5, member_id="m")
+            coordinator.member = member
+            committer = Committer(network, "g", member)
+            with trio.fail_after(10), pytest.raises(RequestError, match="ILLEGAL_GENERATION"):
+                await committer.commit({HERE: Offset(3)})
+    assert coordinator.generations == [5, 5]

@@ -177,9 +177,13 @@ class Consumer:
         """Hand out nothing more of these until `resume`, and keep the positions."""
         for topic_partition in partitions:
             reading = self._readings.by_partition[topic_partition]
-            position = self.position(topic_partition)
-            self._jump(reading, position)
+            position, done = self.position(topic_partition), self.done(topic_partition)
+            if reading is self._reading:
+                # What has been handed out stays in the caller's hands.
+                self._records, self._taken, self._in_hand = [], 0, done
+            reading.jump(position)
             reading.is_paused = True
+        self._readings.wake()
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Undo `pause`."""

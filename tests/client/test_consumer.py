@@ -151,6 +151,23 @@ async def test_a_paused_partition_keeps_its_position(client: Client, topic: str)
         assert rest == numbered(position, 5)
 
 
+async def test_what_is_in_hand_is_not_done_with_when_its_partition_is_paused(
+    client: Client, topic: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    await write(client, topic, numbered(5))
+    here = TopicPartition(topic, 0)
+    async with client.consumer(topic) as consumer:
+        record = await anext(consumer)
+        consumer.pause(here)
+        assert (consumer.done(here), consumer.position(here)) == (record.offset, 1)
+        consumer.resume(here)
+        several = [record, *await consumer.fetch()]
+        consumer.pause(here)
+        assert consumer.done(here) == 1
+        assert consumer.position(here) == len(several)
+
+
 async def test_fetch_gives_what_one_fetch_brought(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     await write(client, topic, numbered(10))

@@ -13,12 +13,13 @@ from typing import Final
 
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage import retention
+from tidemark.partitions.storage.derived_state import DerivedState
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.log_compacting import CompactingLog
 from tidemark.partitions.storage.log_reading import base_offset_of
-from tidemark.partitions.storage.recovery import Observer, Recovery
+from tidemark.partitions.storage.recovery import Recovery
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
@@ -87,8 +88,8 @@ class Log(CompactingLog):
             recovery_point=recovery_point,
             epoch_max=epoch_max,
             epochs=epochs,
-            observer=(
-                Observer(load=load_snapshot, on_batch=on_batch, on_control=on_control)
+            state=(
+                DerivedState(load=load_snapshot, on_batch=on_batch, on_control=on_control)
                 if on_batch
                 else None
             ),

@@ -6,8 +6,8 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
+from tidemark.partitions.storage.derived_state import DerivedState, tell_batches
 from tidemark.partitions.storage.log_syncing import SyncingLog
-from tidemark.partitions.storage.recovery import Observer, tell_batches
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.partitions.storage.timestamps import Look, Search
@@ -78,8 +78,8 @@ class ReadingLog(SyncingLog):
 
         `load_snapshot` is called at most once, then the others with every batch behind it.
         """
-        observer = Observer(load=load_snapshot, on_batch=on_batch, on_control=on_control)
-        tell_batches(self._segments, self._load_snapshot(load_snapshot), observer)
+        state = DerivedState(load=load_snapshot, on_batch=on_batch, on_control=on_control)
+        tell_batches(self._segments, self._load_snapshot(load_snapshot), state)
 
     def _load_snapshot(self, load: Callable[[bytes], None]) -> Offset:
         snapshots = self._home.snapshots

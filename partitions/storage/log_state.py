@@ -6,7 +6,7 @@ from typing import Final
 
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
-from tidemark.partitions.storage.recovery import RecoveryReport
+from tidemark.partitions.storage.recovery_report import RecoveryReport
 from tidemark.partitions.storage.room import ALWAYS
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings

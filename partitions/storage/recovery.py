@@ -8,17 +8,16 @@ every batch is checked, and the log ends before the first that does not hold tog
 A log that ends exactly at its recovery point was closed in order; of it only the last few headers
 are read, so that ten thousand of them open in seconds.
 
-What the batch's CRC leaves out is checked against the neighbours: a base offset continues the
-batch before, and a leader epoch is not smaller than the last, nor larger than the largest opened;
-where the caller knows the log's epochs, it is the one in force at that offset.
+How a batch is checked is in `tail_check`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage.compaction.swapping import finish_swaps
+from tidemark.partitions.storage.derived_state import DerivedState, tell_batches
 from tidemark.partitions.storage.epoch_rows import EpochsByOffset
 from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, corrupt
 from tidemark.partitions.storage.home import LogHome
@@ -29,57 +28,16 @@ from tidemark.partitions.storage.names import (
     TIME_INDEX_SUFFIX,
     offset_in,
 )
-from tidemark.partitions.storage.scan import iter_batches
+from tidemark.partitions.storage.recovery_report import Cut, RecoveryReport, shared
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import offsets_in
-from tidemark.protocol.errors import CorruptBatch, StorageError, TidemarkError
-from tidemark.protocol.records.gaps import is_gap
-from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, check_crc
-from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
-from tidemark.protocol.values import dataclass
+from tidemark.partitions.storage.tail_check import LongGap, TailCheck, Torn, misplaced
+from tidemark.protocol.errors import StorageError, TidemarkError
+from tidemark.protocol.types import Epoch, Offset
 
 _SMALL_SEGMENT_BYTES: Final = 16 * 1024
 """Walked from its start rather than from its index: two files less to open."""
 _REWRITE_BYTES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """Where a torn tail began: of `path` everything from `position` on was no batch."""
-
-    path: str
-    position: int
-    what: str
-
-
-@dataclass(slots=True, kw_only=True)
-class RecoveryReport:
-    """What opening a log took and changed."""
-
-    clean: bool = False
-    """It ended at its recovery point: nothing was checked, nothing cut."""
-    checked_batches: int = 0
-    checked_bytes: int = 0
-    cut: Cut | None = None
-    cut_bytes: int = 0
-    removed_segments: int = 0
-    """Behind the cut, whole."""
-
-
-_USUAL_REPORTS: Final = (RecoveryReport(clean=True), RecoveryReport())
-"""Thousands of logs that had nothing to recover share these."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observer:
-    """State that follows from the batches, as a log's opening hands it what it needs."""
-
-    load: Callable[[bytes], None] | None
-    """Replace the state by a snapshot's; a `TidemarkError` makes the next older one be taken.
-    `None`: there are none, all headers are wanted."""
-    on_batch: Callable[[BatchHeader], None]
-    on_control: Callable[[BatchHeader, bytes], None] | None = None
-    """Gets the control batches instead, whole: what they say is not in their headers."""
 
 
 class Recovery:
@@ -93,7 +51,7 @@ class Recovery:
         recovery_point: Offset,
         epoch_max: Epoch | None,
         epochs: Sequence[EpochStart] | None,
-        observer: Observer | None,
+        state: DerivedState | None,
         unsynced: list[str] | None = None,
     ) -> None:
         """`unsynced`: see `Log.open`."""
@@ -103,10 +61,9 @@ class Recovery:
         self._recovery_point = recovery_point
         self._epoch_max = epoch_max
         self._epochs = None if epochs is None else EpochsByOffset(epochs, start_offset)
-        self._observer = observer
+        self._state = state
         self._unsynced = unsynced
-        self._observed_to = Offset(0)
-        self._epoch = NO_EPOCH
+        self._told_to = Offset(0)
         self._there: Mapping[str, int] = {}
         """The files that there were, with their sizes: of thousands of logs, to ask is a part of
         the start."""
@@ -114,7 +71,7 @@ class Recovery:
     @property
     def report(self) -> RecoveryReport:
         """What it took, once it has run."""
-        return next((usual for usual in _USUAL_REPORTS if usual == self._report), self._report)
+        return shared(self._report)
 
     def run(self) -> list[Segment]:
         """The segments of the log, at least one; the last one is to be appended to.
@@ -125,9 +82,9 @@ class Recovery:
         self._clear_below_start(segments)
         if segments:
             self._refuse_lost_beginning(segments[0])
-        if self._observer is not None:
+        if self._state is not None:
             first = segments[0].base_offset if segments else self._start_offset
-            self._load_snapshot(self._observer, first)
+            self._load_snapshot(self._state, first)
         if not segments:
             self._refuse_if_synced(self._home.directory, self._start_offset)
             return self._start_anew()
@@ -205,7 +162,7 @@ class Recovery:
         end_offset = segment.base_offset
         for at, header in segment.batches_from(position):
             if at > position and header.base_offset != end_offset:
-                raise corrupt(segment.path, at, _misplaced(header, end_offset))
+                raise corrupt(segment.path, at, misplaced(header, end_offset))
             end_offset = header.next_offset
         return end_offset
 
@@ -221,6 +178,14 @@ class Recovery:
 
     def _recover_tail(self, segments: list[Segment], first: int) -> None:
         """Check the segments from number `first` on, and cut the log before what is not whole."""
+        check = TailCheck(
+            recovery_point=self._recovery_point,
+            epoch_max=self._epoch_max,
+            epochs=self._epochs,
+            state=self._state,
+            told_to=self._told_to,
+            report=self._report,
+        )
         expected = segments[first].base_offset
         for number in range(first, len(segments)):
             segment = segments[number]
@@ -230,13 +195,13 @@ class Recovery:
                 break
             index = GrowingIndex(segment.base_offset, self._home.interval_bytes)
             try:
-                expected = self._check_segment(segment, index)
-            except _Torn as torn:
+                expected = check.check(segment, index)
+            except Torn as torn:
                 segment.end_offset = torn.end_offset
                 segment.use_index(index)
                 self._cut(segments, number, torn.position, torn.end_offset, torn.what)
                 break
-            except _LongGap as long:
+            except LongGap as long:
                 self._refuse_cut(segment.path, long.position, long.end_offset, str(long))
                 self._home.end_in_gap(segment, long.position, long.gap, long.end_offset)
                 self._cut(segments, number, segment.size_bytes, long.end_offset, str(long))
@@ -247,52 +212,6 @@ class Recovery:
             self._refuse_if_synced(segments[-1].path, expected)
         if segments[-1].end_offset > self._recovery_point or self._report.cut is not None:
             self._make_durable(segments[first:])
-
-    def _check_segment(self, segment: Segment, index: GrowingIndex) -> Offset:
-        """Check every batch; returns the end offset. Raises `_Torn` at the first that is wrong."""
-        file, expected, position = segment.file, segment.base_offset, 0
-        observer = self._observer
-        try:
-            for position, header in iter_batches(file, 0, segment.size_bytes):
-                self._check_place(position, header, expected)
-                self._check_reach(position, header)
-                if header.next_offset > self._recovery_point:
-                    data = file.pread(header.size_bytes, position)
-                    check_crc(data, header)
-                    self._report.checked_batches += 1
-                    self._report.checked_bytes += len(data)
-                expected = header.next_offset
-                self._epoch = header.partition_leader_epoch
-                index.add(position, header.size_bytes, header.last_offset, header.max_timestamp)
-                if observer is not None and header.base_offset >= self._observed_to:
-                    if header.attributes & CONTROL_BIT and observer.on_control is not None:
-                        observer.on_control(header, segment.read_batch(position, header))
-                    else:
-                        observer.on_batch(header)
-        except CorruptBatch as error:
-            # A CRC's error counts from the batch, the walk's from the file.
-            at = max(position, error.at)
-            raise _Torn(at, expected, error.what) from error
-        return expected
-
-    def _check_place(self, position: int, header: BatchHeader, expected: Offset) -> None:
-        """What the CRC does not cover, against the neighbours."""
-        epoch = header.partition_leader_epoch
-        if header.base_offset != expected:
-            raise CorruptBatch(position, _misplaced(header, expected))
-        if epoch < self._epoch:
-            raise CorruptBatch(position, f"leader epoch {epoch} after {self._epoch}")
-        if self._epoch_max is not None and epoch > self._epoch_max:
-            raise CorruptBatch(position, f"leader epoch {epoch}, the last was {self._epoch_max}")
-        if self._epochs is not None and not self._epochs.allow(epoch, header.base_offset):
-            raise CorruptBatch(position, f"leader epoch {epoch} did not reach to this offset")
-
-    def _check_reach(self, position: int, header: BatchHeader) -> None:
-        """A gap may reach to where the log has been cut since, as nothing else can."""
-        if self._epochs is not None and is_gap(header):
-            end_offset = self._epochs.end_of(header.partition_leader_epoch)
-            if end_offset is not None and end_offset < header.next_offset:
-                raise _LongGap(position, header, end_offset)
 
     def _refuse_lost_beginning(self, first: Segment) -> None:
         """What retention removes is recorded before, so nothing goes above the recorded start."""
@@ -360,13 +279,13 @@ class Recovery:
             file.sync()
         self._home.sync()
 
-    def _load_snapshot(self, observer: Observer, first: Offset) -> None:
-        """Give the observer the latest snapshot that nothing recovery does can contradict.
+    def _load_snapshot(self, state: DerivedState, first: Offset) -> None:
+        """Replace the state by the latest snapshot that nothing recovery does can contradict.
 
         Not one from below `first`, where the log's files begin: the batches in between are gone,
         and what was true before them may be wrong behind them.
         """
-        if observer.load is None:
+        if state.load is None:
             return
         snapshots = self._home.snapshots
         settled = max(self._recovery_point, self._start_offset)
@@ -377,51 +296,13 @@ class Recovery:
             if payload is None:
                 continue
             try:
-                observer.load(payload)
+                state.load(payload)
             except TidemarkError:
                 continue
-            self._observed_to = offset
+            self._told_to = offset
             return
 
     def _observe(self, segments: list[Segment]) -> None:
-        """Hand over the headers that no snapshot covers, of segments that need no check."""
-        if self._observer is not None:
-            tell_batches(segments, self._observed_to, self._observer)
-
-
-def tell_batches(segments: Iterable[Segment], start: Offset, observer: Observer) -> None:
-    """Hand over all batches from an offset on, by their headers."""
-    on_batch, on_control = observer.on_batch, observer.on_control
-    for segment in segments:
-        if segment.end_offset > start:
-            for position, header in segment.batches_from(segment.position_of(start)):
-                if header.attributes & CONTROL_BIT and on_control is not None:
-                    on_control(header, segment.read_batch(position, header))
-                else:
-                    on_batch(header)
-
-
-def _misplaced(header: BatchHeader, expected: Offset) -> str:
-    return f"offset {header.base_offset} where {expected} is next"
-
-
-class _LongGap(Exception):
-    """A gap that reaches into another epoch: the log was cut within it, and then went on."""
-
-    def __init__(self, position: int, gap: BatchHeader, end_offset: Offset) -> None:
-        super().__init__(
-            f"a gap up to {gap.next_offset}, where another epoch begins at {end_offset}"
-        )
-        self.position = position
-        self.gap = gap
-        self.end_offset = end_offset
-
-
-class _Torn(Exception):
-    """The first thing in a segment that is no batch, and where the batches before it end."""
-
-    def __init__(self, position: int, end_offset: Offset, what: str) -> None:
-        super().__init__(what)
-        self.position = position
-        self.end_offset = end_offset
-        self.what = what
+        """Tell the state what no snapshot covers, of segments that need no check."""
+        if self._state is not None:
+            tell_batches(segments, self._told_to, self._state)

@@ -151,7 +151,7 @@ MUTATIONS = (
     ),
     _rule(
         "a start cuts a gap where another epoch begins",
-        "recovery.py",
+        "tail_check.py",
         old="if end_offset is not None and end_offset < header.next_offset:",
         new="if False:",
         killed_by=f"{_GAPS}"

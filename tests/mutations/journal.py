@@ -259,7 +259,7 @@ MUTATIONS = (
     ),
     storage_rule(
         "a tail of another history is cut by its epochs",
-        "recovery.py",
+        "tail_check.py",
         old="        if self._epochs is not None and not",
         new="        if False and self._epochs is not None and not",
         killed_by="test_recovery.py::test_a_tail_of_another_history_is_cut_by_its_epochs",

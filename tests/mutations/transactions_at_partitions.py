@@ -103,7 +103,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="markers are looked at again when a log was cut",
-        file="partitions/storage/recovery.py",
+        file="partitions/storage/derived_state.py",
         old="                if header.attributes & CONTROL_BIT and on_control is not None:\n",
         new="                if False and on_control is not None:\n",
         killed_by=f"{_OF_REPLICAS}::test_a_log_whose_end_was_cut_tells_its_markers_again",

@@ -59,6 +59,14 @@ MUTATIONS = (
         "::test_what_has_to_come_about_is_tried_again_later",
     ),
     Mutation(
+        name="a transaction that began after its id's alarm was set has one, too",
+        file="partitions/state_machines/transactions/shard.py",
+        old="                self._agenda.note(name, held.deadline_ms)\n",
+        new="                pass\n",
+        killed_by=f"{_COORDINATOR}::TestTime"
+        "::test_a_transaction_after_another_one_has_its_own_time",
+    ),
+    Mutation(
         name="a change of an id that could not be written has not come about",
         file="partitions/state_machines/transactions/shard.py",
         old="            self._retry_later(transactional_id, held, at)\n",

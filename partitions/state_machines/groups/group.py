@@ -5,8 +5,8 @@ named after the requests, and by `rebalance`.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
+from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.history import History
 from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
@@ -17,9 +17,6 @@ from tidemark.partitions.state_machines.groups.requests import (
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_offsets import CoordinatorKey
-
-NEVER: Final = 2**63 - 1
-"""A deadline that does not come."""
 
 
 class Member:

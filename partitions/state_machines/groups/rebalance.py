@@ -9,8 +9,9 @@ EMPTY ─────────────▶ PREPARING ───────
 ```
 """
 
+from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.effects import NothingMore, Turn
-from tidemark.partitions.state_machines.groups.group import NEVER, Group
+from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.partitions.state_machines.groups.waiting import refuse_syncs

@@ -12,6 +12,7 @@ Pure: a request and the time go in, replies and writes come out. What the caller
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
+from tidemark.partitions.state_machines.agenda import Agenda
 from tidemark.partitions.state_machines.groups import (
     commits,
     conversion,
@@ -25,7 +26,6 @@ from tidemark.partitions.state_machines.groups import (
     static_members,
     sync,
 )
-from tidemark.partitions.state_machines.groups.agenda import Agenda
 from tidemark.partitions.state_machines.groups.consumer import classic_members, leaving, writing
 from tidemark.partitions.state_machines.groups.consumer import heartbeat as consumer_heartbeat
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
@@ -106,7 +106,7 @@ class GroupShard(KnownGroups):
         self._next_write = 0
         self._has_resigned = False
         for group in self._groups.values():
-            self._agenda.note(group)
+            self._agenda.note(group.id, group.wake_ms)
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -140,7 +140,7 @@ class GroupShard(KnownGroups):
                 return heartbeat.heartbeat(group, request, at.ticks_ms)
             case ConsumerGroup():
                 said = classic_members.heartbeat(group, request, self._topics, at.ticks_ms)
-                self._agenda.note(group)
+                self._agenda.note(group.id, group.wake_ms)
                 return said
             case _:
                 assert_never(group)
@@ -366,5 +366,5 @@ class GroupShard(KnownGroups):
             if is_unused(group) and not self._offsets.has_any(group_id):
                 del self._groups[group_id]
             else:
-                self._agenda.note(group)
+                self._agenda.note(group_id, group.wake_ms)
         return turn.effects

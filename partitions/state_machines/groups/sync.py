@@ -1,7 +1,8 @@
 """SyncGroup: the leader brings the assignment, everybody takes their own (trap G6)."""
 
+from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.effects import AssignmentStored, Turn
-from tidemark.partitions.state_machines.groups.group import NEVER, Group, Member
+from tidemark.partitions.state_machines.groups.group import Group, Member
 from tidemark.partitions.state_machines.groups.rebalance import prepare_rebalance
 from tidemark.partitions.state_machines.groups.records import group_record
 from tidemark.partitions.state_machines.groups.requests import GroupState, Sync, SyncAnswer

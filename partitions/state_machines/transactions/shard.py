@@ -10,9 +10,9 @@ Pure: a request and the time go in, answers, writes and markers come out. What t
 """
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
 from typing import Final, assert_never
 
+from tidemark.partitions.state_machines.agenda import Agenda
 from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.token import Token
 from tidemark.partitions.state_machines.transactions import decisions, transitions
@@ -49,14 +49,14 @@ class TransactionShard:
         self._settings = settings
         self._held: dict[str, Held] = {}
         self._unstored: dict[int, str] = {}
-        self._deadlines: list[tuple[int, str]] = []
+        self._agenda = Agenda()
         self._next_write = 0
         self._has_resigned = False
 
     @property
     def next_deadline_ms(self) -> int | None:
         """When `tick` is next needed, in the caller's ticks; it may be early, never late."""
-        return self._deadlines[0][0] if self._deadlines else None
+        return self._agenda.next_ms
 
     def restore(self, values: Mapping[str, Transaction], at: Instant) -> Effects:
         """Begin with what the log has. Markers of what was decided are sent again."""
@@ -107,10 +107,13 @@ class TransactionShard:
         """Abort the transactions whose time is up (their producers are fenced), and try again what
         could not be written."""
         effects = self._begin()
-        while self._deadlines and self._deadlines[0][0] <= at.ticks_ms:
-            deadline_ms, name = heappop(self._deadlines)
+        for name in self._agenda.take_due(at.ticks_ms):
             held = self._held.get(name)
-            if held is not None and held.deadline_ms == deadline_ms:
+            if held is None or held.deadline_ms is None:
+                continue
+            if held.deadline_ms > at.ticks_ms:
+                self._agenda.note(name, held.deadline_ms)
+            else:
                 held.deadline_ms = None
                 self._wake(name, held, effects, at)
         return effects
@@ -165,7 +168,7 @@ class TransactionShard:
                 effects.replies.append(Reply(unstored.token, answer))
         self._held.clear()
         self._unstored.clear()
-        self._deadlines.clear()
+        self._agenda = Agenda()
         self._has_resigned = True
         return effects
 
@@ -276,7 +279,7 @@ class TransactionShard:
 
     def _set_deadline(self, name: str, held: Held, deadline_ms: int) -> None:
         held.deadline_ms = deadline_ms
-        heappush(self._deadlines, (deadline_ms, name))
+        self._agenda.note(name, deadline_ms)
 
     def _complete(self, name: str, held: Held, effects: Effects, at: Instant) -> None:
         value = held.value

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
+from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.consumer.member import (
     AWAY_EPOCH,
     ConsumerMember,
@@ -10,7 +11,6 @@ from tidemark.partitions.state_machines.groups.consumer.member import (
 )
 from tidemark.partitions.state_machines.groups.consumer.pattern import Pattern
 from tidemark.partitions.state_machines.groups.consumer.recording import Recording
-from tidemark.partitions.state_machines.groups.group import NEVER
 from tidemark.partitions.state_machines.groups.history import History
 from tidemark.partitions.state_machines.groups.topic_view import (
     NO_PARTITIONS,

@@ -241,6 +241,31 @@ class TestTime:
         coordinator.pass_time(1)
         assert coordinator.markers[-1].partitions == {DEBIT, CREDIT}
 
+    def test_a_transaction_after_another_one_has_its_own_time(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        coordinator.add(session, DEBIT)
+        coordinator.end(session, commit=True)
+        coordinator.pass_time(1_000)
+        coordinator.add(session, CREDIT)
+        coordinator.pass_time(TIMEOUT_MS - 1)
+        assert [markers.is_commit for markers in coordinator.markers] == [True]
+        coordinator.pass_time(1)
+        assert [markers.is_commit for markers in coordinator.markers] == [True, False]
+
+    def test_transactions_that_are_over_leave_no_alarms_behind(self) -> None:
+        coordinator = Coordinator()
+        session = coordinator.init()
+        for _ in range(50):
+            coordinator.add(session, DEBIT)
+            coordinator.end(session, commit=True)
+            coordinator.pass_time(10)
+        alarms = []
+        while (due := coordinator.shard.next_deadline_ms) is not None:
+            alarms.append(due)
+            coordinator.pass_time(due - coordinator.ticks_ms)
+        assert len(alarms) == 1
+
     def test_a_decision_is_never_late(self) -> None:
         coordinator = Coordinator(holds_markers=True)
         session = coordinator.init()

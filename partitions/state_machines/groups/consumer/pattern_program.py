@@ -277,7 +277,10 @@ class _Compiler:
         self._at += 1
         high = self._next()
         if high == "\\":
-            high = self._next()
+            letters = self._escape(self._next())
+            if len(letters) != 1:
+                self._fail("a range ends with a letter, not with a class of them")
+            (high,) = letters
         if high < low:
             self._fail(f"the range {low}-{high} is empty")
         return frozenset(letter for letter in _ALL if low <= letter <= high)

@@ -55,6 +55,7 @@ def test_what_matches_is_what_python_says(text: str, name: str) -> None:
         (r"\Aorders\z", ["orders"], ["orders1"]),
         ("é", [], ["e"]),
         ("[]a]+", ["a"], ["b"]),
+        (r"[+-\.]", ["-", "."], ["d", "1"]),
         ("(a*)*b", ["aab", "b"], ["aa"]),
     ],
 )
@@ -72,7 +73,7 @@ def test_what_a_pattern_means(
 @pytest.mark.parametrize(
     "text",
     ["(", ")", "a)", "[", "[a", "*", "a|*", "(?=a)", "(?i)a", r"\1", r"\q", "\\", "[b-a]",
-     "[[:no:]]", "a{2,1}", "a{1001}", "(" * 51 + ")" * 51, "a" * 1001, "(a{100}){100}",
+     r"[+-\d]", "[[:no:]]", "a{2,1}", "a{1001}", "(" * 51 + ")" * 51, "a" * 1001, "(a{100}){100}",
      "((a{100}){100}){100}"],
 )  # fmt: skip
 def test_what_is_no_pattern_is_refused_with_a_sentence(text: str) -> None:

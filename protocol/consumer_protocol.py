@@ -80,8 +80,9 @@ def encode_subscription(subscription: Subscription) -> bytes:
         topics=sorted(subscription.topics),
         owned_partitions=_by_topic(subscription.owned),
         generation_id=subscription.generation,
+        rack_id=subscription.rack_id,
     )
-    # Version 1 is read by everyone; what later ones add, a reader of it skips.
+    # Later versions add fields at the end only: who knows an earlier one reads as far as it knows.
     return _VERSION_MAX.to_bytes(_VERSION_BYTES, "big") + encode(value, _VERSION_MAX)
 
 

@@ -19,11 +19,15 @@ from tidemark.protocol.types import TopicPartition
 PARTITIONS = st.builds(TopicPartition, st.text("ab", max_size=3), st.integers(0, 9))
 
 
-@given(owned=st.frozensets(PARTITIONS), generation=st.integers(-1, 9))
+@given(
+    owned=st.frozensets(PARTITIONS),
+    generation=st.integers(-1, 9),
+    rack=st.none() | st.text("ab", max_size=3),
+)
 def test_a_subscription_comes_back_as_it_was(
-    owned: frozenset[TopicPartition], generation: int
+    owned: frozenset[TopicPartition], generation: int, rack: str | None
 ) -> None:
-    said = Subscription(topics=("a", "b"), owned=owned, generation=generation)
+    said = Subscription(topics=("a", "b"), owned=owned, generation=generation, rack_id=rack)
     assert decode_subscription(encode_subscription(said)) == said
 
 

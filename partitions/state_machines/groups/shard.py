@@ -313,7 +313,7 @@ class GroupShard(KnownGroups):
             self._offsets.apply(records, write.producer_id)
         turn = self._begin(at)
         self._go_on(then, records, turn, error)
-        return self._finish(turn, *(key.group for key, _ in records))
+        return self._finish(turn, *dict.fromkeys(key.group for key, _ in records))
 
     def _go_on(
         self, then: Then, records: Sequence[LogRecord], turn: Turn, error: ErrorCode

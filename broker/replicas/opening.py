@@ -200,7 +200,11 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
     if services.disk.error is None:
         await trio.to_thread.run_sync(services.room.make_much_room)
         async with services.checkpoints.end() as mark:
-            await trio.to_thread.run_sync(_close_logs, services, members, mark)
+            try:
+                await trio.to_thread.run_sync(_close_logs, services, members, mark)
+            except OSError:
+                services.directory.note_failed_sync()
+                raise
 
 
 def _close_logs(services: ReplicaServices, members: Sequence[GroupReplica], mark: int) -> None:

@@ -73,13 +73,14 @@ async def open_services(
             state = StateDb.open(directory.state_db_path)
             stack.callback(state.close)
             _check_node_id(state, directory.path, settings.node_id)
-            run = state.begin_run(_boot_id())
+            run = state.begin_run(_boot_id(), has_sync_failed=directory.has_sync_failed)
+            directory.forget_failed_sync()
             journal = await trio.to_thread.run_sync(_open_journal, files, directory, state, metrics)
             stack.callback(journal.close)
         async with open_disk_writer(
             journal,
             turn=turn,
-            failed=failed,
+            failed=partial(_failed, directory, failed),
             warn=lambda error: odd_events.warn("full disk", "the journal waits: %s", error),
             make_room=room.make_room,
             observe=partial(_count_flush, metrics),
@@ -127,6 +128,12 @@ async def open_services(
                 metrics=metrics,
                 odd_events=odd_events,
             )
+
+
+def _failed(directory: DataDirectory, failed: Callable[[OSError], None], error: OSError) -> None:
+    if error.errno is not None:  # what a stop gives up is no sync that has failed
+        directory.note_failed_sync()
+    failed(error)
 
 
 def _check_complete(files: Files, directory: DataDirectory) -> None:

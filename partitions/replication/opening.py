@@ -6,6 +6,7 @@ that cannot be served does not keep the others from being.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -99,6 +100,8 @@ def open_groups(
             )
         except (OSError, StorageError) as error:
             opened.append(OpenedGroup(spec, None, str(error)))
+            if found is not None and _may_have_lost(found, error):
+                changed.append(replace(found, condition=Condition.UNCLEAN))
             continue
         opened.append(OpenedGroup(spec, replica))
         if after is not found and after != found:
@@ -185,6 +188,13 @@ def _open(
         applier=spec.applier,
     )
     return replica, after
+
+
+def _may_have_lost(stored: PartitionState, error: Exception) -> bool:
+    """Whether the next start may find less than this one would: a sync that fails now leaves the
+    end of a log that is not journaled in the page cache only, and nobody knows for how long."""
+    is_failing = isinstance(error, OSError) and error.errno == errno.EIO
+    return is_failing and stored.condition is Condition.CLEAN and not stored.is_journaled
 
 
 def _after_loss(stored: PartitionState, log: Log) -> PartitionState:

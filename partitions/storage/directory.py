@@ -2,7 +2,8 @@
 
 | path | what |
 |------|------|
-| `lock` | locked by the broker that uses the directory; holds its process id |
+| `lock` | locked by the broker that uses the directory; holds its process id, and more if a sync |
+|        | has failed |
 | `state.db` | see `state_db` |
 | `journal/` | see `journal.blocks` |
 | `reserve` | see `reserve` |
@@ -17,13 +18,14 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
-from tidemark.partitions.storage.files import Files, Lock, read_file
+from tidemark.partitions.storage.files import File, Files, Lock, read_file
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
 
 LOCK_NAME: Final = "lock"
 STATE_DB_NAME: Final = "state.db"
 JOURNAL_NAME: Final = "journal"
+_SYNC_FAILED: Final = b"a sync has failed\n"
 _DELETE_SUFFIX: Final = "-delete"
 _MARK: Final = rf"\.[0-9a-f]{{32}}{_DELETE_SUFFIX}"
 _TOPIC_KEPT: Final = 200
@@ -34,10 +36,17 @@ class DataDirectory:
     """A data directory that this process holds the lock of."""
 
     def __init__(self, files: Files, path: str, lock: Lock) -> None:
-        """For `open`."""
+        """For `open`. Raises `OSError`."""
         self.path = path
         self._files = files
         self._lock = lock
+        lock_path = f"{path}/{LOCK_NAME}"
+        self.has_sync_failed = _SYNC_FAILED in read_file(files, lock_path)
+        """Whether a sync has failed since the last `forget_failed_sync`, in this process or in one
+        before: what the page cache showed then may have gone, though the machine has not booted."""
+        self._holder = files.open(lock_path) if self.has_sync_failed else files.create(lock_path)
+        if not self.has_sync_failed:
+            _write_holder(self._holder)
 
     @classmethod
     def open(cls, files: Files, path: str) -> "DataDirectory":
@@ -47,18 +56,36 @@ class DataDirectory:
         """
         try:
             _make_with_parents(files, path)
-            lock = _lock(files, f"{path}/{LOCK_NAME}")
+            directory = cls(files, path, _lock(files, f"{path}/{LOCK_NAME}"))
             files.sync_directory(path)
         except OSError as error:
             raise StorageError(
                 f"the data directory {path} cannot be used: {error.strerror or error}. "
                 "Give another one, or make this one writable"
             ) from error
-        return cls(files, path, lock)
+        return directory
 
     def close(self) -> None:
         """Let another broker have it."""
         self._lock.release()
+
+    def note_failed_sync(self) -> None:
+        """Have the next start know. It does not block, and does not raise.
+
+        It is not synced: the disk that has failed may not take it. In the page cache it is as safe
+        as the batches that it is about, and after another boot they count as lost anyway.
+        """
+        self.has_sync_failed = True
+        with suppress(OSError):
+            self._holder.pwrite(_SYNC_FAILED, self._holder.size())
+
+    def forget_failed_sync(self) -> None:
+        """What follows from it is recorded."""
+        if self.has_sync_failed:
+            self.has_sync_failed = False
+            with suppress(OSError):  # it is noted still, and follows once more
+                self._holder.truncate(0)
+                _write_holder(self._holder)
 
     @property
     def state_db_path(self) -> str:
@@ -164,12 +191,14 @@ def _make_with_parents(files: Files, path: str) -> None:
 def _lock(files: Files, path: str) -> Lock:
     lock = files.lock(path)
     if lock is None:
-        holder = read_file(files, path).decode(errors="replace").strip() or "unknown"
+        holder = read_file(files, path).decode(errors="replace").partition("\n")[0] or "unknown"
         raise StorageError(
             f"the data directory {os.path.dirname(path)} is used by another broker "
             f"(process {holder}). Stop that one, or give this one a directory of its own"
         )
-    file = files.create(path)
+    return lock
+
+
+def _write_holder(file: File) -> None:
     with suppress(OSError):  # of a full disk: it is for people to read
         file.pwrite(f"{os.getpid()}\n".encode(), 0)
-    return lock

@@ -117,15 +117,19 @@ class StateFile:
         if not self.has_journal_owner:
             self.set_meta(_JOURNAL_OWNER, str(uuid4()))
 
-    def begin_run(self, boot_id: str) -> BrokerRun:
-        """To be called once, before anything else. `boot_id` is the machine's since it booted.
+    def begin_run(self, boot_id: str, *, has_sync_failed: bool = False) -> BrokerRun:
+        """To be called once, before anything else. `boot_id` is the machine's since it booted;
+        `has_sync_failed` says that a sync has since the last run began.
 
         If the page cache may have been lost since the last run, partitions that rely on it are
         unclean from now on.
         """
         with self.transaction() as connection:
             last_boot, was_clean = self.meta(_BOOT_ID), self.meta(_CLEAN_STOP) == "1"
-            is_cache_lost = last_boot not in (None, boot_id) and not was_clean
+            has_booted = last_boot not in (None, boot_id)
+            # What a failed sync was for is in the page cache as if it were on the disk, and the
+            # kernel drops it when it likes.
+            is_cache_lost = has_sync_failed or (has_booted and not was_clean)
             incarnation = int(self.meta(_INCARNATION) or 0) + 1
             self.set_meta(_INCARNATION, str(incarnation))
             self.set_meta(_BOOT_ID, boot_id)

@@ -27,7 +27,8 @@ class Condition(IntEnum):
 
     CLEAN = 0
     UNCLEAN = 1
-    """The end of its log may be gone: it was in the page cache only when the power failed."""
+    """The end of its log may be gone: it was in the page cache only when the power failed, or when
+    a sync did."""
     DAMAGED = 2
     """Something that was on the disk is gone."""
 
@@ -69,4 +70,5 @@ class BrokerRun(NamedTuple):
     incarnation: int
     """Counts the runs of this data directory, from 1."""
     is_cache_lost: bool
-    """Whether what was not synced may be gone: another boot, and no clean stop before it."""
+    """Whether what was not synced may be gone: another boot, and no clean stop before it, or a sync
+    that failed."""

@@ -154,6 +154,14 @@ MUTATIONS = (
         new="    lost =",
         killed_by="test_opening.py::test_a_log_that_lost_its_end_is_unclean",
     ),
+    _rule(
+        "a log that a start could not sync is unclean",
+        "opening.py",
+        old="            if found is not None and _may_have_lost(found, error):\n",
+        new="            if False:\n",
+        killed_by="test_opening.py"
+        "::test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it",
+    ),
     Mutation(
         name="the voters stay the newest that were durable",
         file="partitions/storage/epoch_rows.py",

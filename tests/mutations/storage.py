@@ -284,6 +284,30 @@ MUTATIONS = (
         killed_by="test_state_db.py::test_a_transaction_that_fails_changes_nothing",
     ),
     storage_rule(
+        "after a sync that failed the page cache is lost, whether or not the machine boots",
+        "state_file.py",
+        old="            is_cache_lost = has_sync_failed or (has_booted and not was_clean)\n",
+        new="            is_cache_lost = has_booted and not was_clean\n",
+        killed_by="test_state_db.py"
+        "::test_the_page_cache_is_lost_with_a_sync_that_failed_though_the_machine_goes_on",
+    ),
+    storage_rule(
+        "a sync that failed is remembered until what follows is recorded",
+        "directory.py",
+        old="self._holder = files.open(lock_path) if self.has_sync_failed else files",
+        new="self._holder = files",
+        killed_by="test_directory.py"
+        "::test_the_next_process_knows_of_a_sync_that_failed_until_what_follows_is_recorded",
+    ),
+    Mutation(
+        name="a sync that failed is told to the next start",
+        file="broker/replicas/services.py",
+        old="        directory.note_failed_sync()\n",
+        new="        pass\n",
+        killed_by="tests/system/test_bad_disks.py"
+        "::test_what_is_in_the_page_cache_only_counts_no_more_after_a_sync_that_failed",
+    ),
+    storage_rule(
         "one broker at a time uses a data directory",
         "files.py",
         old="            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",

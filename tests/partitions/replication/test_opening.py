@@ -130,6 +130,18 @@ def test_a_log_that_cannot_be_served_says_why() -> None:
         broker.open([1, 2, 3])
 
 
+def test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it() -> None:
+    """What it shows is in the page cache, and the next start may find less."""
+    cluster = three(flush_commit=False)
+    cluster[1].append("a")
+    cluster.run(0.3)
+    failing = after(cluster)
+    failing.files.failing_syncs = 1
+    with pytest.raises(StorageError, match="Input/output error"):
+        failing.open([1, 2, 3], flush_commit=False)
+    assert not after(cluster).open([1, 2, 3], flush_commit=False).group.is_clean
+
+
 def test_it_is_said_when_a_replica_that_may_have_lost_something_counts_again() -> None:
     cluster = three()
     cluster[1].append("a")

@@ -58,6 +58,24 @@ def test_a_second_process_is_kept_out(tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=60)
 
 
+def test_the_next_process_knows_of_a_sync_that_failed_until_what_follows_is_recorded() -> None:
+    files = MemoryFiles()
+    DataDirectory.open(files, "/data").note_failed_sync()
+    for _ in range(2):
+        files = files.after_kill()
+        directory = DataDirectory.open(files, "/data")
+        assert directory.has_sync_failed
+    directory.forget_failed_sync()
+    assert not directory.has_sync_failed
+    assert not DataDirectory.open(files.after_kill(), "/data").has_sync_failed
+
+
+def test_who_is_kept_out_by_a_broker_whose_sync_has_failed_is_told_which(tmp_path: Path) -> None:
+    open_directory(tmp_path).note_failed_sync()
+    with pytest.raises(StorageError, match=f".process {os.getpid()}."):
+        open_directory(tmp_path)
+
+
 def test_a_directory_that_was_closed_can_be_opened_again(tmp_path: Path) -> None:
     open_directory(tmp_path).close()
     open_directory(tmp_path)

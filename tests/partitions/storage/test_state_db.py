@@ -75,6 +75,16 @@ def test_the_page_cache_is_lost_with_another_boot_unless_the_stop_was_clean(path
     assert not reopened(db, path).begin_run("third").is_cache_lost
 
 
+def test_the_page_cache_is_lost_with_a_sync_that_failed_though_the_machine_goes_on(
+    path: str,
+) -> None:
+    db = StateDb.open(path)
+    db.begin_run("first")
+    db.save([PartitionState(key=KEY, name="a-0", is_journaled=False)])
+    assert db.begin_run("first", has_sync_failed=True).is_cache_lost
+    assert db.partition_states()[KEY].condition is Condition.UNCLEAN
+
+
 def test_what_was_in_the_page_cache_only_is_unclean_after_it_was_lost(path: str) -> None:
     db = StateDb.open(path)
     db.begin_run("first")

@@ -180,7 +180,7 @@ class Board:
             preferred=self._preferred_worth * ((preferred == target) - (preferred == source)),
         )
 
-    def worth_without_traffic(self, group: int, target: int, with_topic: bool) -> float:
+    def worth_without_traffic(self, group: int, target: int, *, with_topic: bool) -> float:
         """The part of `gain` that is about the topic, if it is asked for, and the preference."""
         source, preferred, worth = self.lead[group], self.preferred[group], 0.0
         if with_topic:
@@ -274,30 +274,3 @@ def _lead(group: Group, index: Mapping[NodeId, int]) -> int:
     """The broker that leads a group, or is about to: in between nobody does for a moment."""
     node = group.leader if group.moving_to is None else group.moving_to
     return NONE if node is None else index.get(node, NONE)
-
-
-class Bounds:
-    """How many more moves may be begun, in all and for each broker."""
-
-    def __init__(self, board: Board) -> None:
-        settings = board.settings
-        self.left = settings.moves_in_flight_max
-        self.of_broker = [settings.broker_moves_in_flight_max] * len(board.brokers)
-        index = {broker.node_id: number for number, broker in enumerate(board.brokers)}
-        for group in board.groups:
-            if group.moving_to is not None:
-                self.left -= 1
-                for node in (group.leader, group.moving_to):
-                    if node is not None and node in index:
-                        self.of_broker[index[node]] -= 1
-
-    def allow(self, touched: Sequence[int], moves: int) -> bool:
-        """Whether that many moves may begin; each broker is in `touched` once for each move."""
-        return moves <= self.left and all(
-            self.of_broker[broker] >= touched.count(broker) for broker in touched
-        )
-
-    def take(self, touched: Sequence[int], moves: int) -> None:
-        self.left -= moves
-        for broker in touched:
-            self.of_broker[broker] -= 1

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
 
-from tidemark.partitions.balancing.board import Board, Bounds
+from tidemark.partitions.balancing.board import Board
+from tidemark.partitions.balancing.bounds import Bounds
 from tidemark.partitions.balancing.eligibility import (
     No,
     why_in_motion,

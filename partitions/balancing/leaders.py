@@ -12,13 +12,15 @@ from functools import reduce
 from random import Random
 from typing import Final
 
-from tidemark.partitions.balancing.board import NONE, Board, Bounds, Objective
+from tidemark.partitions.balancing.board import NONE, Board, Objective
+from tidemark.partitions.balancing.bounds import Bounds
 from tidemark.partitions.balancing.eligibility import Role
 from tidemark.partitions.balancing.obstacles import refusals
 from tidemark.partitions.balancing.refusals import Refusal
-from tidemark.partitions.balancing.search import Search, Shift, Step
+from tidemark.partitions.balancing.search import Search
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.partitions.balancing.steps import Shift, Step
 from tidemark.partitions.balancing.tally import Gains
 from tidemark.protocol.types import NodeId, TopicPartition
 from tidemark.protocol.values import dataclass

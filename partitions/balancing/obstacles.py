@@ -16,7 +16,7 @@ from tidemark.partitions.balancing.eligibility import (
     why_not_in_sync,
 )
 from tidemark.partitions.balancing.refusals import Reason, Refusal
-from tidemark.partitions.balancing.search import Step
+from tidemark.partitions.balancing.steps import Step
 from tidemark.partitions.balancing.tally import EPSILON
 from tidemark.protocol.values import dataclass
 

@@ -125,7 +125,7 @@ MUTATIONS = (
     ),
     _rule(
         "moves that belong together pay together",
-        "search.py",
+        "draft.py",
         old="        if net <= EPSILON:\n            return False\n",
         new="",
         killed_by=f"{_LEADERS}::test_two_that_change_places_must_pay_together",
@@ -155,7 +155,7 @@ MUTATIONS = (
     _rule(
         "leaders change places",
         "search.py",
-        old="            self._swap()\n",
+        old="            self._swaps.take()\n",
         new="",
         killed_by=f"{_LEADERS}::test_topics_are_spread_by_changing_places_where_numbers_are_even_already",
     ),
@@ -177,13 +177,13 @@ MUTATIONS = (
     _rule(
         "a group moves once",
         "search.py",
-        old="        self.steps = _joined(self.steps)\n",
+        old="        self._draft.steps = joined(self.steps)\n",
         new="",
         killed_by=f"{_LEADERS}::test_three_hundred_leaders_on_one_of_three_brokers_end_a_hundred_each",
     ),
     _rule(
         "groups of one topic change places without a loss to it",
-        "search.py",
+        "swaps.py",
         old="        if board.noisy_rate_bound(one, other) > 0 or self._is_home(",
         new="        if False and self._is_home(",
         killed_by="test_leaders.py::test_traffic_is_spread_within_a_topic",
@@ -212,21 +212,21 @@ MUTATIONS = (
     ),
     _rule(
         "what is on the move already counts",
-        "board.py",
+        "bounds.py",
         old="                self.left -= 1\n",
         new="                pass\n",
         killed_by=f"{_LET_BE}::test_only_so_many_are_on_the_move",
     ),
     _rule(
         "what is on the move already counts for its brokers",
-        "board.py",
+        "bounds.py",
         old="                        self.of_broker[index[node]] -= 1\n",
         new="                        pass\n",
         killed_by=f"{_LET_BE}::test_only_so_many_leave_a_broker",
     ),
     _rule(
         "two that change places begin together or not at all",
-        "board.py",
+        "bounds.py",
         old="            self.of_broker[broker] >= touched.count(broker) for broker in touched\n",
         new="            self.of_broker[broker] >= 1 for broker in touched\n",
         killed_by="test_let_be.py::test_two_of_a_step_begin_together_or_not_at_all",

@@ -38,7 +38,6 @@ _GROUPS: Final = (
     "leave",
     "retention",
     "sync",
-    "agenda",
     "consumer.classic_members",
     "consumer.leaving",
     "consumer.describing",
@@ -58,6 +57,7 @@ _TRANSACTIONS: Final = (
 )
 _COORDINATING: Final = (
     "tidemark.protocol.messages.consumer_offsets",
+    "tidemark.partitions.state_machines.agenda",
     *(f"tidemark.partitions.state_machines.groups.{name}" for name in _GROUPS),
     "tidemark.broker.groups.group_partition",
     "tidemark.broker.groups.group_loading",

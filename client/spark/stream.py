@@ -104,31 +104,50 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[OffsetRange]:
         if start == end or _INITIAL in end:
             return []
-        starts, ends = from_json(end.get(_FROM, start)), from_json(end)
+        starts, planned = from_json(end.get(_FROM, start)), from_json(end)
+        # After a restart, the log may have changed since the batch was planned.
+        log_ends = self._log_ends(planned)
+        ends = {tp: planned[tp] for tp in sorted(planned) if tp in log_ends}
+        for tp in planned.keys() - ends.keys():
+            if starts.get(tp) != planned[tp]:
+                self._report_gone(tp)
         new = [tp for tp in ends if tp not in starts]
         beginnings = self._driver.beginnings(ends)
         starts |= {tp: beginnings[tp] for tp in new}
-        ranges = []
-        for tp in sorted(ends):
-            start_at, beginning = starts[tp], beginnings[tp]
-            if ends[tp] < start_at:
-                report_loss(
-                    self._options,
-                    f"{tp} ends at {ends[tp]}, but has been read to {start_at} according to the"
-                    " checkpoint (was the topic made anew? then begin with a new checkpoint)",
-                )
-            elif start_at < beginning:
-                report_loss(
-                    self._options,
-                    f"{tp}: the records from {start_at} to {beginning} are not there any more"
-                    f" (retention, or records deleted), and the checkpoint goes on at {start_at}",
-                )
-            ranges.append(OffsetRange(tp, max(start_at, beginning), ends[tp]))
+        ranges = [
+            self._there(OffsetRange(tp, starts[tp], ends[tp]), beginnings[tp], log_ends[tp])
+            for tp in ends
+        ]
         return split(
             ranges,
             self._options.min_partitions,
             records_max=self._options.max_records_per_partition,
         )
+
+    def _there(self, planned: OffsetRange, beginning: int, end: int) -> OffsetRange:
+        """What of a range the log, from `beginning` to `end`, has; what it has not is a loss."""
+        tp = planned.topic_partition
+        anew = "(was the topic made anew? then begin with a new checkpoint)"
+        if planned.end < planned.start:
+            report_loss(
+                self._options,
+                f"{tp} ends at {planned.end}, but has been read to {planned.start} according to the"
+                f" checkpoint {anew}",
+            )
+        elif planned.size and end < planned.end:
+            report_loss(
+                self._options,
+                f"{tp} ends at {end}, before {planned.end}, where the batch ends according to the"
+                f" checkpoint {anew}",
+            )
+        elif planned.start < beginning:
+            report_loss(
+                self._options,
+                f"{tp}: the records from {planned.start} to {beginning} are not there any more"
+                " (retention, or records deleted), and the checkpoint goes on at"
+                f" {planned.start}",
+            )
+        return OffsetRange(tp, max(planned.start, beginning), min(planned.end, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._options, self._names, partition)
@@ -143,17 +162,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Reading may have begun at the end, after the target was set.
             ends = {tp: max(end, starts.get(tp, end)) for tp, end in self._target.items()}
         else:
-            ends = self._driver.recent_ends()
-            if any(end < starts.get(tp, end) for tp, end in ends.items()):
-                ends = self._driver.ends_now()  # older than the start: not a loss yet
+            ends = self._log_ends(starts)
         for tp in starts:
             if tp not in ends:
-                report_loss(
-                    self._options,
-                    f"{tp}, which was being read, is not there any more (was the topic deleted, or"
-                    " made anew with fewer partitions? then begin with a new checkpoint)",
-                )
+                self._report_gone(tp)
         return ends
+
+    def _log_ends(self, reached: Offsets) -> dict[TopicPartition, int]:
+        """Where the logs of all partitions end; looked up anew where that seems to be before what
+        is `reached`, which is not a loss yet."""
+        ends = self._driver.recent_ends()
+        if any(end < reached.get(tp, end) for tp, end in ends.items()):
+            ends = self._driver.ends_now()
+        return ends
+
+    def _report_gone(self, tp: TopicPartition) -> None:
+        report_loss(
+            self._options,
+            f"{tp}, which was being read, is not there any more (was the topic deleted, or made"
+            " anew with fewer partitions? then begin with a new checkpoint)",
+        )
 
 
 def to_json(offsets: Offsets) -> StreamOffset:

@@ -74,15 +74,15 @@ MUTATIONS = (
     Mutation(
         name="a log that ends before the checkpoint is an error",
         file=_STREAM,
-        old="            if ends[tp] < start_at:",
-        new="            if False:",
+        old="        if planned.end < planned.start:",
+        new="        if False:",
         killed_by=_OF_STREAMS + "test_lost_records_are_an_error[made anew]",
     ),
     Mutation(
         name="a log that begins after the checkpoint is an error",
         file=_STREAM,
-        old="            elif start_at < beginning:",
-        new="            elif False:",
+        old="        elif planned.start < beginning:",
+        new="        elif False:",
         killed_by=_OF_STREAMS + "test_lost_records_are_an_error[retention]",
     ),
     Mutation(
@@ -91,6 +91,21 @@ MUTATIONS = (
         old="            if tp not in ends:",
         new="            if False:",
         killed_by=_OF_STREAMS + "test_a_partition_that_is_gone_is_an_error",
+    ),
+    Mutation(
+        name="a log that ends before a batch that was planned is an error",
+        file=_STREAM,
+        old="        elif planned.size and end < planned.end:",
+        new="        elif False:",
+        killed_by=_OF_STREAMS
+        + "test_a_planned_batch_that_the_log_has_not_any_more_is_an_error[made anew]",
+    ),
+    Mutation(
+        name="a planned batch waits for nothing that the log does not have",
+        file=_STREAM,
+        old="min(planned.end, end))",
+        new="planned.end)",
+        killed_by=_OF_STREAMS + "test_what_the_log_has_of_a_planned_batch_is_read[made anew]",
     ),
     Mutation(
         name="a partition that is added is read from its beginning",

@@ -237,6 +237,28 @@ def test_a_partition_that_is_gone_is_an_error() -> None:
         reader(log).latestOffset({"t": {"0": 5, "1": 5}}, ALL)
 
 
+@pytest.mark.parametrize(
+    ("log", "what"),
+    [(Log({0: 10, 1: 3}), "t-1 ends at 3, before 8"), (Log({0: 10}), "t-1, which was being read")],
+    ids=["made anew", "deleted"],
+)
+def test_a_planned_batch_that_the_log_has_not_any_more_is_an_error(log: Log, what: str) -> None:
+    with pytest.raises(DataLoss, match=what):
+        reader(log).partitions({"t": {"0": 5, "1": 0}}, {"t": {"0": 10, "1": 8}})
+
+
+@pytest.mark.parametrize(
+    ("log", "left"),
+    [(Log({0: 10, 1: 3}), [OffsetRange(tp(1), 0, 3)]), (Log({0: 10}), [])],
+    ids=["made anew", "deleted"],
+)
+def test_what_the_log_has_of_a_planned_batch_is_read(log: Log, left: list[OffsetRange]) -> None:
+    """Else its task would wait for records that nobody may ever write."""
+    stream = reader(log, failOnDataLoss="false")
+    ranges = stream.partitions({"t": {"0": 5, "1": 0}}, {"t": {"0": 10, "1": 8}})
+    assert ranges == [OffsetRange(tp(0), 5, 10), *left]
+
+
 @pytest.mark.parametrize("end", [None, "", "17", "null", '[{"t": 5}]', '{"t": 5}', "0.5"])
 def test_the_end_of_another_source_is_none(end: str | None) -> None:
     assert read_end(end) == {}

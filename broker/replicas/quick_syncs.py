@@ -2,10 +2,11 @@
 
 Handing a group to the thread and hearing of it takes two wakings, of 100 to 200 µs each; where the
 disk takes less than that, a record that comes alone waits for nothing else. But a loop that syncs
-serves nobody meanwhile. So it does it only where little is to be written, the last syncs were
+serves nobody meanwhile. So it does it only where little is to be written, syncs are usually
 quick, and it was free for several times as long as it will be held; and after one that was slow
-the thread does it for a while, which is longer each time. A disk that stalls holds the loop up
-once, and then for minutes not again.
+the thread does it for many times as long as that one took. A disk that stalls for a second holds
+the loop up once, and then for a minute not again; one that is a little slow now and then, as most
+are, has the loop's syncs all the same.
 
 Pure: time, in seconds on any clock that does not go back, is an argument.
 """
@@ -24,11 +25,14 @@ SLOW_SECONDS: Final = 0.005
 FREE_SHARE: Final = 4
 """For so many times what a sync takes, the loop is free before one: it is held for a fifth of its
 time at most, and what comes faster than that is better collected while the thread syncs."""
-PAUSE_SECONDS: Final = 1.0
+SLOW_FREE_SHARE: Final = 50
+"""For so many times what a slow one took: all that are slow hold the loop for a fiftieth of its
+time at most."""
 PAUSE_SECONDS_MAX: Final = 120.0
+_COUNTED_SECONDS_MAX: Final = 2 * QUICK_SECONDS
+"""A sync counts for the average with so much at most: one of 30 ms says nothing of the next
+twenty."""
 _WEIGHT: Final = 1 / 8
-_TRUSTED: Final = 1_000
-"""So many quick ones in a row, and what was slow before is forgotten."""
 
 
 class QuickSyncs:
@@ -37,8 +41,6 @@ class QuickSyncs:
     def __init__(self) -> None:
         self._expected_seconds: float | None = None
         self._not_before = -math.inf
-        self._pause_seconds = PAUSE_SECONDS
-        self._quick_in_a_row = 0
 
     def may_sync(self, now: float, size_bytes: int) -> bool:
         """Whether a group of this size may be written and synced on the loop."""
@@ -52,16 +54,11 @@ class QuickSyncs:
 
     def took(self, now: float, seconds: float, *, on_loop: bool) -> None:
         """A group was synced just now, by the loop or by the thread, in so many seconds."""
+        counted = min(seconds, _COUNTED_SECONDS_MAX)
         if self._expected_seconds is None:
-            self._expected_seconds = seconds
-        self._expected_seconds += (seconds - self._expected_seconds) * _WEIGHT
+            self._expected_seconds = counted
+        self._expected_seconds += (counted - self._expected_seconds) * _WEIGHT
         free = FREE_SHARE * max(seconds, self._expected_seconds)
         if on_loop and seconds >= SLOW_SECONDS:
-            free += self._pause_seconds
-            self._pause_seconds = min(2 * self._pause_seconds, PAUSE_SECONDS_MAX)
-            self._quick_in_a_row = 0
-        elif on_loop:
-            self._quick_in_a_row += 1
-            if self._quick_in_a_row >= _TRUSTED:
-                self._pause_seconds = PAUSE_SECONDS
+            free = max(free, min(SLOW_FREE_SHARE * seconds, PAUSE_SECONDS_MAX))
         self._not_before = max(self._not_before, now + free)

@@ -31,24 +31,20 @@ async def handle(
     times = Counter(topic.name for topic in request.topics)
     # What is named more than once gets one answer, which is an error.
     asked = {topic.name: topic for topic in request.topics}
-    results = []
+    answers = dict[str, Topic | RequestError]()
+    wanted = list[NewTopic]()
     for topic in asked.values():
         try:
             if times[topic.name] > 1:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, f"{topic.name} is named more than once"
                 )
-            created = await node.topics.create(
-                _new_topic(topic), validate_only=request.validate_only
-            )
-            results.append(_success(node, created))
+            wanted.append(_new_topic(topic))
         except RequestError as error:
-            results.append(
-                CreatableTopicResult(
-                    name=topic.name, error_code=error.code, error_message=error.message
-                )
-            )
-    return CreateTopicsResponse(topics=results)
+            answers[topic.name] = error
+    made = await node.topics.create_all(wanted, validate_only=request.validate_only)
+    answers.update((each.name, answer) for each, answer in zip(wanted, made, strict=True))
+    return CreateTopicsResponse(topics=[_result(node, name, answers[name]) for name in asked])
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -85,6 +81,16 @@ def _in_order(assignments: Sequence[CreatableReplicaAssignment]) -> tuple[Assign
     return tuple(tuple(map(NodeId, by_index[index])) for index in range(len(assignments)))
 
 
+def _result(node: Node, name: str, made: Topic | RequestError) -> CreatableTopicResult:
+    if isinstance(made, RequestError):
+        return _refused(name, made)
+    return _success(node, made)
+
+
+def _refused(name: str, error: RequestError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
 def _success(node: Node, topic: Topic) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
@@ -108,8 +114,7 @@ def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
 def refuse(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
     return CreateTopicsResponse(
         topics=[
-            CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
-            for name in dict.fromkeys(topic.name for topic in request.topics)
+            _refused(name, error) for name in dict.fromkeys(topic.name for topic in request.topics)
         ]
     )
 

@@ -1,26 +1,27 @@
 """The cluster's metadata on one broker: commands go to the leader's log, and come back applied.
 
 Every broker applies the same commands in the same order. Only the leader of the group appends, one
-command at a time: each is decided on the state that the one before it has led to. Who proposed it
-is answered once it is committed *and* applied here.
+batch at a time: each command is decided on the state that the one before it has led to, or in a
+batch of many will lead to. Who proposed it is answered once it is committed *and* applied here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState, VersionConflict
-from tidemark.partitions.state_machines.cluster_commands import Command
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState, creations
+from tidemark.partitions.state_machines.cluster_commands import Command, CreateTopic
 from tidemark.partitions.state_machines.cluster_machine import (
     CLUSTER_ID,
     ClusterMachine,
     Outcome,
     command_batch,
 )
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 CLUSTER_KEY: Final = PartitionKey(CLUSTER_ID, 0)
 """The group whose log is the cluster's metadata."""
-
-_ATTEMPTS: Final = 5
-"""How often a command is decided anew when one that was given up before has come between."""
 
 
 class AppendedCommand(Protocol):
@@ -54,6 +52,9 @@ class ClusterGroup(Protocol):
 
     @property
     def leader(self) -> NodeId | None: ...
+
+    @property
+    def epoch(self) -> Epoch: ...
 
     def append_own(self, batches: bytes) -> AppendedCommand: ...
 
@@ -87,6 +88,7 @@ class ClusterLog:
         self._clock = clock
         self._proposing = trio.Lock()
         self._waiters: dict[Offset, _Waiter] = {}
+        self._appended_end, self._appended_epoch = NO_OFFSET, NO_EPOCH
         self._applied_more = trio.Event()
         self._listeners: list[Callable[[Outcome], None]] = []
         self._when_changed: list[Callable[[], None]] = []
@@ -122,42 +124,81 @@ class ClusterLog:
         if self._group.leader not in (None, self._node_id):
             for offset in list(self._waiters):
                 self._settle(offset, _lost_leadership())
+        self._wake()
 
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
-        """Carry out what `decide` makes of the state; it may be called again on a later one.
+        """Carry out what `decide` makes of the state as it is when its turn comes.
 
         Raises what `decide` raises, the `RequestError` that the command is refused with, and
         NOT_CONTROLLER where this broker does not lead, or ceases to: then the command may still be
         carried out, as it may when this is cancelled.
         """
         async with self._proposing:
-            for _ in range(_ATTEMPTS - 1):
-                try:
-                    return await self._append(decide(self.state))
-                except VersionConflict:
-                    continue
-            return await self._append(decide(self.state))
+            await self._wait_given_up()
+            command = decide(self.state)
+            self._check_leads()
+            self.state.check(command)
+            (result,) = await self._append([command])
+        if isinstance(result, RequestError):
+            raise result
+        return result
 
-    async def _append(self, command: Command) -> Applied:
+    async def propose_topics(
+        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
+    ) -> list[TopicMetadata | RequestError]:
+        """Create topics, all in one batch, each decided on the state that those before it lead to.
+
+        What each came to, or was refused with; in all else as `propose`.
+        """
+        async with self._proposing:
+            await self._wait_given_up()
+            self._check_leads()
+            decided = creations(self.state, decisions)
+            commands = [each for each in decided if not isinstance(each, RequestError)]
+            results = iter(await self._append(commands) if commands else ())
+        return [each if isinstance(each, RequestError) else _topic(results) for each in decided]
+
+    async def _wait_given_up(self) -> None:
+        """Until all is applied that was appended here, also for somebody who has gone since. What
+        is decided then holds when it is applied: nobody else appends, and one at a time does here.
+        """
+        while self._is_behind:
+            await self._applied_more.wait()
+
+    @property
+    def _is_behind(self) -> bool:
+        # What an earlier epoch has left in the log was applied before this one serves.
+        return (
+            self._group.is_serving
+            and self._group.epoch == self._appended_epoch
+            and self._machine.applied < self._appended_end
+        )
+
+    def _check_leads(self) -> None:
         if not self._group.is_serving:
             raise RequestError(ErrorCode.NOT_CONTROLLER, _names(self._group.leader))
-        self.state.check(command)
-        batch = command_batch(command, now_ms=self._clock.now_ms())
-        waiter = _Waiter()
-        # In one turn, at whose end the command may be applied already.
-        self._turn.run(lambda: self._append_for(waiter, bytes(batch)))
-        try:
-            await waiter.done.wait()
-        finally:
-            self._waiters.pop(waiter.end_offset, None)
-        if isinstance(waiter.result, RequestError):
-            raise waiter.result
-        return waiter.result
 
-    def _append_for(self, waiter: _Waiter, batch: bytes) -> None:
+    async def _append(self, commands: Sequence[Command]) -> list[Applied | RequestError]:
+        """What became of each, once all are applied; one after the other, in one batch."""
+        batch = bytes(command_batch(*commands, now_ms=self._clock.now_ms()))
+        waiters = [_Waiter() for _ in commands]
+        # In one turn, at whose end the commands may be applied already.
+        self._turn.run(lambda: self._append_for(waiters, batch))
+        try:
+            for waiter in waiters:
+                await waiter.done.wait()
+        finally:
+            for waiter in waiters:
+                self._waiters.pop(waiter.end_offset, None)
+        return [waiter.result for waiter in waiters]
+
+    def _append_for(self, waiters: Sequence[_Waiter], batch: bytes) -> None:
         appended = self._group.append_own(batch)
-        waiter.end_offset, waiter.epoch = appended.end_offset, appended.epoch
-        self._waiters[appended.end_offset] = waiter
+        self._appended_end, self._appended_epoch = appended.end_offset, appended.epoch
+        for left, waiter in enumerate(reversed(waiters)):
+            waiter.end_offset = Offset(appended.end_offset - left)
+            waiter.epoch = appended.epoch
+            self._waiters[waiter.end_offset] = waiter
 
     async def wait_version(self, version: int) -> None:
         """Until the state here is of that version, or a later one."""
@@ -179,6 +220,9 @@ class ClusterLog:
         applied, or a snapshot restored."""
         for callback in self._when_changed:
             callback()
+        self._wake()
+
+    def _wake(self) -> None:
         self._applied_more.set()
         self._applied_more = trio.Event()
 
@@ -186,6 +230,12 @@ class ClusterLog:
         waiter = self._waiters.pop(offset)
         waiter.result = result
         waiter.done.set()
+
+
+def _topic(results: Iterator[Applied | RequestError]) -> TopicMetadata | RequestError:
+    result = next(results)
+    assert isinstance(result, TopicMetadata | RequestError)
+    return result
 
 
 def _lost_leadership() -> RequestError:

@@ -63,6 +63,10 @@ class ClusterReplica:
         return self._services.driver.leader_of(CLUSTER_KEY)[0]
 
     @property
+    def epoch(self) -> Epoch:
+        return self.replica.epoch
+
+    @property
     def voters(self) -> tuple[NodeId, ...]:
         """Who votes, as far as this broker's log says."""
         return self.replica.member.group.config.members

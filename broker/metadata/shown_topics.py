@@ -4,7 +4,7 @@ Every broker applies every change: at once it shows the topic as it is now, and 
 or gives up the replicas that it hosts (`hosting.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -45,6 +45,10 @@ class Cluster(Protocol):
     def when_changed(self, callback: Callable[[], None]) -> None: ...
 
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
+
+    async def propose_topics(
+        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
+    ) -> list[TopicMetadata | RequestError]: ...
 
 
 class ShownTopics:

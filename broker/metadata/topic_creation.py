@@ -9,12 +9,13 @@ from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines import topic_names
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import CreatePartitions, CreateTopic
+from tidemark.partitions.state_machines.cluster_topics import check_partition_count
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerMetadata,
     TopicMetadata,
 )
-from tidemark.partitions.state_machines.placement import Candidate, Draw, Load, place
+from tidemark.partitions.state_machines.placement import Candidate, Draw, place
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
@@ -66,13 +67,13 @@ def growth(
             ErrorCode.INVALID_PARTITIONS,
             f"{topic.name} has {topic.partitions} partitions: the number can only grow",
         )
-    state.check_partition_count(count)
+    check_partition_count(count)
     if assignments is None:
         assignments = place(
             _candidates(state.brokers, placing),
             partitions=added,
             replicas=topic.replication_factor,
-            load=Load.of_topics(state.topics.values()),
+            load=state.load,
             existing=topic.assignments,
             draw=placing.draw,
         )
@@ -106,12 +107,12 @@ def _placed(
         brokers=len(state.brokers),
     )
     partitions = resolve_partitions(wanted.partitions, default=settings.num_partitions)
-    state.check_partition_count(partitions)
+    check_partition_count(partitions)
     return place(
         _candidates(state.brokers, placing),
         partitions=partitions,
         replicas=replicas,
-        load=Load.of_topics(state.topics.values()),
+        load=state.load,
         draw=placing.draw,
     )
 

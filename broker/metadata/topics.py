@@ -4,8 +4,10 @@ A change is a command to the cluster's metadata, which every broker applies (`sh
 asked for it is answered when that is done on this broker.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Final
 
 import trio
 
@@ -17,7 +19,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, growth, metadata_of
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState, creations
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     CreatePartitions,
@@ -27,9 +29,13 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetTopicConfigs,
 )
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
-from tidemark.partitions.state_machines.topic_names import check_topic_name
+from tidemark.partitions.state_machines.placement import Load
+from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS, check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
+
+_CREATED_AT_ONCE: Final = 100
+"""Topics in one round to the other voters; other changes have their turn between two."""
 
 
 class Topics(ShownTopics):
@@ -59,25 +65,74 @@ class Topics(ShownTopics):
 
     async def create(self, wanted: NewTopic, *, validate_only: bool = False) -> Topic:
         """Make a topic, or with `validate_only` say what it would be like."""
+        (made,) = await self.create_all([wanted], validate_only=validate_only)
+        if isinstance(made, RequestError):
+            raise made
+        return made
 
-        def decide(state: ClusterState) -> CreateTopic:
-            now_ms = self._services.clock.now_ms()
-            command = creation(wanted, self._settings, state, self._placing, now_ms=now_ms)
-            self._check_room(len(command.assignments))
-            return command
-
-        command = decide(self._cluster.state)
-        self._cluster.state.check(command)
-        planned = Topic.of(metadata_of(command), self._defaults.values)
-        await self._check_names_free(planned)
+    async def create_all(
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[Topic | RequestError]:
+        """Make topics, many at a time; for each, in this order, what it is like, or why not."""
+        in_the_way = await self._names_in_the_way(wanted)
+        decisions = [partial(self._creation, each, in_the_way) for each in wanted]
         if validate_only:
-            return planned
-        made = await self._propose(decide)
-        assert isinstance(made, TopicMetadata)
-        await self._hosting.wait_settled(made.id)
-        topic = self.by_id(made.id) or planned
-        await self._wait_leaders(topic)
-        return topic
+            commands = creations(self._cluster.state, decisions)
+            return [
+                each if isinstance(each, RequestError) else self._topic_of(metadata_of(each))
+                for each in commands
+            ]
+        made = list[TopicMetadata | RequestError]()
+        for first in range(0, len(decisions), _CREATED_AT_ONCE):
+            made += await self._propose_topics(decisions[first : first + _CREATED_AT_ONCE])
+        return await self._wait_made(made)
+
+    def _creation(
+        self, wanted: NewTopic, in_the_way: Collection[str], state: ClusterState
+    ) -> CreateTopic:
+        now_ms = self._services.clock.now_ms()
+        command = creation(wanted, self._settings, state, self._placing, now_ms=now_ms)
+        if wanted.name not in INTERNAL_TOPICS:
+            self._check_room(command.assignments, state.load)
+        self._topic_of(metadata_of(command))
+        # It may have been made meanwhile, and then that is what there is to say.
+        if wanted.name in in_the_way and state.topic(wanted.name) is None:
+            with self._refusals():
+                raise StorageError(
+                    f"{self._services.directory.path} has a directory of a topic {wanted.name} "
+                    "that this broker does not know: move it away"
+                )
+        return command
+
+    def _topic_of(self, metadata: TopicMetadata) -> Topic:
+        """Raises `RequestError` for configs that do not go with this broker's."""
+        return Topic.of(metadata, self._defaults.values)
+
+    async def _propose_topics(
+        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
+    ) -> Sequence[TopicMetadata | RequestError]:
+        try:
+            with self._refusals():
+                return await self._cluster.propose_topics(decisions)
+        except RequestError as error:
+            return [error] * len(decisions)
+
+    async def _wait_made(
+        self, made: Sequence[TopicMetadata | RequestError]
+    ) -> list[Topic | RequestError]:
+        """Until what is to be here is open, and for some time until all are led."""
+        topics = list[Topic | RequestError]()
+        for each in made:
+            try:
+                if isinstance(each, RequestError):
+                    raise each
+                await self._hosting.wait_settled(each.id)
+            except RequestError as error:
+                topics.append(error)
+            else:
+                topics.append(self.by_id(each.id) or self._topic_of(each))
+        await self._wait_leaders([each for each in topics if isinstance(each, Topic)])
+        return topics
 
     async def ensure(self, wanted: NewTopic) -> Topic:
         """The topic of that name, made if it is not there: creation by first use (trap M2).
@@ -101,7 +156,7 @@ class Topics(ShownTopics):
         if topic is None:
             raise RequestError(ErrorCode.LEADER_NOT_AVAILABLE, f"{wanted.name} is being made")
         await self._hosting.wait_settled(topic.id)
-        await self._wait_leaders(topic)
+        await self._wait_leaders([topic])
         return self._topics.get(wanted.name) or topic
 
     async def _create_in_time(self, wanted: NewTopic) -> Topic:
@@ -112,12 +167,16 @@ class Topics(ShownTopics):
             ErrorCode.REQUEST_TIMED_OUT, f"a majority has not heard of {wanted.name} in time"
         )
 
-    async def _wait_leaders(self, topic: Topic) -> None:
-        """Give the partitions of a new topic the time to elect their leaders."""
-        missing = list(range(topic.partition_count))
+    async def _wait_leaders(self, topics: Iterable[Topic]) -> None:
+        """Give the partitions of new topics the time to elect their leaders."""
+        missing = [(topic, number) for topic in topics for number in range(topic.partition_count)]
         with trio.move_on_after(LEADER_SECONDS_MAX):
-            while missing := [number for number in missing if not self._is_led(topic, number)]:
-                await self._services.driver.wait_changed()
+            while missing:
+                # One at a time: to look at all of thousands after each election takes minutes.
+                if self._is_led(*missing[-1]):
+                    missing.pop()
+                else:
+                    await self._services.driver.wait_changed()
 
     def _is_led(self, topic: Topic, partition: int) -> bool:
         """Whether it is known who leads it, and this broker serves it if it is the one."""
@@ -183,7 +242,7 @@ class Topics(ShownTopics):
         def decide(state: ClusterState) -> CreatePartitions:
             current = _current(state, topic)
             command = growth(current, count, assignments, state, self._placing)
-            self._check_room(len(command.assignments))
+            self._check_room(command.assignments, state.load)
             return command
 
         if validate_only:
@@ -191,7 +250,7 @@ class Topics(ShownTopics):
             return
         await self._propose(decide)
         await self._hosting.wait_settled(topic.id)
-        await self._wait_leaders(self.by_id(topic.id) or topic)
+        await self._wait_leaders([self.by_id(topic.id) or topic])
 
     async def set_observers(self, topic: Topic, partition: int, observers: Assignment) -> None:
         """Name the brokers that observe a partition: they hold a copy, and have no vote."""
@@ -211,27 +270,28 @@ class Topics(ShownTopics):
         with self._refusals():
             return await self._cluster.propose(decide)
 
-    def _check_room(self, added: int) -> None:
-        if self.partition_count + added > self._settings.partitions_max:
-            raise RequestError(
-                ErrorCode.POLICY_VIOLATION,
-                f"{added} more partitions would be over partitions.max, "
-                f"{self._settings.partitions_max}: raise it, or delete topics",
-            )
-
-    async def _check_names_free(self, topic: Topic) -> None:
-        """Refuse a topic while a directory is in its way: it may hold somebody's records."""
-        if self._hosting.is_removing(topic.name):
-            return
-        directory = self._services.directory
-        with self._refusals():
-            there = await trio.to_thread.run_sync(directory.partitions)
-            # It may have been made meanwhile, and then that is what there is to say.
-            if topic.name in {each.topic for each in there} and topic.name not in self._topics:
-                raise StorageError(
-                    f"{directory.path} has a directory of a topic {topic.name} that this broker "
-                    "does not know: move it away"
+    def _check_room(self, added: Sequence[Assignment], load: Load) -> None:
+        """Raises `RequestError` POLICY_VIOLATION if that is too much for some broker."""
+        partitions_max = self._settings.partitions_max
+        for node, count in Load.of(added).replicas.items():
+            if load.replicas[node] + count > partitions_max:
+                raise RequestError(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"broker {node} holds {load.replicas[node]} partitions, and {count} more would "
+                    f"be over partitions.max, {partitions_max}: raise it, delete topics, or add "
+                    "brokers",
                 )
+
+    async def _names_in_the_way(self, wanted: Iterable[NewTopic]) -> Collection[str]:
+        """Those of which there is a directory that no topic has: it may hold somebody's records."""
+        known = {each.name for each in wanted if self._may_have_files(each.name)}
+        with self._refusals():
+            there = await trio.to_thread.run_sync(self._services.directory.partitions)
+        names = {each.topic for each in there} - known
+        return {name for name in names if not self._may_have_files(name)}
+
+    def _may_have_files(self, name: str) -> bool:
+        return name in self._topics or self._hosting.is_removing(name)
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from tidemark.broker.looks import next_look
 from tidemark.broker.reassigning.door import Asked, Door, IsAlive
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import BrokerState
-from tidemark.partitions.state_machines.placement import Candidate, Draw, Load, extended
+from tidemark.partitions.state_machines.placement import Candidate, Draw, extended
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import NodeId
 
@@ -40,7 +40,7 @@ def to_raise(
         for node, broker in state.brokers.items()
         if state.wishes.broker_state(node) is BrokerState.ACTIVE
     ]
-    load, asked = Load.of_topics(state.topics.values()), list[Asked]()
+    load, asked = state.load.copy(), list[Asked]()
     for partition, assignment in enumerate(topic.assignments):
         # One that is being moved is somebody's business already.
         if partition in topic.wanted or len(assignment) >= replicas:

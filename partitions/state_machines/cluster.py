@@ -7,6 +7,7 @@ that changes without anybody deciding it.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Final, assert_never
 from uuid import UUID
@@ -41,7 +42,6 @@ from tidemark.partitions.state_machines.cluster_commands import (
 )
 from tidemark.partitions.state_machines.cluster_topics import ClusterTopics
 from tidemark.partitions.state_machines.cluster_values import (
-    Assignment,
     BrokerMetadata,
     Reassignment,
     TopicMetadata,
@@ -57,13 +57,9 @@ from tidemark.partitions.state_machines.cluster_wishes import (
 )
 from tidemark.partitions.state_machines.config_table import parse_all
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
-from tidemark.partitions.state_machines.placement import check_assignment, check_same_factor
-from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.state_machines.placement import Load
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NodeId, ProducerId
-
-PARTITIONS_MAX: Final = 100_000
-"""Of one topic. A typing error in a partition count must not fill the disk with directories."""
 
 _SNAPSHOT_FORMAT: Final = 5
 _SNAPSHOT_FORMATS: Final = (2, 3, 4, 5)
@@ -83,6 +79,23 @@ class VersionConflict(RequestError):
             ErrorCode.OPERATION_NOT_ATTEMPTED,
             f"decided at metadata version {at_version}, and it is {version} now: try again",
         )
+
+
+def creations(
+    state: "ClusterState", decisions: Iterable[Callable[["ClusterState"], CreateTopic]]
+) -> list[CreateTopic | RequestError]:
+    """Commands that can follow each other, each decided on the state that those before it lead to;
+    or what a decision, or its command, was refused with. Nothing is changed."""
+    draft, decided = state.draft(), list[CreateTopic | RequestError]()
+    for decide in decisions:
+        try:
+            command = decide(draft)
+            draft.apply(command)
+        except RequestError as error:
+            decided.append(error)
+        else:
+            decided.append(command)
+    return decided
 
 
 class ClusterState:
@@ -108,6 +121,11 @@ class ClusterState:
     def topics(self) -> Mapping[str, TopicMetadata]:
         """By name, in the order of their creation."""
         return self._topics.by_name
+
+    @property
+    def load(self) -> Load:
+        """What the brokers hold of all topics. To be read only."""
+        return self._topics.load
 
     @property
     def groups_with_configs(self) -> list[str]:
@@ -141,6 +159,12 @@ class ClusterState:
         self.version += 1
         return result
 
+    def draft(self) -> "ClusterState":
+        """A copy to create topics on, to see what can follow; all else is shared with this one."""
+        draft = copy(self)
+        draft._topics = self._topics.copy()
+        return draft
+
     def _decide(self, command: Command) -> Callable[[], Applied]:
         if command.at_version != self.version:
             raise VersionConflict(command.at_version, self.version)
@@ -155,14 +179,14 @@ class ClusterState:
                 check_removal(self._brokers, self.topics.values(), command.node_id)
                 return lambda: self._remove_broker(command.node_id)
             case CreateTopic():
-                return self._create_topic(command)
+                return self._topics.create(command, self._brokers)
             case DeleteTopic():
                 topic = self._topics.existing(command.id)
                 return lambda: self._remove(topic)
             case SetTopicConfigs():
-                return self._set_configs(command)
+                return self._topics.set_configs(command)
             case CreatePartitions():
-                return self._create_partitions(command)
+                return self._topics.grow(command, self._brokers)
             case AllocateProducerIds():
                 return self._allocate_producer_ids(command)
             case MoveLeaders():
@@ -201,24 +225,6 @@ class ClusterState:
 
         return carry_out
 
-    def _create_topic(self, command: CreateTopic) -> Callable[[], Applied]:
-        self._topics.check_free(command.name, command.id)
-        self._check_assignments(command.assignments, before=0)
-        TopicConfig.from_overrides(command.configs)
-        topic = TopicMetadata(
-            name=command.name,
-            id=command.id,
-            assignments=command.assignments,
-            configs=dict(command.configs),
-            created_ms=command.created_ms,
-        )
-        return lambda: self._topics.put(topic)
-
-    def _set_configs(self, command: SetTopicConfigs) -> Callable[[], Applied]:
-        topic = self._topics.existing(command.id)
-        TopicConfig.from_overrides(command.configs)
-        return lambda: self._topics.put(replace(topic, configs=dict(command.configs)))
-
     def _set_broker_configs(self, command: SetBrokerConfigs) -> Callable[[], Applied]:
         node_id = command.node_id
         if node_id is not None and node_id not in self._brokers:
@@ -234,13 +240,6 @@ class ClusterState:
                 self._group_configs[command.group_id] = dict(command.configs)
 
         return carry_out
-
-    def _create_partitions(self, command: CreatePartitions) -> Callable[[], Applied]:
-        topic = self._topics.existing(command.id)
-        self._check_assignments(command.assignments, before=topic.partitions)
-        check_same_factor((topic.assignments[0], *command.assignments))
-        grown = (*topic.assignments, *command.assignments)
-        return lambda: self._topics.put(replace(topic, assignments=grown))
 
     def _reassign(self, changes: Sequence[Reassignment]) -> Callable[[], Applied]:
         topics: dict[UUID, TopicMetadata] = {}
@@ -261,23 +260,6 @@ class ClusterState:
         topic = self._topics.existing(command.topic_id)
         observers = checked_observers(topic, command.partition, command.replicas, self._brokers)
         return lambda: self._topics.put(replace(topic, observers=observers))
-
-    @staticmethod
-    def check_partition_count(partitions: int) -> None:
-        """Raises `RequestError` for a number that no topic can have, before anything is placed."""
-        if not 1 <= partitions <= PARTITIONS_MAX:
-            raise RequestError(
-                ErrorCode.INVALID_PARTITIONS,
-                f"{partitions} partitions: a topic has 1 to {PARTITIONS_MAX}",
-            )
-
-    def _check_assignments(self, added: Sequence[Assignment], *, before: int) -> None:
-        self.check_partition_count(before + len(added))
-        if not added:
-            raise RequestError(ErrorCode.INVALID_PARTITIONS, "no partitions are to be added")
-        for assignment in added:
-            check_assignment(assignment, self._brokers)
-        check_same_factor(added)
 
     def _allocate_producer_ids(self, command: AllocateProducerIds) -> Callable[[], Applied]:
         if command.count < 1:

@@ -1,7 +1,8 @@
 """The cluster's metadata as its group's log gives them: committed batches in, outcomes out.
 
-Each command is a record batch with one record, whose value is the command's bytes. What is in the
-log before `applied` is in the state, on every broker alike; a snapshot of the state stands for it.
+Each command is a record, whose value is the command's bytes; most have a batch to themselves. What
+is in the log before `applied` is in the state, on every broker alike; a snapshot of the state
+stands for it.
 """
 
 from collections.abc import Callable
@@ -101,10 +102,10 @@ class ClusterMachine:
         self.on_restored(snapshot, start)
 
 
-def command_batch(command: Command, *, now_ms: int) -> bytearray:
-    """The batch to be appended for a command; its offset and epoch are written into it there."""
-    record = Record(timestamp_ms=now_ms, value=encode_command(command))
-    return bytearray(encode_batch([record]))
+def command_batch(*commands: Command, now_ms: int) -> bytearray:
+    """The batch to be appended for commands, a record each; offset and epoch are written there."""
+    records = [Record(timestamp_ms=now_ms, value=encode_command(each)) for each in commands]
+    return bytearray(encode_batch(records))
 
 
 def _ignore(_outcome: Outcome) -> None:

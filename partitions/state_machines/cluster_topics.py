@@ -1,13 +1,39 @@
-"""The topics of the cluster: by name and by id, and which names they keep others from having."""
+"""The topics of the cluster: by name and by id, which names they keep others from having, and what
+the brokers hold of them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
 from uuid import UUID
 
-from tidemark.partitions.state_machines.cluster_values import TopicMetadata
+from tidemark.partitions.state_machines.cluster_commands import (
+    CreatePartitions,
+    CreateTopic,
+    SetTopicConfigs,
+)
+from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
+from tidemark.partitions.state_machines.placement import Load, check_assignment, check_same_factor
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.topic_names import check_topic_name, collision_key
 from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.types import NodeId
+
+PARTITIONS_MAX: Final = 100_000
+"""Of one topic. A typing error in a partition count must not fill the disk with directories."""
+
+Brokers: TypeAlias = Collection[NodeId]
+
+
+def check_partition_count(partitions: int) -> None:
+    """Raises `RequestError` for a number that no topic can have, before anything is placed."""
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{partitions} partitions: a topic has 1 to {PARTITIONS_MAX}",
+        )
 
 
 class ClusterTopics:
@@ -18,6 +44,14 @@ class ClusterTopics:
         self._by_id: dict[UUID, TopicMetadata] = {}
         # collision_key -> name, so that a name is compared with all others at once.
         self._taken: dict[str, str] = {}
+        self.load = Load()
+        """Of all partitions. Not to be changed elsewhere."""
+
+    def copy(self) -> ClusterTopics:
+        made = ClusterTopics()
+        made._by_name, made._by_id = dict(self._by_name), dict(self._by_id)
+        made._taken, made.load = dict(self._taken), self.load.copy()
+        return made
 
     @property
     def by_name(self) -> Mapping[str, TopicMetadata]:
@@ -35,8 +69,34 @@ class ClusterTopics:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
         return topic
 
-    def check_free(self, name: str, topic_id: UUID) -> None:
-        """Raises `RequestError` unless a new topic can have that name and that id."""
+    # Commands: each raises `RequestError`, or returns what carries it out
+
+    def create(self, command: CreateTopic, brokers: Brokers) -> Callable[[], TopicMetadata]:
+        self._check_free(command.name, command.id)
+        _check_assignments(command.assignments, brokers, before=0)
+        TopicConfig.from_overrides(command.configs)
+        topic = TopicMetadata(
+            name=command.name,
+            id=command.id,
+            assignments=command.assignments,
+            configs=dict(command.configs),
+            created_ms=command.created_ms,
+        )
+        return lambda: self.put(topic)
+
+    def set_configs(self, command: SetTopicConfigs) -> Callable[[], TopicMetadata]:
+        topic = self.existing(command.id)
+        TopicConfig.from_overrides(command.configs)
+        return lambda: self.put(replace(topic, configs=dict(command.configs)))
+
+    def grow(self, command: CreatePartitions, brokers: Brokers) -> Callable[[], TopicMetadata]:
+        topic = self.existing(command.id)
+        _check_assignments(command.assignments, brokers, before=topic.partitions)
+        check_same_factor((topic.assignments[0], *command.assignments))
+        grown = (*topic.assignments, *command.assignments)
+        return lambda: self.put(replace(topic, assignments=grown))
+
+    def _check_free(self, name: str, topic_id: UUID) -> None:
         check_topic_name(name)
         if name in self._by_name:
             raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {name} already")
@@ -51,6 +111,12 @@ class ClusterTopics:
             raise RequestError(ErrorCode.INVALID_REQUEST, f"the topic id {topic_id} is in use")
 
     def put(self, topic: TopicMetadata) -> TopicMetadata:
+        before = self._by_id.get(topic.id)
+        if before is None:
+            self.load.add(topic.assignments)
+        elif before.assignments is not topic.assignments:
+            self.load.subtract(before.assignments)
+            self.load.add(topic.assignments)
         self._by_name[topic.name] = self._by_id[topic.id] = topic
         self._taken[collision_key(topic.name)] = topic.name
         return topic
@@ -62,3 +128,13 @@ class ClusterTopics:
     def remove(self, topic: TopicMetadata) -> None:
         del self._by_name[topic.name], self._by_id[topic.id]
         del self._taken[collision_key(topic.name)]
+        self.load.subtract(topic.assignments)
+
+
+def _check_assignments(added: Sequence[Assignment], brokers: Brokers, *, before: int) -> None:
+    check_partition_count(before + len(added))
+    if not added:
+        raise RequestError(ErrorCode.INVALID_PARTITIONS, "no partitions are to be added")
+    for assignment in added:
+        check_assignment(assignment, brokers)
+    check_same_factor(added)

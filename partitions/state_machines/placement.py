@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
+from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
@@ -39,14 +39,21 @@ class Load:
     @classmethod
     def of(cls, assignments: Iterable[Assignment]) -> "Load":
         load = cls()
-        for assignment in assignments:
-            load.replicas.update(assignment)
-            load.leaders[assignment[0]] += 1
+        load.add(assignments)
         return load
 
-    @classmethod
-    def of_topics(cls, topics: Iterable[TopicMetadata]) -> "Load":
-        return cls.of(each for topic in topics for each in topic.assignments)
+    def copy(self) -> "Load":
+        return Load(self.replicas.copy(), self.leaders.copy())
+
+    def add(self, assignments: Iterable[Assignment]) -> None:
+        for assignment in assignments:
+            self.replicas.update(assignment)
+            self.leaders[assignment[0]] += 1
+
+    def subtract(self, assignments: Iterable[Assignment]) -> None:
+        for assignment in assignments:
+            self.replicas.subtract(assignment)
+            self.leaders[assignment[0]] -= 1
 
 
 def place(

@@ -31,15 +31,16 @@ class FakeGroup:
     def append_own(self, batches: bytes) -> Appended:
         assert self.is_serving
         batch = bytearray(batches)
-        place(batch, 0, base_offset=Offset(len(self.log)), epoch=self.epoch)
+        base = read_header(self.log[-1]).next_offset if self.log else Offset(0)
+        place(batch, 0, base_offset=base, epoch=self.epoch)
         self.log.append(batch)
         if self.commits_at_once:
             trio.lowlevel.current_trio_token().run_sync_soon(self.commit)
-        return Appended(Offset(len(self.log)), self.epoch)
+        return Appended(read_header(batch).next_offset, self.epoch)
 
     def commit(self) -> None:
         """All that is in the log."""
-        for batch in self.log[self.machine.applied :]:
+        for batch in self.log:
             self.machine.apply(read_header(batch), batch)
 
 

@@ -1,6 +1,7 @@
 """Changing the cluster's metadata: one command at a time, answered once it is applied."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 import trio
@@ -11,10 +12,13 @@ from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
     Command,
+    CreateTopic,
     FoundCluster,
     ProducerIdBlock,
+    RegisterBroker,
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome, command_batch
+from tidemark.partitions.state_machines.cluster_values import BrokerAddress, TopicMetadata
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import place
 from tidemark.protocol.types import Epoch, NodeId, Offset
@@ -125,10 +129,99 @@ async def test_a_command_that_was_given_up_and_applied_later_only_delays_the_nex
 
         nursery.start_soon(propose)
         await wait_all_tasks_blocked()
+        assert len(group.log) == 1, "the second is not decided yet"
         group.commit()
         await wait_all_tasks_blocked()
         group.commit()
-    assert len(group.log) == 3, "the second was decided too early, and then again"
+    assert len(group.log) == 2
+
+
+async def test_what_was_given_up_and_is_lost_keeps_nobody_waiting() -> None:
+    group = FakeGroup()
+    cluster = cluster_log(group)
+    with trio.move_on_after(0.01):
+        await cluster.propose(ids(10))
+    async with trio.open_nursery() as nursery:
+
+        async def propose() -> None:
+            with pytest.raises(RequestError, match="no broker leads"):
+                await cluster.propose(ids(10))
+
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        group.is_serving, group.leader = False, None
+        cluster.leadership_changed()
+    # It leads again, without what it had appended.
+    group.log.clear()
+    group.is_serving, group.epoch, group.commits_at_once = True, Epoch(3), True
+    assert isinstance(await cluster.propose(ids(10)), ProducerIdBlock)
+
+
+def topic(name: str, number: int) -> Callable[[ClusterState], CreateTopic]:
+    return lambda state: CreateTopic(
+        at_version=state.version,
+        name=name,
+        id=UUID(int=number),
+        assignments=((NodeId(1),),),
+        configs={},
+        created_ms=0,
+    )
+
+
+async def test_topics_are_made_in_one_batch_and_refused_by_themselves() -> None:
+    group = FakeGroup(commits_at_once=True)
+    cluster, told = cluster_log(group), list[Outcome]()
+    cluster.listen(told.append)
+    await cluster.propose(registered)
+    made = await cluster.propose_topics(
+        [topic("a.b", 1), topic("a.b", 2), topic("a_b", 3), topic("c", 1), topic("c", 4)]
+    )
+    assert [isinstance(each, TopicMetadata) for each in made] == [True, False, False, False, True]
+    codes = [each.code for each in made if isinstance(each, RequestError)]
+    assert codes == [
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.INVALID_REQUEST,
+    ]
+    assert list(cluster.state.topics) == ["a.b", "c"]
+    assert [outcome.position.offset for outcome in told] == [1, 2, 3]
+    assert (len(group.log), cluster.state.version) == (2, 3)
+    assert await cluster.propose_topics([topic("c", 5)]) != made
+    assert len(group.log) == 2, "nothing is left to be appended"
+
+
+async def test_of_a_batch_that_another_leader_has_to_carry_out_nobody_knows_the_outcome() -> None:
+    group = FakeGroup()
+    cluster = cluster_log(group)
+    async with trio.open_nursery() as nursery:
+        made = list[object]()
+
+        async def propose() -> None:
+            made.extend(await cluster.propose_topics([topic("a", 1), topic("b", 2)]))
+
+        group.commits_at_once = True
+        await cluster.propose(registered)
+        group.commits_at_once = False
+        nursery.start_soon(propose)
+        await wait_all_tasks_blocked()
+        group.is_serving, group.leader = False, NodeId(2)
+        cluster.leadership_changed()
+    assert [each.code for each in made if isinstance(each, RequestError)] == [
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.NOT_CONTROLLER,
+    ]
+
+
+def registered(state: ClusterState) -> RegisterBroker:
+    return RegisterBroker(
+        at_version=state.version,
+        node_id=NodeId(1),
+        directory_id=UUID(int=1),
+        incarnation=1,
+        listeners={},
+        peer=BrokerAddress("a", 1),
+        rack=None,
+    )
 
 
 async def test_a_version_can_be_waited_for() -> None:

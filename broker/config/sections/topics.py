@@ -46,7 +46,9 @@ class Topics:
         "partitions.max",
         whole_int(1),
         20_000,
-        "Partitions that this broker holds at most: each takes memory and file descriptors.",
+        "Partitions that each broker is given at most: each takes memory and file descriptors. The "
+        "brokers' own topics are made even so. It counts on the broker that leads the cluster's "
+        "metadata: set it alike.",
         section=_SECTION,
     )
     log_retention_check_interval_ms: int = setting(

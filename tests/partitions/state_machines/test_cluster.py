@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, QuotaKey, entity_of
-from tidemark.partitions.state_machines.cluster import PARTITIONS_MAX, ClusterState, VersionConflict
+from tidemark.partitions.state_machines.cluster import ClusterState, VersionConflict
 from tidemark.partitions.state_machines.cluster_brokers import voters_wanted
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
@@ -33,6 +33,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     decode_command,
     encode_command,
 )
+from tidemark.partitions.state_machines.cluster_topics import PARTITIONS_MAX
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerAddress,
@@ -41,6 +42,7 @@ from tidemark.partitions.state_machines.cluster_values import (
     MoveOutcome,
     Reassignment,
 )
+from tidemark.partitions.state_machines.placement import Load
 from tidemark.partitions.state_machines.topic_names import (
     resolve_partitions,
     resolve_replication_factor,
@@ -473,6 +475,8 @@ def test_the_state_is_what_its_commands_bytes_and_its_snapshots_give(
         else:
             state.apply(command)
         assert ClusterState.decode(state.encode()).encode() == state.encode()
+    held = Load.of(each for topic in state.topics.values() for each in topic.assignments)
+    assert state.load == held == ClusterState.decode(state.encode()).load
     assert ClusterState.replay(map(decode_command, log)).encode() == state.encode()
 
 

@@ -23,6 +23,9 @@ R = TypeVar("R", bound=Message)
 
 _PRODUCE: Final = api_of(ProduceRequest).key
 _FETCH: Final = api_of(FetchRequest).key
+_WAIT_SECONDS_MAX: Final = (2**31 - 1) / 1000
+"""A response has no room for a longer time: 24 days. Who is still in debt then is held back again.
+Rates of a byte a second are given to stop a client, and one large request of it is such a debt."""
 
 
 @cache
@@ -87,6 +90,7 @@ class Charge:
                 self._quotas.request_throttle_max_seconds,
             )
         wait, why = max(((wait, why) for why, wait in waits.items()), default=(0.0, None))
+        wait = min(wait, _WAIT_SECONDS_MAX)
         if why is not None and wait > 0:
             metrics.throttled[why].inc()
             metrics.throttle_ms[why].inc(round(wait * 1000))

@@ -148,6 +148,17 @@ async def test_a_producer_over_its_quota_is_told_so_and_held_back() -> None:
     assert quotas.metrics.throttled[Throttled.PRODUCE].value == 2
 
 
+async def test_a_debt_of_a_lifetime_is_answered_with_the_longest_time_there_is() -> None:
+    cluster, held = Cluster(), list[float]()
+    quotas = quotas_of(cluster)
+    cluster.alter(("client-id", "one"), producer_byte_rate=1)
+    over = charge(quotas, 0, 5_000_000, held, version=9).settle(ProduceResponse(responses=[]))
+    ApiCodec(APIS[0], 9).encode_response(over, 1)
+    assert over.throttle_time_ms == 2**31 - 1
+    charge(quotas, 0, 50, held, version=9).settle_unanswered()
+    assert held == [pytest.approx(2_147_483.647)] * 2
+
+
 async def test_a_fetch_costs_what_it_brings() -> None:
     cluster, held = Cluster(), list[float]()
     quotas = quotas_of(cluster)

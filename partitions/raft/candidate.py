@@ -24,8 +24,9 @@ class Plan:
     learners: tuple[NodeId, ...]
     doubts: Doubts = NONE
     former: tuple[NodeId, ...] = ()
-    """Those who go out. They are told once it is committed, and not before: one that held it alone
-    would not campaign, having no vote in it, and would refuse its vote to all who lack it."""
+    """Voters that leave with it. They are sent the new epoch only once its start is committed: one
+    that alone held it earlier would not campaign, for it has no vote in it, and would refuse its
+    vote to all who lack it."""
 
 
 class PreCandidate:
@@ -61,7 +62,7 @@ class PreCandidate:
             group.stand(Ballot.REAL)
 
     def persisted(self, group: Group) -> None:
-        """Nothing of it is durable."""
+        """A pre-vote waits for nothing to become durable."""
 
 
 class Candidate:
@@ -106,8 +107,8 @@ class Candidate:
             self._lead_if_elected(group)
 
     def _lead_if_elected(self, group: Group) -> None:
-        # Who has lost the voters from sight would lead alone: a leader looks after its majority
-        # when it loses one of it.
+        # One that hears no majority any more would lead alone, and go on so: a leader looks after
+        # its majority when it loses a peer, and these are lost already.
         if not group.config.agreed(group.peers.is_alive):
             mark("elected_by_who_is_lost")
             return
@@ -115,7 +116,7 @@ class Candidate:
             group.lead(self._plan, may_have_lost=False)
         elif self._tally.is_everyone(group.config):
             mark("unclean_election")
-            # Who has led until now has all there is.
+            # With a plan it has led until now, and has all there is.
             group.lead(self._plan, may_have_lost=self._plan is None)
 
 

@@ -12,8 +12,8 @@ was given the forgotten vote in it; and who stands in a later epoch does not vot
 
 **In commits**, nobody in doubt counts, not even a leader, until an entry that is *newer than the
 doubt* (appended by a leader that knew of it, in its own epoch) is held by a majority of which
-nobody is in doubt, or by all who vote. Let that be the entry q of leader L in epoch f, and P be in
-doubt.
+nobody is in doubt, or by all who vote. Let q be that entry, L the leader and f the epoch that it is
+of, and let P be in doubt.
 
 1. *A later epoch e > f, for whose candidate X a forgotten vote of P counts.* X needs others for a
    majority too, and one of them holds q: two majorities of the same voters share more than P if one

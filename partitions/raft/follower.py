@@ -31,7 +31,7 @@ class Follower:
         self._early: list[AppendRequest] | None = None  # ascending by prev
         self._early_bytes = 0
         self._clean_at: Position | None = None
-        # The news may overtake the entries, and the leader says it once.
+        # How far the leader has committed may be heard before the entries come, and only once.
         self._leader_committed = ORIGIN
 
     @property
@@ -40,7 +40,7 @@ class Follower:
         return self._has_taken and not self._early and self._clean_at is None
 
     def hear_committed(self, group: Group, committed: Position) -> None:
-        """This epoch's leader has committed so much of its log; as far as it is here, of this."""
+        """This epoch's leader has committed its log up to there: so it is here, as far as held."""
         self._leader_committed = max(self._leader_committed, committed)
         last = group.shape.last
         if last.epoch == group.epoch:  # then all of this log is in the leader's
@@ -48,7 +48,7 @@ class Follower:
 
     def append(self, group: Group, source: NodeId, request: AppendRequest) -> None:
         """The request is of this epoch, from its leader."""
-        # In doubt, only a leader's word that knows of this very doubt ends it.
+        # A doubt is ended only by a leader that knows of this very one.
         if request.clean_at is not None and (
             not group.in_doubt or group.life == request.ends_doubt
         ):
@@ -115,7 +115,8 @@ class Follower:
         group.answer(source, group.response(request.prev, None, conflict))
 
     def _keep(self, group: Group, request: AppendRequest) -> None:
-        """In order, and within the bound: the farthest go first, the leader sends them again."""
+        """Keep an early arrival, in order. Beyond the bound the farthest are dropped first; the
+        leader sends them again."""
         early = self._early = self._early or []
         if any(request.prev == other.prev for other in early):
             return
@@ -160,7 +161,7 @@ class Follower:
 
 
 def is_table_of(request: ResetRequest) -> bool:
-    """Whether a reset's epochs are epochs, and its start lies in the last one."""
+    """Whether a reset's table ascends, and its start lies in the table's last epoch."""
     table, start = request.table, request.start
     if start.epoch > request.epoch:
         return False
@@ -173,7 +174,8 @@ def is_table_of(request: ResetRequest) -> bool:
 
 
 def is_beyond_committed(group: Group, start: Position) -> bool:
-    """Whether a log that begins there gives up nothing that is committed here, by either count."""
+    """Whether a log that begins there gives up nothing that is committed here: it has to be later
+    both as a position and as an offset."""
     committed = group.committed
     return start > committed and start.offset >= committed.offset
 

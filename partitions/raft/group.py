@@ -44,7 +44,7 @@ Role: TypeAlias = Follower | PreCandidate | Candidate | Leader | Observer
 
 
 class Group(Replica):
-    """A replica with its role. No event raises for what a peer says.
+    """A replica with its role. No event raises over what a peer has sent.
 
     Drain it after events: `while group.has_ready: ready = group.take_ready()`.
     """
@@ -111,14 +111,16 @@ class Group(Replica):
     # Events
 
     def campaign(self, *, is_migration: bool = False) -> None:
-        """Try to become leader; again while a candidate is a new attempt.
+        """Try to become leader. A candidate begins a new attempt.
 
-        Nothing happens in a leader, and in a replica that has no vote.
+        `is_migration`: the leader has asked for it, so there is no pre-vote, and voters that hear
+        that leader listen all the same. Nothing happens in a leader, or without a vote.
         """
         if self.failure is not None or not self.is_voter:
             return
         if self.in_doubt and (is_migration or self.config.members == (self.node_id,)):
-            # In the first case nobody is asked what epoch he knows, in the second there is nobody.
+            # It may have forgotten epochs, and learns them by a pre-vote: which a migration leaves
+            # out, and which asks nobody where this is the only voter.
             mark("campaign_in_doubt")
             return
         if not may_elect(self, self.shape.last):
@@ -137,7 +139,7 @@ class Group(Replica):
         self.role.start(self)
 
     def withdraw(self) -> None:
-        """Another one is to be elected: stop asking whether this one would be."""
+        """Somebody else is to be elected: end a pre-vote that is under way."""
         if isinstance(self.role, PreCandidate):
             self.role = Follower()
 
@@ -197,19 +199,21 @@ class Group(Replica):
     def check_quorum(self) -> None:
         """A leader that does not hear a majority of the voters gives up the lead.
 
-        Here too, what a leader has to finish and could not is tried again.
+        One that does tries again what it has to finish and could not: a change, a hand-over.
         """
         if isinstance(self.role, Leader):
             self.role.check_quorum(self)
 
     def peer_reset(self, node: NodeId) -> None:
-        """What is in flight to that node is lost, or no answer comes: begin again with it."""
+        """What is in flight to that node is lost, or is not answered: begin again with it."""
         if isinstance(self.role, Leader):
             self.role.restart(self, node)
 
     def peer_restarted(self, node: NodeId) -> None:
-        """Another process of that node, whose replica may not be open yet and says so when it is:
-        to one at rest nothing is said before, unless by `peer_reset`."""
+        """That node has another process now, whose replica says when it is open (`Opened`).
+
+        As `peer_reset`, but a group at rest says nothing before that.
+        """
         if isinstance(self.role, Leader):
             self.role.restart(self, node, can_wait=True)
 
@@ -235,8 +239,10 @@ class Group(Replica):
             self.role.add_learner(self, node)
 
     def allow(self, node: NodeId, more_bytes: int | None) -> None:
-        """A learner may be sent so many bytes of records more, and then it waits to be allowed
-        more; `None`: any number, as everybody to whom this was never said."""
+        """Let a learner be sent so many bytes of records more; then it waits for the next call.
+
+        `None` lifts the limit. There is none for whom this was never called.
+        """
         if isinstance(self.role, Leader):
             self.role.allow(self, node, more_bytes)
 
@@ -248,8 +254,8 @@ class Group(Replica):
         """Begin to go over to these voters, all of them caught up (Raft §6, at epoch starts).
 
         Raises `RequestError` if this is not the leader, or a change may not begin. If another
-        replica becomes leader on the way, it finishes the change, or it was undone: the
-        configuration tells.
+        replica becomes leader on the way, it finishes the change or has never heard of it: its
+        configuration tells which.
         """
         self._leader().change_config(self, voters)
 
@@ -258,7 +264,7 @@ class Group(Replica):
         self._leader().hand_over(self, to)
 
     def abort_hand_over(self) -> None:
-        """It takes too long: go on leading."""
+        """The hand-over takes too long: go on leading."""
         if isinstance(self.role, Leader):
             self.role.abort_hand_over()
 

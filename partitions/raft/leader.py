@@ -50,7 +50,7 @@ class Leader:
         self.may_have_lost = may_have_lost
         self.successor: NodeId | None = None
         self._successor_told = False
-        # Somebody may have forgotten what he promised, perhaps this replica itself.
+        # Whether a replica is in doubt (`doubt.py`), perhaps this one.
         self._has_doubts = False
 
     def start(self, group: Group, plan: Plan | None) -> None:
@@ -61,7 +61,7 @@ class Leader:
         group.is_clean = not group.in_doubt  # by being elected: nobody has more that counts
         row = epoch_start(group.epoch, before.offset, group.node_id, config)
         group.write([row])
-        # It is sent from here: when it first is, it has not been written yet.
+        # Sent from memory: the first time it is not in the log yet.
         self._before, self._start = before, row
         self._former = plan.former if plan else ()
         for node in (*config.members, *(plan.learners if plan else ())):
@@ -85,7 +85,7 @@ class Leader:
         self._commit(group)
 
     def acknowledged(self, group: Group, source: NodeId, response: AppendResponse) -> None:
-        """The answer is of this epoch."""
+        """A follower has answered, in this epoch."""
         progress = self._progress.get(source)
         if progress is None:
             mark("answer_of_a_stranger")
@@ -136,8 +136,8 @@ class Leader:
                 self._send_entries(group, node, progress, entries)
 
     def restart(self, group: Group, node: NodeId, *, can_wait: bool = False) -> None:
-        """What is in flight to this node is lost. `can_wait`: it need not hear of it now, where
-        nothing here hangs on its answer."""
+        """What is in flight to this node is lost: begin again with it. With `can_wait` only when
+        there is something to send, if nothing here depends on its answer."""
         progress = self._progress.get(node)
         if progress is None:
             return
@@ -149,7 +149,7 @@ class Leader:
             group.has_ready = True
 
     def _is_at_rest(self, group: Group) -> bool:
-        """Whether there is nothing that the others would have to be asked for."""
+        """Whether nothing here waits for an answer: to commit, to hand over, to end a doubt."""
         return (
             group.committed == group.shape.last
             and self.successor is None
@@ -305,11 +305,11 @@ class Leader:
         self._append_for_doubts(group)
 
     def _append_for_doubts(self, group: Group) -> None:
-        """A new epoch, whose start is newer than the doubts, where nobody appends anything."""
+        """Where nobody appends anything newer than the doubts, open an epoch: its start is."""
         config = group.config
-        # A leader that will be a voter opens one by going on with the change.
-        waits = not config.is_joint or group.node_id not in config.voters
-        is_free = group.is_serving and self.successor is None and waits
+        # The end of a joint change opens one anyway, if this leader is a voter then.
+        opens_one_anyway = config.is_joint and group.node_id in config.voters
+        is_free = group.is_serving and self.successor is None and not opens_one_anyway
         if self._has_doubts and is_free and needs_an_entry(group, self._progress):
             mark("epoch_for_doubts")
             self._campaign_again(group, group.config)

@@ -56,7 +56,7 @@ class Observer:
             group.commit_to(committed)
 
     def persisted(self, group: Group) -> None:
-        """It acknowledges nothing."""
+        """Observers acknowledge nothing."""
 
     def _reset(self, group: Group, reset: ResetRequest) -> None:
         if reset.epoch > group.epoch or not is_table_of(reset):

@@ -71,8 +71,8 @@ class Progress:
         self.clean_at: Position | None = None
         # The latest that has answered, and the latest that was in doubt.
         self.life = self._doubtful_life = 0
-        # Where the log ended when that was heard of, until something newer is committed: from
-        # then on it counts as one that is unclean.
+        # Where the log ended when its doubt was heard of. `None` once something newer is committed:
+        # from then on it counts as one that is unclean does.
         self.doubted_at: Position | None = None
         self._is_clean_at_told = True
         self._in_flight: list[tuple[Position, Position, int]] = []  # prev, end, bytes
@@ -155,7 +155,7 @@ class Progress:
         Once it has all that this leader has by now, it has all that it can have acknowledged to it:
         an acknowledgement of something later cannot have been given before the loss.
         """
-        if response.life:  # an answer in a row of many does not say it: that is of no other
+        if response.life:  # 0 in an answer by the short way, which is always of this life
             if response.life < self.life:
                 mark("answer_of_an_earlier_life")
                 return False
@@ -163,7 +163,7 @@ class Progress:
             if response.in_doubt:
                 self._note_doubt(last)
                 return True
-            self._forget_doubt()  # it has ended, under this leader in an earlier epoch
+            self._forget_doubt()  # it was ended by this leader, in an earlier epoch
         if not response.is_clean:
             if self.clean_at is None:
                 mark("follower_unclean")
@@ -178,7 +178,7 @@ class Progress:
     def _note_doubt(self, last: Position) -> None:
         if self._doubtful_life < self.life:
             self.begin_doubt(self.life, last)
-        elif self.clean_at is None:  # it has not heard, or not recorded, that its doubt has ended
+        elif self.clean_at is None:  # it has not heard yet, or not recorded, that its doubt ended
             self._begin_anew(last)
 
     def _forget_doubt(self) -> None:

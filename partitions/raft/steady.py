@@ -1,12 +1,15 @@
 """The way that nearly everything goes: a leader appends, and followers that are in step take it.
 
-A `Ready`, and a message that is an object, cost more than a small batch does. Here is the same in a
-few numbers, for groups of which the state proves that it is the same: nothing but records of the
+A `Ready`, and a message that is an object, cost more than a small batch does. Here a few numbers
+stand for them, in groups whose state proves that nothing is lost by it: nothing but records of the
 newest epoch is under way, and everybody is where the leader thinks. Each function either does to
-the group just what the long way would do, or says that it is not for it, and has done nothing.
+the group just what the long way would do, or says that the case is not for it, and has done
+nothing. It looks into the classes of the roles as if it were written there. A test holds both ways
+against each other (`tests/scenarios/test_steady.py`).
 
-It belongs to the classes of the roles as if it were written there, and looks into them. A test
-holds both ways against each other (`tests/scenarios/test_steady.py`).
+A run says how far is committed by an offset alone, without an epoch. That is enough only because
+the owner of a group lets nobody append before it serves: then its own `EpochStart` is committed.
+Before, the same offset would name that start, and a follower would take it for committed.
 """
 
 from __future__ import annotations
@@ -53,8 +56,8 @@ class SteadyReady(NamedTuple, Generic[R]):
 
 
 def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
-    """In place of `Group.take_ready`, of a leader, or of who has heard what is committed; `None` if
-    that has more to say."""
+    """In place of `Group.take_ready`, of a leader, or of a replica that has only heard what is
+    committed; `None` if there is more to do than that."""
     role = group.role
     if not group.is_quiet:
         return None
@@ -88,9 +91,8 @@ def take_ready(group: Group, find: FindRun[R]) -> SteadyReady[R] | None:
 
 
 def may_take(group: Group, source: NodeId, epoch: int, prev: int) -> bool:
-    """Whether a run of `epoch` from `prev` on, which `source` sends, is what a follower waits for.
-
-    Then it goes behind the log's last entry, and nothing else is to be thought of.
+    """Whether a run of `epoch` from `prev` on, which `source` sends, is what a follower waits for:
+    it goes behind the log's last entry, and nothing else follows from it.
     """
     last, role = group.shape.last, group.role
     return (

@@ -58,7 +58,7 @@ def answer_vote_request(group: Group, source: NodeId, request: VoteRequest) -> N
         group.send(source, VoteResponse(group.epoch, request.ballot, False, group.is_clean))
     else:
         _answer_binding(group, source, request)
-    # To a leader it says that the other one does not hear it: it is spoken to.
+    # If this is the leader: the one that asks has not heard it, so it is spoken to.
     group.peer_reset(source)
 
 
@@ -79,7 +79,8 @@ def _answer_binding(group: Group, source: NodeId, request: VoteRequest) -> None:
 
 
 def _is_bound(group: Group, source: NodeId, request: VoteRequest) -> bool:
-    """Whether a live leader forbids it to listen; a leader that asks itself is none any more."""
+    """Whether this voter hears a leader, and so listens to nobody else. One that asks for votes
+    itself leads no more; one whom the leader has told to campaign is listened to."""
     return (
         request.ballot is not Ballot.MIGRATION
         and request.epoch > group.epoch

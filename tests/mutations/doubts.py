@@ -146,8 +146,8 @@ MUTATIONS = (
     rule(
         "doubts end while a change waits, too",
         "leader.py",
-        old="        waits = not config.is_joint or group.node_id not in config.voters\n",
-        new="        waits = not config.is_joint\n",
+        old="        opens_one_anyway = config.is_joint and group.node_id in config.voters\n",
+        new="        opens_one_anyway = config.is_joint\n",
         killed_by="test_doubt.py::"
         "test_a_change_whose_only_heir_is_in_doubt_is_finished_all_the_same",
     ),

@@ -6,6 +6,8 @@ from dataclasses import replace
 from random import Random
 from typing import Final, Literal
 
+from trio.lowlevel import in_trio_run
+
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.admin import Admin
 from tidemark.client.consumer import Consumer
@@ -13,12 +15,12 @@ from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group import GroupSettings, Rebalanced
 from tidemark.client.network import Network, open_network
-from tidemark.client.offsets import Beginning, End, Isolation, Start, as_start
+from tidemark.client.offsets import Beginning, End, Isolation, Start, as_isolation, as_start
 from tidemark.client.open_consumer import open_consumer
 from tidemark.client.open_producer import open_producer
 from tidemark.client.partitioner import Partitioner, murmur2_partition
 from tidemark.client.producer import Producer
-from tidemark.client.producer_settings import ProducerSettings
+from tidemark.client.producer_settings import ProducerSettings, as_compression
 from tidemark.client.read_levels import ReadLevel
 from tidemark.client.read_levels import read_level as level_of
 from tidemark.client.settings import ClientSettings
@@ -38,7 +40,7 @@ class Client:
         *,
         acks: Literal["all", 0, 1, -1] = "all",
         idempotent: bool | None = None,
-        compression: Compression = Compression.NONE,
+        compression: Compression | str = Compression.NONE,
         linger_ms: float = 0,
         batch_bytes: int = 16 * 1024,
         request_bytes_max: int = 1024 * 1024,
@@ -51,6 +53,7 @@ class Client:
     ) -> AbstractAsyncContextManager[Producer]:
         """A producer for as long as the block; leaving the block flushes, an error in it does not.
 
+        `compression` is "none", "gzip", "snappy", "lz4" or "zstd", or a `Compression`.
         `idempotent` None means: as `acks` allows, and only "all" does. `partitioner` places records
         that have a key and no explicit partition; those without a key go to one partition until
         its batch is full, then to another. `linger_ms` is how long a batch waits for company while
@@ -66,7 +69,7 @@ class Client:
             ProducerSettings(
                 acks=-1 if acks == "all" else acks,
                 idempotent=idempotent,
-                compression=compression,
+                compression=as_compression(compression),
                 linger_seconds=linger_ms / 1000,
                 batch_bytes=batch_bytes,
                 request_bytes_max=request_bytes_max,
@@ -88,7 +91,7 @@ class Client:
         start: Start | str | int | Mapping[TopicPartition, Start | str | int] = "beginning",
         out_of_range: Literal["error", "beginning", "end"] = "error",
         until_end: bool = False,
-        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        isolation: Isolation | str = Isolation.READ_UNCOMMITTED,
         read_level: ReadLevel | str | None = None,
         fetch_min_bytes: int = 1,
         fetch_max_wait_ms: int = 500,
@@ -108,6 +111,9 @@ class Client:
         `what` is topics, or partitions of topics, not both. With a `group`, topics are shared with
         its other members and reading begins at the group's commit; `start` holds where there is
         none. Partitions with a group are read without sharing, and the group only keeps commits.
+
+        With `isolation` "read_committed", records of transactions are read once these are
+        committed, and never if they are aborted.
 
         `out_of_range` says what to do when a position has been deleted or does not exist (yet).
         `until_end` notes where each partition ends when it is first read and ends the iteration
@@ -138,8 +144,8 @@ class Client:
                     fetch_bytes=fetch_bytes,
                     partition_bytes=partition_bytes,
                     prefetch_bytes=prefetch_bytes,
-                    isolation=isolation,
-                    reset=_RESETS[out_of_range],
+                    isolation=as_isolation(isolation),
+                    reset=_reset(out_of_range),
                     level=level_of(read_level, self._network.settings.rack),
                     rack=self._network.settings.rack,
                 ),
@@ -167,11 +173,21 @@ _RESETS: Final[Mapping[str, Start | None]] = {
 }
 
 
+def _reset(out_of_range: str) -> Start | None:
+    """Where to go on when a position is out of range; None raises."""
+    if out_of_range not in _RESETS:
+        raise ValueError(f'out_of_range is "error", "beginning" or "end", not {out_of_range!r}')
+    return _RESETS[out_of_range]
+
+
 def _split(
     what: str | TopicPartition | Iterable[str | TopicPartition],
 ) -> tuple[tuple[str, ...], tuple[TopicPartition, ...]]:
-    """The topics and the partitions in what is to be read."""
+    """The topics and the partitions in what is to be read. Raises `TypeError` for anything else."""
     items = [what] if isinstance(what, str | TopicPartition) else list(what)
+    for item in items:
+        if not isinstance(item, str | TopicPartition):
+            raise TypeError(f"what is read is a topic's name or a TopicPartition, not {item!r}")
     return (
         tuple(item for item in items if isinstance(item, str)),
         tuple(item for item in items if isinstance(item, TopicPartition)),
@@ -190,9 +206,13 @@ async def open_client(
 
     `bootstrap` is "host:port", several with commas or as a list; the port may be left out (9092).
     Connects to the first that answers and learns the others from it. Raises `OSError` with one line
-    that names every address if none does, `ConfigError` if one is not an address. Errors that the
-    block raises leave it as they are, not in an exception group.
+    that names every address if none does, `ConfigError` if one is not an address, `RuntimeError`
+    outside of trio. Errors that the block raises leave it as they are, not in an exception group.
     """
+    if not in_trio_run():
+        raise RuntimeError(
+            "this client runs under trio: use tidemark.client.blocking.open_client elsewhere"
+        )
     settings = settings or ClientSettings()
     if client_id is not None:
         settings = replace(settings, client_id=client_id)

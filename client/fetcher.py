@@ -162,7 +162,8 @@ class BrokerFetcher:
         return readings
 
     def _rack_now(self, readings: Iterable[Reading]) -> str:
-        """None while something is to come from the leader, whoever is nearer."""
+        """What to say of the reader's rack; nothing while something is to come from the leader,
+        whoever is nearer."""
         now = trio.current_time()
         return "" if any(reading.leader_until > now for reading in readings) else self._rack
 

@@ -63,6 +63,21 @@ class Isolation(IntEnum):
     READ_COMMITTED = 1
 
 
+def as_isolation(isolation: Isolation | str) -> Isolation:
+    """By Kafka's names, too. Raises `ValueError` for another word."""
+    match isolation:
+        case Isolation():
+            return isolation
+        case "read_uncommitted":
+            return Isolation.READ_UNCOMMITTED
+        case "read_committed":
+            return Isolation.READ_COMMITTED
+        case _:
+            raise ValueError(
+                f'isolation is "read_uncommitted" or "read_committed", not {isolation!r}'
+            )
+
+
 def as_start(start: Start | str | int) -> Start:
     """The short forms: "beginning", "end", 42 (that offset), -10 (ten before the end).
 

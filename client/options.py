@@ -16,7 +16,7 @@ class ProducerOptions(TypedDict, total=False):
 
     acks: Literal["all", 0, 1, -1]
     idempotent: bool | None
-    compression: Compression
+    compression: Compression | str
     linger_ms: float
     batch_bytes: int
     request_bytes_max: int
@@ -36,7 +36,7 @@ class ConsumerOptions(TypedDict, total=False):
     start: Start | str | int | Mapping[TopicPartition, Start | str | int]
     out_of_range: Literal["error", "beginning", "end"]
     until_end: bool
-    isolation: Isolation
+    isolation: Isolation | str
     read_level: ReadLevel | str | None
     fetch_min_bytes: int
     fetch_max_wait_ms: int

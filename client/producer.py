@@ -77,24 +77,34 @@ class Producer:
         value: bytes | None,
         key: bytes | None = None,
         *,
-        headers: Sequence[tuple[str, bytes | None]] = (),
+        headers: Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None] = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> DeliveryFuture:
         """Take one record in; it is sent in the background with others of its partition.
 
+        `value` and `key` are bytes: encode text, as in `"text".encode()`. None as the value of a
+        key is its tombstone, where the topic is compacted.
+
         Waits while the buffer is full, which is the back-pressure, and for metadata when the topic
         is new to this producer. Otherwise it yields to other tasks only when it has filled a batch,
         so that a loop over many records stays cheap. Cancelled, the record has not been taken.
         Raises `RequestError` when the topic does not exist, or the record is larger than any batch
-        may be.
+        may be; `TypeError` for what is no bytes.
         """
+        # Before anything is waited for. Types are compared, which is quicker than isinstance: this
+        # is paid for every record.
+        if value.__class__ is not bytes:
+            _require_bytes("value", value)
+        if key is not None and key.__class__ is not bytes:
+            _require_bytes("key", key)
+        named = _headers(headers) if headers else ()
         known = self._routes.topics.get(topic)
         if known is None:
             known = await self._routes.learn(topic)
         size = RECORD_OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
-        if headers:
-            size += _headers_bytes(headers)
+        if named:
+            size += _headers_bytes(named)
         if self._buffered_bytes + size > self._settings.buffer_bytes:
             await self._wait_room(size)
         if size > self._settings.request_bytes_max or self._is_shut:
@@ -107,7 +117,7 @@ class Producer:
             queue = known.queues[self._settings.partitioner(key, len(known.queues))]
         else:
             queue = known.keyless
-        record = Record(_FIRST, timestamp_ms, key, value, tuple(headers))
+        record = Record(_FIRST, timestamp_ms, key, value, named)
         batch = queue.try_add(record, size)
         if batch is not None:
             self._buffered_bytes += size
@@ -329,6 +339,25 @@ class Producer:
         error = RequestError(ErrorCode.REQUEST_TIMED_OUT, "the producer was closed before")
         for queue in self._routes.queues():
             queue.abandon(error)
+
+
+def _require_bytes(what: str, given: object) -> None:
+    """Raise `TypeError` unless it is None or bytes, which may be changeable or a view."""
+    if not (given is None or isinstance(given, bytes | bytearray | memoryview)):
+        hint = ": encode it, as in text.encode()" if isinstance(given, str) else ""
+        raise TypeError(f"a record's {what} is bytes or None, not {type(given).__name__}{hint}")
+
+
+def _headers(
+    headers: Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None],
+) -> tuple[tuple[str, bytes | None], ...]:
+    """The headers as pairs. Raises `TypeError` for what is none."""
+    named = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+    for pair in named:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise TypeError(f"headers are pairs of a str and bytes, not {pair!r}")
+        _require_bytes(f"header {pair[0]}", pair[1])
+    return named
 
 
 def _headers_bytes(headers: Sequence[tuple[str, bytes | None]]) -> int:

@@ -5,6 +5,17 @@ from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.values import dataclass
 
 
+def as_compression(codec: Compression | str) -> Compression:
+    """A codec by its name. Raises `ValueError` for another word."""
+    if isinstance(codec, Compression):
+        return codec
+    try:
+        return Compression[codec.upper()]
+    except KeyError:
+        known = ", ".join(each.name.lower() for each in Compression)
+        raise ValueError(f"compression is one of {known}, not {codec!r}") from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
     """What `Client.producer` was told; see there."""

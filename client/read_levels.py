@@ -35,7 +35,10 @@ class ReadLevel(StrEnum):
 
 def read_level(level: ReadLevel | str | None, rack: str | None) -> ReadLevel:
     """The level that was asked for; without any, who has a rack reads from what is near, as
-    Kafka's clients do."""
+    Kafka's clients do. Raises `ValueError` for another word."""
     if level is None:
         return ReadLevel.COMMITTED if rack is None else ReadLevel.REPLICA
-    return ReadLevel(level)
+    try:
+        return ReadLevel(level)
+    except ValueError:
+        raise ValueError(f"read_level is one of {', '.join(ReadLevel)}, not {level!r}") from None

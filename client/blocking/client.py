@@ -63,6 +63,7 @@ def open_client(
     *,
     settings: ClientSettings | None = None,
     client_id: str | None = None,
+    rack: str | None = None,
 ) -> Iterator[BlockingClient]:
     """As `tidemark.client.open_client`, run in a thread of its own for as long as the block."""
     opened: queue.SimpleQueue[tuple[Client, Portal] | BaseException] = queue.SimpleQueue()
@@ -70,7 +71,9 @@ def open_client(
 
     async def main() -> None:
         async with (
-            open_trio_client(bootstrap, settings=settings, client_id=client_id) as client,
+            open_trio_client(
+                bootstrap, settings=settings, client_id=client_id, rack=rack
+            ) as client,
             trio.open_nursery() as nursery,
         ):
             portal = Portal(trio.lowlevel.current_trio_token(), nursery)

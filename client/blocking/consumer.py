@@ -12,7 +12,7 @@ from tidemark.protocol.types import Offset, TopicPartition
 
 
 class BlockingConsumer:
-    """Made by `BlockingClient.consumer`; see `Consumer`. An iterator of records.
+    """Made by `BlockingClient.consumer`; see `Consumer`. Iterate over it, or call `fetch`.
 
     All records that crossed to the caller at once count as in its hands: they are committed
     automatically when it asks for the one after them.

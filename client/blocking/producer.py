@@ -47,7 +47,7 @@ class BlockingProducer:
         value: bytes | None,
         key: bytes | None = None,
         *,
-        headers: Sequence[tuple[str, bytes | None]] = (),
+        headers: Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None] = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> BlockingDelivery:
@@ -104,7 +104,7 @@ class BlockingProducer:
     def send_all(
         self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]
     ) -> list[RecordMetadata]:
-        """Send records, as (key, value), and wait until they are stored; where, in that order.
+        """Send records, as pairs (key, value), and wait until all are stored; where, in that order.
 
         Raises the first failure.
         """

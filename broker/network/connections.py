@@ -15,6 +15,7 @@ from tidemark.broker.config import Address, BrokerSettings, Listener
 from tidemark.broker.looks import next_look
 from tidemark.broker.metrics import ConnectionEnd, Metrics
 from tidemark.broker.network.connection import Connection, ConnectionLimits
+from tidemark.broker.network.descriptors import connections_max
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import READABLE, Reactor
@@ -95,6 +96,7 @@ class Connections:
         self._settings = settings
         self._idle_seconds = settings.connections_max_idle_ms / 1000 or float("inf")
         self._open: dict[Connection, None] = {}
+        self._open_max = connections_max(settings.max_connections)
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
         self._holding: dict[Connection, tuple[float, int]] = {}
@@ -130,7 +132,7 @@ class Connections:
                 self._refuse_one(bound, error)
                 return
             self.metrics.connections_opened.inc()
-            if len(self._open) >= self._settings.max_connections:
+            if len(self._open) >= self._open_max:
                 client.close()
                 self.metrics.connections_closed[ConnectionEnd.TOO_MANY].inc()
                 self.odd_events.warn(

@@ -3,10 +3,12 @@
 import resource
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.system.attacks import (
     Peer,
     batch,
     bystander,
+    creation,
     fetching,
     metric,
     production,
@@ -22,6 +25,7 @@ from tests.system.attacks import (
 )
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_request
+from tidemark.protocol.messages import create_topics
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest
 from tidemark.protocol.messages.metadata import MetadataRequest
@@ -157,6 +161,29 @@ def test_connections_over_the_limit_are_closed_and_the_others_served(
         assert peers[-1].is_closed()
         unharmed.wait_beyond(unharmed.rounds)
     assert metric(victim, "tidemark_connections_closed_total", **reason) >= before + 100
+
+
+class FewDescriptors(BrokerProcess):
+    """A broker that may open little, and cannot change that: no fork, but the command."""
+
+    def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        limited = ["/bin/sh", "-c", 'ulimit -n 200; exec "$@"', "sh", *self.command()]
+        return subprocess.Popen(limited, stdout=subprocess.PIPE, stderr=log)
+
+
+def test_connections_leave_descriptors_to_files(tmp_path: Path) -> None:
+    with FewDescriptors(tmp_path / "data") as broker, ExitStack() as stack:
+        there = stack.enter_context(Peer(broker.bootstrap))
+        peers = [stack.enter_context(Peer(broker.bootstrap)) for _ in range(300)]
+        assert peers[-1].is_closed()
+        there.create_topic("t", segment_bytes="100000")
+        for _ in range(30):
+            assert there.produce("t", batch(bytes(50_000))) is ErrorCode.NONE
+        assert len(list(broker.data_dir.glob("t-0/*.log"))) > 10
+        answer = there.ask(creation("many", 20), 5, create_topics.CreateTopicsResponse)
+        assert answer.topics[0].error_code == ErrorCode.NONE
+        assert "Too many open files" not in broker.log
+        assert broker.stop() == 0
 
 
 def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> None:

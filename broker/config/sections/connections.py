@@ -53,7 +53,8 @@ class Connections:
         "max.connections",
         whole_int(1),
         10_000,
-        "Connections open at once; one more is closed at once.",
+        "Connections open at once; one more is closed at once. At most half as many as the process "
+        "may have descriptors.",
         section=_SECTION,
     )
     socket_send_buffer_bytes: int = setting(

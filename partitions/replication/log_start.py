@@ -11,9 +11,10 @@ is in flight; else a moment later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidemark.partitions.replication.producer_state import ProducerState
+from tidemark.partitions.replication.producer_state import EpochFrom, ProducerState
 from tidemark.partitions.storage.log import Log
 from tidemark.protocol.types import Offset
 
@@ -27,11 +28,17 @@ class StartMove(NamedTuple):
     snapshot: bytes
 
 
-def planned(log: Log, producers: ProducerState, to: Offset, waiting: StartMove | None) -> StartMove:
+def planned(
+    log: Log,
+    producers: ProducerState,
+    epochs: Sequence[EpochFrom],
+    to: Offset,
+    waiting: StartMove | None,
+) -> StartMove:
     """A move to `to`, which is committed. One that waits already goes as far, if this is further:
-    what it knows was the log's end, and is further still."""
+    what it knows was the log's end, and is further still. `epochs` are the log's, ascending."""
     if waiting is not None:
         return waiting._replace(to=max(waiting.to, to))
     if not producers.table:
         return StartMove(to, to, producers.take())
-    return StartMove(to, log.end_offset, producers.take_ahead(log.end_offset))
+    return StartMove(to, log.end_offset, producers.take_ahead(log.end_offset, epochs))

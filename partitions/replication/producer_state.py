@@ -3,53 +3,76 @@
 A snapshot may be *ahead* of the place where it lies. When a log's start moves, what the batches
 below said of producers is kept beside it, and what is at hand is the state at the log's end: that
 is kept, once all of it is committed and can never be cut. It is taken up at the start, and the
-batches between the two, which it knows already, change nothing:
+batches between the two, which it knows already, change nothing.
 
-| part  | layout, big-endian                                                   |
-|-------|----------------------------------------------------------------------|
-| ahead | int64: batches below this offset are in the table                    |
-| table | as in `state_machines.producers`                                     |
+What was committed may be lost all the same, with page caches (`flush=os`): then others come in the
+place of batches that it knows. They are of other epochs than those were, so it says which:
+
+| part   | layout, big-endian                                                      |
+|--------|-------------------------------------------------------------------------|
+| ahead  | int64: batches below this offset are in the table; int32: how many epochs |
+| epochs | int32 leader epoch, int64 offset from which on those batches were of it |
+| table  | as in `state_machines.producers`                                        |
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.log import Log
 from tidemark.protocol.errors import CorruptBatch, StorageError
 from tidemark.protocol.records.control import read_marker
 from tidemark.protocol.records.header import CONTROL_BIT, BatchHeader, iter_headers
-from tidemark.protocol.types import BytesLike, Offset
+from tidemark.protocol.types import BytesLike, Epoch, Offset
 
-_AHEAD: Final = Struct(">q")
+_AHEAD: Final = Struct(">qi")
+_EPOCH: Final = Struct(">iq")
+
+
+class EpochFrom(NamedTuple):
+    """The leader epoch of a log's batches, from an offset on up to where the next one begins."""
+
+    epoch: Epoch
+    offset: Offset
+
+
+_OFFSET: Final = attrgetter("offset")
 
 
 class ProducerState:
     """Follows the batches of one log, from its opening on, through truncations."""
 
-    __slots__ = ("known_end", "table")
+    __slots__ = ("_epochs", "known_end", "table")
 
     def __init__(self) -> None:
         self.table = ProducerTable()
         self.known_end = Offset(0)
         """All batches below are in the table, those too that the log is yet to get."""
+        # Of these, ascending, where there may be some that the log is yet to get.
+        self._epochs: Sequence[EpochFrom] = ()
 
     def load(self, payload: bytes) -> None:
         """Go on from a snapshot. Raises `StorageError` if it is none."""
         if len(payload) < _AHEAD.size:
             raise StorageError("a producer snapshot that is cut off")
-        table = ProducerTable.decode(payload[_AHEAD.size :])
-        self.table, self.known_end = table, Offset(_AHEAD.unpack_from(payload)[0])
+        known_end, count = _AHEAD.unpack_from(payload)
+        table_at = _AHEAD.size + max(0, count) * _EPOCH.size
+        self.table = ProducerTable.decode(payload[table_at:])
+        epochs = _EPOCH.iter_unpack(payload[_AHEAD.size : table_at])
+        self.known_end, self._epochs = Offset(known_end), [EpochFrom(*each) for each in epochs]
 
     def on_batch(self, header: BatchHeader, heard_ms: int | None = None) -> None:
-        if header.base_offset >= self.known_end:
+        if not self._is_known(header):
             self.table.append(header, header.base_offset, heard_ms=heard_ms)
 
     def on_control(self, header: BatchHeader, batch: bytes, heard_ms: int | None = None) -> None:
         """Take in a control batch. Raises `StorageError` if its bytes are none."""
-        if header.base_offset < self.known_end:
+        if self._is_known(header):
             return
         try:
             marker = read_marker(batch, header)
@@ -57,6 +80,17 @@ class ProducerState:
             raise StorageError(f"a marker at offset {header.base_offset}: {error.what}") from error
         if marker is not None:
             self.table.append_marker(header, header.base_offset, marker, heard_ms=heard_ms)
+
+    def _is_known(self, header: BatchHeader) -> bool:
+        """Whether the table has it. If it has another one in its place, that was lost, and so was
+        all that came after it."""
+        if header.base_offset >= self.known_end:
+            return False
+        at = bisect_right(self._epochs, header.base_offset, key=_OFFSET) - 1
+        if at < 0 or self._epochs[at].epoch == header.partition_leader_epoch:
+            return True
+        self.end_at(header.base_offset)
+        return False
 
     def on_run(self, batches: BytesLike, heard_ms: int) -> None:
         """Take in batches that were appended. Raises `StorageError` as `on_control` does."""
@@ -78,15 +112,22 @@ class ProducerState:
 
     def take(self) -> bytes:
         """A snapshot that lies where the log ends."""
-        return _AHEAD.pack(self.known_end) + self.table.encode()
+        return self._encode(self.known_end, self._epochs)
 
-    def take_ahead(self, end_offset: Offset) -> bytes:
-        """A snapshot of the log up to its end, to lie further back."""
-        return _AHEAD.pack(max(self.known_end, end_offset)) + self.table.encode()
+    def take_ahead(self, end_offset: Offset, epochs: Sequence[EpochFrom]) -> bytes:
+        """A snapshot of the log up to its end, to lie further back. `epochs` are the log's from
+        there on, ascending."""
+        if self.known_end > end_offset:
+            return self._encode(self.known_end, self._epochs)
+        return self._encode(end_offset, epochs)
+
+    def _encode(self, known_end: Offset, epochs: Sequence[EpochFrom]) -> bytes:
+        parts = [_AHEAD.pack(known_end, len(epochs)), *(_EPOCH.pack(*each) for each in epochs)]
+        return b"".join((*parts, self.table.encode()))
 
     def rebuild(self, log: Log) -> None:
         """The table as of the end of a log that was cut, or reset to what comes with that."""
-        self.table, self.known_end = ProducerTable(), Offset(0)
+        self.table, self.known_end, self._epochs = ProducerTable(), Offset(0), ()
         log.observe(load_snapshot=self.load, on_batch=self.on_batch, on_control=self.on_control)
         self.start_at(log.start_offset)
 

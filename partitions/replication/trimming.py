@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.replication.log_start import planned
+from tidemark.partitions.replication.producer_state import EpochFrom
 from tidemark.partitions.replication.replica_state import ReplicaState
 from tidemark.protocol.types import Offset
 
@@ -21,7 +23,8 @@ class TrimmingReplica(ReplicaState):
         if offset > self.log.start_offset:
             self._tell_appended()
             store = self._store
-            self._start_move = planned(store.log, store.producers, offset, self._start_move)
+            epochs = _epochs_from(self._group.shape, offset)
+            self._start_move = planned(store.log, store.producers, epochs, offset, self._start_move)
             self._move_start_if_due()
             self._touch()
 
@@ -56,4 +59,12 @@ class TrimmingReplica(ReplicaState):
         """The log's end has been cut, and with it what the plan was made of."""
         move, self._start_move = self._start_move, None
         if move is not None:
-            self._start_move = planned(self.log, self._store.producers, move.to, None)
+            epochs = _epochs_from(self._group.shape, move.to)
+            self._start_move = planned(self.log, self._store.producers, epochs, move.to, None)
+
+
+def _epochs_from(shape: LogShape, offset: Offset) -> list[EpochFrom]:
+    """Those of the batches from an offset on."""
+    later = [row for row in shape.rows if row.start_offset > offset]
+    first = EpochFrom(shape.epoch_at(offset), offset)
+    return [first, *(EpochFrom(row.epoch, row.start_offset) for row in later)]

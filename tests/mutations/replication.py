@@ -268,7 +268,7 @@ MUTATIONS = (
     _rule(
         "a plan to move the start is made anew when the end was cut",
         "trimming.py",
-        old="planned(self.log, self._store.producers, move.to, None)",
+        old="planned(self.log, self._store.producers, epochs, move.to, None)",
         new="move",
         killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
     ),
@@ -286,6 +286,13 @@ MUTATIONS = (
         old="        if header.base_offset >= self.known_end:\n",
         new="        if True:\n",
         killed_by="test_log_start.py::test_batches_that_are_known_already_change_nothing",
+    ),
+    _rule(
+        "what came in the place of what a snapshot knows is taken in",
+        "producer_state.py",
+        old="        if at < 0 or self._epochs[at].epoch == header.partition_leader_epoch:\n",
+        new="        if True:\n",
+        killed_by="test_log_start.py::test_who_wrote_in_the_place_of_what_was_lost_is_known",
     ),
     # State machines
     _rule(

@@ -200,3 +200,28 @@ def test_a_retention_that_finds_nothing_to_remove_says_nothing() -> None:
     cluster.run(0.1)
     cluster[1].replica().apply_retention(0)
     assert RecordKind.LOG_START not in [record.kind for record in cluster[1].take().records]
+
+
+def test_who_wrote_in_the_place_of_what_was_lost_is_known() -> None:
+    """With `flush=os`, of a start that was moved when the log was longer."""
+    lost = 0
+    for seed in range(20):
+        cluster = alone(flush_commit=False)
+        produce(cluster[1], 0, 7)
+        cluster.run(0.1)
+        cluster[1].replica().move_log_start(Offset(2))
+        cluster.run(0.1)
+        broker = again(cluster, 1, Random(seed), flush_commit=False)
+        cluster.run(1)
+        end = broker.replica().log_end
+        for sequence in range(7 - end):
+            broker.append(f"w{sequence}", producer=PRODUCER + 1, sequence=sequence)
+        cluster.run(0.1)
+        broker = again(cluster, 1, None, flush_commit=False)
+        cluster.run(1)
+        lost += end < 7
+        for sequence in range(7 - end):
+            retried = broker.append(f"w{sequence}", producer=PRODUCER + 1, sequence=sequence)
+            assert isinstance(retried, Duplicate)
+            assert retried.base_offset == end + sequence
+    assert lost > 5

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tidemark.partitions.replication.log_start import StartMove, planned
-from tidemark.partitions.replication.producer_state import ProducerState
+from tidemark.partitions.replication.producer_state import EpochFrom, ProducerState
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import StorageError
@@ -26,6 +26,7 @@ from tidemark.testing.memory_files import MemoryFiles
 # Two or three batches a segment.
 SETTINGS = LogSettings(segment_bytes=250, index_interval_bytes=100, retention_ms=-1)
 PRODUCERS = st.integers(1, 3)
+EPOCHS = [EpochFrom(Epoch(1), Offset(0))]
 
 
 class Entry(NamedTuple):
@@ -138,7 +139,7 @@ class TransactionsAgainstTheLog(RuleBasedStateMachine):
     def move_start(self, data: st.DataObject) -> None:
         to = Offset(data.draw(st.integers(self.start, self.committed)))
         if to > self.start:
-            self.waiting = planned(self.log, self.producers, to, self.waiting)
+            self.waiting = planned(self.log, self.producers, EPOCHS, to, self.waiting)
             self.move_if_due()
 
     def move_if_due(self) -> None:
@@ -163,7 +164,7 @@ class TransactionsAgainstTheLog(RuleBasedStateMachine):
             del self.entries[offset:]
             if self.waiting is not None:
                 to, self.waiting = self.waiting.to, None
-                self.waiting = planned(self.log, self.producers, to, None)
+                self.waiting = planned(self.log, self.producers, EPOCHS, to, None)
 
     @rule()
     def sync(self) -> None:

@@ -12,7 +12,7 @@ async with open_client("127.0.0.1:9092") as client:
 ```
 
 Errors: `RequestError` carries one of Kafka's codes, `OSError` is the network. The same for code
-without trio is in `tidemark.client.blocking`.
+without trio is in `tidemark.client.blocking`. `docs/client.md` says more.
 """
 
 from tidemark.client.admin import Admin

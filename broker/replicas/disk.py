@@ -3,7 +3,9 @@
 What a turn has made durable-to-be is one batch of journal records. Batches are queued; whenever the
 thread is free it gets all that is queued, writes it, syncs once, and reports back to the loop; what
 came meanwhile is the next group. So a busy disk makes the groups larger and not the queue longer.
-A little that comes alone, on a quick disk, the loop writes and syncs itself (`quick_syncs`).
+A little that comes alone, on a quick disk, the loop writes and syncs itself (`quick_syncs`), unless
+other brokers were told of it: they may be a majority without this one's disk, and a loop that syncs
+would not hear them.
 
 A large run of batches is not written twice: its log's files are synced first, and the journal has
 only a record that says so.
@@ -148,19 +150,20 @@ class DiskWriter:
         persisted: Persisted,
         *,
         syncs: Sequence[Synced] = (),
+        is_told: bool = False,
     ) -> None:
         """Have a batch written soon, once what the records rely on is synced. Batches come in
         order. To be called in a turn.
 
         `persisted` is told of it, or of a later one that was written with it; perhaps before this
-        returns.
+        returns, but not if others were told something in the same turn (`is_told`).
         """
         if self.error is not None:
             return
         assert batch > self.newest, "batches come in order"
         self.newest = batch
         self._queued.add(batch, records, persisted, syncs)
-        if not self._busy and not self._sync_here():
+        if not self._busy and (is_told or not self._sync_here()):
             self._submit()
 
     @contextmanager

@@ -243,7 +243,13 @@ class ReplicationDriver:
             self._write(output)
 
     def _write(self, output: Output) -> None:
-        self._disk.write(output.batch, output.records, self._persisted, syncs=output.syncs)
+        self._disk.write(
+            output.batch,
+            output.records,
+            self._persisted,
+            syncs=output.syncs,
+            is_told=bool(output.sends),
+        )
         for record in output.records:
             watcher = self._watchers.get(record.key)
             if watcher is not None:

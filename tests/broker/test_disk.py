@@ -183,6 +183,10 @@ async def test_after_a_failed_sync_nothing_is_ever_reported_durable() -> None:
 # On the loop
 
 
+def wait(gate: threading.Semaphore) -> None:
+    assert gate.acquire(timeout=5)
+
+
 async def make_quick(disk: DiskWriter) -> None:
     """The first group is the thread's; from then on it is known that the disk is quick."""
     disk.write(1, [record(1)], lambda batch: None)
@@ -207,6 +211,20 @@ async def test_a_little_on_a_quick_disk_is_durable_when_it_is_handed_over() -> N
     assert said == [2, False], "the journal's note comes last"
     assert journal.noted.is_set()
     assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_what_others_were_told_of_does_not_hold_the_loop() -> None:
+    """They may be a majority before this disk is done; then the loop is to hear of it."""
+    gate, journal, persisted = threading.Semaphore(0), FakeJournal(), list[int]()
+    async with opened(journal) as disk:
+        await make_quick(disk)
+        journal.sync_disk = lambda: wait(gate)
+        disk.write(2, [record(2)], persisted.append, is_told=True)
+        told_at_once = list(persisted)
+        gate.release(10)
+        await disk.wait_durable(2)
+    assert told_at_once == []
+    assert persisted == [2]
 
 
 async def test_a_sync_that_fails_on_the_loop_is_the_end_too() -> None:

@@ -34,6 +34,7 @@ class Recorder:
     def __init__(self) -> None:
         self.turn = Turn()
         self.done: list[tuple[str, int]] = []
+        self.told: dict[int, bool] = {}
         self.node = ReplicationNode(NodeId(1), 1, rng=Random(1))
         self.timers = Timers()
         self.driver = ReplicationDriver(
@@ -52,9 +53,16 @@ class Recorder:
             self.turn.after(partial(self.done.append, ("left", to)))
 
     def write(
-        self, batch: int, records: Sequence[JournalRecord], persisted: object, *, syncs: object
+        self,
+        batch: int,
+        records: Sequence[JournalRecord],
+        persisted: object,
+        *,
+        syncs: object,
+        is_told: bool,
     ) -> None:
         self.done.append(("written", batch))
+        self.told[batch] = is_told
 
     def do(self, *, sends: bool) -> None:
         if sends:
@@ -68,6 +76,13 @@ def test_what_is_for_the_others_leaves_before_the_own_disk_is_told() -> None:
     recorder = Recorder()
     recorder.turn.run(lambda: recorder.do(sends=True))
     assert recorder.done == [("left", 2), ("written", 1)]
+
+
+def test_the_disk_hears_whether_others_were_told_of_a_batch() -> None:
+    recorder = Recorder()
+    recorder.turn.run(lambda: recorder.do(sends=True))
+    recorder.turn.run(lambda: recorder.do(sends=False))
+    assert recorder.told == {1: True, 2: False}
 
 
 def test_the_timer_is_set_when_all_else_is_done() -> None:

@@ -98,6 +98,13 @@ MUTATIONS = (
         "::test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal",
     ),
     Mutation(
+        name="a leader hears its followers while its own disk is at work",
+        file="broker/replicas/disk.py",
+        old="(is_told or not self._sync_here())",
+        new="not self._sync_here()",
+        killed_by="tests/broker/test_disk.py::test_what_others_were_told_of_does_not_hold_the_loop",
+    ),
+    Mutation(
         name="a disk that was slow does not hold the loop up again and again",
         file="broker/replicas/quick_syncs.py",
         old="            free = max(free, min(SLOW_FREE_SHARE * seconds, PAUSE_SECONDS_MAX))\n",

@@ -18,6 +18,7 @@ from random import Random, SystemRandom
 from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
+from tidemark.partitions.state_machines.topic_names import NAME_LENGTH_MAX
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -33,7 +34,8 @@ from tidemark.protocol.values import dataclass
 IDLE_SECONDS: Final = 120.0
 """For so long nobody is pushed out, however small and however still."""
 PARTITIONS_MAX: Final = 200_000
-"""In all sessions together: what they remember takes memory, some 300 bytes for each."""
+"""In all sessions together: what they remember takes memory, some 300 bytes for each. A name of
+32 kB would take a hundred times that; it is no topic's, and who asks for one has no session."""
 FIRST_EPOCH: Final = 0
 """The number of a request that opens a session."""
 NO_SESSION: Final = -1
@@ -173,6 +175,13 @@ class FetchSessions:
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
                 "a session knows its topics by name or by id, and not by both: open another",
             )
+        if not _are_names(request.topics):
+            self._forget(session.id)
+            raise RequestError(
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+                f"names of more than {NAME_LENGTH_MAX} characters are not remembered: no topic has "
+                "one",
+            )
         before = len(session)
         session.take(request)
         self.partitions += len(session) - before
@@ -204,6 +213,8 @@ class FetchSessions:
     def _open(
         self, request: FetchRequest, response: FetchResponse, *, uses_ids: bool, now: float
     ) -> FetchResponse:
+        if not _are_names(request.topics):
+            return response
         session = FetchSession(self._free_number(), uses_ids=uses_ids, now=now)
         session.take(request)
         if len(session) == 0 or not self._has_room(len(session), now):
@@ -259,6 +270,11 @@ def everything(topics: Iterable[FetchTopic]) -> list[Asked]:
         for topic in topics
         for partition in topic.partitions
     ]
+
+
+def _are_names(topics: Iterable[FetchTopic]) -> bool:
+    """Whether all that is named could be."""
+    return all(len(topic.topic) <= NAME_LENGTH_MAX for topic in topics)
 
 
 def _grouped(

@@ -1,7 +1,7 @@
 """Fetch sessions as values: a reader with one knows what a reader without one does."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from uuid import UUID
 
@@ -314,3 +314,22 @@ def test_what_all_sessions_remember_is_bounded() -> None:
     first.wanted |= dict.fromkeys(range(5), 0)
     assert first.fetch() == {3, 4}
     assert (first.number, sessions.partitions) == (0, 0)
+
+
+def test_a_name_that_no_topic_can_have_is_not_remembered() -> None:
+    sessions = FetchSessions(10)
+    partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)]
+    long = [FetchTopic(topic="t" * 250, partitions=partitions)]
+    opening = replace(asking({0: 0}, number=0, epoch=FIRST_EPOCH), topics=long)
+    nothing = FetchResponse(responses=[])
+    answer = sessions.answer(opening, nothing, None, uses_ids=False, now=0)
+    assert (answer.session_id, len(sessions), sessions.partitions) == (0, 0, 0)
+    known = asking({0: 0}, number=0, epoch=FIRST_EPOCH)
+    number = sessions.answer(known, nothing, None, uses_ids=False, now=0).session_id
+    assert number
+    with pytest.raises(RequestError) as refused:
+        sessions.enter(
+            replace(asking({}, number=number, epoch=1), topics=long), uses_ids=False, now=0
+        )
+    assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert (len(sessions), sessions.partitions) == (0, 0)

@@ -60,6 +60,12 @@ MUTATIONS = (
         new="if len(session) == 0:",
         killed_by="test_what_all_sessions_remember_is_bounded",
     ),
+    _rule(
+        "a session remembers no name that is none",
+        old="        if not _are_names(request.topics):\n            return response\n",
+        new="",
+        killed_by="test_a_name_that_no_topic_can_have_is_not_remembered",
+    ),
     Mutation(
         name="what is at rest is left out only if its reader was told just this",
         file="broker/replicas/fetch_answers.py",

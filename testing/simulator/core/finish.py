@@ -13,6 +13,7 @@ from tidemark.testing.simulator.randomness import stream
 _RESUME_SECONDS: Final = 2.0
 _CONVERGE_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.5
+_QUICK_DISK: Final = 0.05
 
 
 def finish(world: CoreWorld) -> None:
@@ -26,6 +27,7 @@ def finish(world: CoreWorld) -> None:
     world.queue.run_until(world.queue.now + LATE_SECONDS_MAX)
     _wait_converged(world, core)
     _stay_quiet(world)
+    _hand_over(world, core)
 
 
 def _choose_core(world: CoreWorld) -> list[NodeId]:
@@ -92,7 +94,33 @@ def _why_not(world: CoreWorld, core: list[NodeId]) -> str:
 def _stay_quiet(world: CoreWorld) -> None:
     elections = world.judge.elections
     before = elections.epoch_max
-    world.queue.run_until(world.queue.now + 0.5 + 2 * world.knobs.failure_timeout)
+    world.queue.run_until(world.queue.now + _quiet_seconds(world))
     if elections.epoch_max != before:
         what = f"epoch {before} became {elections.epoch_max}"
         raise Violation("no election while all is well", world.judge.name, what)
+
+
+def _hand_over(world: CoreWorld, core: list[NodeId]) -> None:
+    """Who is told to lead does so after one election, all being well."""
+    leader, judge = world.leader(world.group), world.judge
+    if leader is None or leader.process is None or judge.may_have_lost:
+        return
+    voters = leader.process.group.config.voters
+    heirs = [node for node in voters if node in core and node != leader.node_id]
+    if not heirs:
+        return
+    for broker in world.brokers.values():
+        broker.disk_factor = _QUICK_DISK  # or a voter loses patience, as it may
+    to, before = stream(world.seed, "heir").choice(heirs), judge.elections.epoch_max
+    leader.tell(world.group.key, lambda group: group.hand_over(to))
+    world.queue.run_until(world.queue.now + _quiet_seconds(world))
+    after, heir = judge.elections.epoch_max, world.leader(world.group)
+    if after != before + 1 or heir is None or heir.node_id != to:
+        who = "nobody" if heir is None else heir.node_id
+        what = f"{to} was to lead after epoch {before}, and {who} leads in {after}"
+        raise Violation("a hand-over takes one election", judge.name, what)
+
+
+def _quiet_seconds(world: CoreWorld) -> float:
+    """Long enough for whoever misses something to have done something about it."""
+    return 0.5 + 2 * world.knobs.failure_timeout

@@ -7,9 +7,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from tidemark.partitions.raft.candidate import Candidate
 from tidemark.partitions.raft.entries import EpochStart, Run
-from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -19,18 +17,20 @@ from tidemark.partitions.raft.messages import (
     HardState,
     Message,
     ResetRequest,
+    VoteRequest,
     VoteResponse,
 )
 from tidemark.partitions.raft.ports import Limits
 from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
-from tidemark.partitions.replication.elections import ElectionQueue, Priority
+from tidemark.partitions.replication.campaigns import Campaigns
+from tidemark.partitions.replication.elections import Priority
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.moves import Moves
 from tidemark.partitions.replication.peer_table import PeerTable
 from tidemark.partitions.replication.retries import Retries, needs_watch
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.records.header import BatchHeader
-from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers import serving
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.core.awake import AwakeClock
@@ -56,7 +56,12 @@ class _Batch(NamedTuple):
 
 
 class CoreProcess:
-    """It looks to the leaders' moves and to the retries like a `GroupReplica`."""
+    """It looks to the leaders' moves, retries and campaigns like a `GroupReplica`, and to the last
+    two like a `PeerTable`, too."""
+
+    priority = Priority.REST
+    delay_s = 0.0
+    """Others confirm at once what they are sent."""
 
     def __init__(self, broker: CoreBroker) -> None:
         self.broker = broker
@@ -98,17 +103,17 @@ class CoreProcess:
             life=broker.starts,
             in_doubt=broker.in_doubt,
         )
-        timing = timing_of(knobs)
-        self._elections = ElectionQueue(
-            timing, stream(world.seed, f"node {self.node_id} {broker.starts}")
-        )
+        self.preference = world.group.voters
         # All that they look at of their peers is who is alive and has read, and of a replica what
         # is here.
-        self._retries = Retries(timing, cast(PeerTable, self))
+        timing, peers = timing_of(knobs), cast(PeerTable, self)
+        rng = stream(world.seed, f"node {self.node_id} {broker.starts}")
+        self._campaigns = Campaigns(self.node_id, timing, peers, rng)
+        self._retries = Retries(timing, peers)
         self._as_replica = cast(GroupReplica, self)
+        self._replicas = {self.key: self._as_replica}
         self.moves = Moves(self.node_id)
         self._move_phase: str | None = None
-        self._is_parked = False
         # Whether something has come that may have made it believe something wrong.
         self._has_learned = False
         self._armed_at = inf
@@ -117,7 +122,7 @@ class CoreProcess:
         self._unstaged: list[Write] = []
         world.judge.starts(self.node_id, self, HardState(self.group.epoch, self.group.voted_for))
 
-    # What judges, moves and retries look at
+    # What judges, moves, retries and campaigns look at
 
     def is_alive(self, node: NodeId) -> bool:
         return node in self.alive
@@ -125,6 +130,14 @@ class CoreProcess:
     def has_read(self, node: NodeId, since: float) -> bool:
         """All that arrives is read at once here."""
         return True
+
+    def has_answered(self, node: NodeId, since: float) -> bool:
+        """And answered."""
+        return True
+
+    @property
+    def hard_state(self) -> HardState:
+        return HardState(self.group.epoch, self.group.voted_for)
 
     @property
     def epoch(self) -> Epoch:
@@ -175,6 +188,9 @@ class CoreProcess:
             self._take_beat(sender, message)
         else:
             self._has_learned = self.group.is_leader and isinstance(message, AppendResponse)
+            if isinstance(message, VoteRequest):
+                now = self.world.queue.now
+                self._campaigns.asked(self._as_replica, sender.node_id, message, now)
             self.group.receive(sender.node_id, message)
         self.turn()
 
@@ -194,9 +210,8 @@ class CoreProcess:
                 self.group.peer_reset(node)
             if is_voter:
                 self.group.check_quorum()
-        self._elections.hurry(self.world.queue.now)
-        self._is_parked = False
-        self._seek()
+        if self._campaigns.take_parked(self.world.queue.now):
+            self._seek()
         self.turn()
 
     def lost(self, node: NodeId) -> None:
@@ -264,12 +279,8 @@ class CoreProcess:
     def tick(self) -> None:
         self._armed_at = inf
         now = self.world.queue.now
-        for _ in self._elections.take_due(now):
-            if not self._may_win():
-                self._elections.remove(self.key, now)
-                self._is_parked = True
-            elif not self._waits_for_its_disk():
-                self.tell(Group.campaign)
+        for _ in self._campaigns.take_due(now, self._replicas):
+            self.tell(Group.campaign)
         self._retries.tick(now)
         self.moves.tick(now)
         self.turn()
@@ -354,8 +365,7 @@ class CoreProcess:
         if leader is None:
             self._seek()
             return
-        self._elections.remove(self.key, world.queue.now)
-        self._is_parked = False
+        self._campaigns.remove(self.key, world.queue.now)
         leads_no_more = self._heard.leads_no_more(leader, epoch)
         if leader != node_id and (leader not in self.alive or leads_no_more):
             self.group.leader_lost()
@@ -405,41 +415,9 @@ class CoreProcess:
         """What a crash may keep the beginning of. What was staged together is kept together."""
         return [batch.writes for batch in (*self._syncing, *self._waiting)]
 
-    # Elections
-
     def _seek(self) -> None:
         """There is no leader, as far as this replica knows."""
-        group = self.group
-        if group.leader is not None or self.failure is not None or not group.is_voter:
-            return
-        if group.config.members == (self.node_id,):
-            if isinstance(group.role, Follower):
-                self.world.later(self, 0.0, partial(self.operate, Group.campaign))
-        elif self._may_win():
-            self._elections.add(
-                self.key,
-                self.world.queue.now,
-                priority=Priority.REST,
-                rank=self._rank(),
-                is_first=group.epoch == NO_EPOCH,
-            )
-        else:
-            self._is_parked = True
-
-    def _rank(self) -> int:
-        rank = 0
-        for node in self.world.group.voters:
-            if node == self.node_id:
-                break
-            rank += node in self.alive
-        return rank
-
-    def _may_win(self) -> bool:
-        return self.group.config.agreed(self.is_alive)
-
-    def _waits_for_its_disk(self) -> bool:
-        group = self.group
-        return isinstance(group.role, Candidate) and not group.is_hard_state_durable
+        self._campaigns.seek(self._as_replica, self.world.queue.now)
 
     # Heartbeats
 
@@ -477,7 +455,7 @@ class CoreProcess:
         self._move_phase = name
 
     def _arm(self) -> None:
-        deadline = self._elections.next_deadline()
+        deadline = self._campaigns.next_deadline()
         retry = self._retries.next_deadline()
         if retry < deadline:
             deadline = retry
@@ -485,8 +463,10 @@ class CoreProcess:
             deadline = min(deadline, self.moves.next_deadline())
         if deadline < self._armed_at:
             now = self.world.queue.now
-            self._armed_at = at = max(deadline, now + _LATE)
-            self.world.later(self, at - now, partial(self._tick_if_due, at))
+            at = max(deadline, now + _LATE)
+            if at < self._armed_at:
+                self._armed_at = at
+                self.world.later(self, at - now, partial(self._tick_if_due, at))
 
     def _tick_if_due(self, at: float) -> None:
         if at == self._armed_at:

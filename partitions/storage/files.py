@@ -15,7 +15,7 @@ hold on to a file that has meanwhile been evicted from a cache, or removed.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from tidemark.protocol.errors import StorageError
@@ -25,6 +25,7 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 """Ends the name of a file that is being written and will be renamed; a leftover is removed."""
 _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""
+_PIECE_BYTES: Final = 1 << 20
 _TOGETHER_MIN: Final = 4
 _TOGETHER_MAX: Final = 16
 
@@ -288,15 +289,29 @@ def read_file(files: Files, path: str) -> bytes:
     return file.pread(file.size(), 0)
 
 
+def pieces_of(file: File, size_bytes: int) -> Iterator[bytes]:
+    """The first `size_bytes` of a file, a megabyte at a time."""
+    for position in range(0, size_bytes, _PIECE_BYTES):
+        yield file.pread(min(_PIECE_BYTES, size_bytes - position), position)
+
+
 def replace_file(files: Files, path: str, data: BytesLike) -> None:
-    """Put `data` at `path`, so that after a crash the old content is there, or the new, or none.
+    """As `replace_file_by`, with what is in memory."""
+    replace_file_by(files, path, (data,))
+
+
+def replace_file_by(files: Files, path: str, content: Iterable[BytesLike]) -> None:
+    """Put `content`, piece behind piece, at `path`: after a crash the old is there, or the new, or
+    none.
 
     The name is durable once the caller has synced the directory. The content is synced before
     the rename: else a crash could leave the new name with an empty file.
     """
     temporary = path + TEMPORARY_SUFFIX
-    file = files.create(temporary)
-    file.pwrite(data, 0)
+    file, position = files.create(temporary), 0
+    for piece in content:
+        file.pwrite(piece, position)
+        position += len(piece)
     file.sync()
     files.rename(temporary, path)
 

@@ -1,7 +1,9 @@
 """Where a log lives: its directory, the file system under it, and who keeps its files open."""
 
+from itertools import chain
+
 from tidemark.partitions.storage.file_cache import FileCache
-from tidemark.partitions.storage.files import Files, remove_if_there, replace_file
+from tidemark.partitions.storage.files import Files, pieces_of, remove_if_there, replace_file_by
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.records.gaps import gap_batch, is_gap
@@ -98,15 +100,15 @@ class LogHome:
         and the one that is to be there must not be torn.
         """
         kept = gap_batch(gap.base_offset, end_offset, gap.partition_leader_epoch)
-        content = segment.file.pread(position, 0) + kept
+        content = chain(pieces_of(segment.file, position), (kept,))
         self.remove_index(segment)
         self.snapshots.remove_above(end_offset)
         self.sync()
-        replace_file(self.files, segment.path, content)
+        replace_file_by(self.files, segment.path, content)
         self.sync()
         self.readers.forget(segment.path)
         segment.writer = self.files.open(segment.path)
-        segment.end_at(len(content), end_offset)
+        segment.end_at(position + len(kept), end_offset)
         segment.use_index(segment.rebuild_index())
 
     def sync(self) -> None:

@@ -150,6 +150,13 @@ MUTATIONS = (
         killed_by=f"{_GAPS}::test_a_log_ends_where_it_is_cut_within_a_gap_too",
     ),
     _rule(
+        "a log that is cut within a gap keeps all that lies before",
+        "files.py",
+        old="        position += len(piece)\n",
+        new="        pass\n",
+        killed_by=f"{_GAPS}::test_what_lies_before_a_cut_within_a_gap_stays_however_much_it_is",
+    ),
+    _rule(
         "a start cuts a gap where another epoch begins",
         "tail_check.py",
         old="if end_offset is not None and end_offset < header.next_offset:",

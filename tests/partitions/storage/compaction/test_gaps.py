@@ -14,6 +14,7 @@ from tests.partitions.storage.compaction.keyed import (
     put,
     rows,
     seal,
+    values,
 )
 from tests.partitions.storage.searches import find_timestamp
 from tests.partitions.storage.test_every_crash import Crashes
@@ -24,6 +25,7 @@ from tidemark.partitions.replication.reading import read_entries
 from tidemark.partitions.storage.files import read_file
 from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import HEADER_BYTES
@@ -66,6 +68,22 @@ def test_a_log_ends_where_it_is_cut_within_a_gap_too(offset: int) -> None:
     again = opened(files.after_kill(), log.end_offset)
     for found in (log, again):
         assert rows(found)[-1] == (offset, b"new", b"1")
+    assert verify(files, DIRECTORY).is_sound
+
+
+def test_what_lies_before_a_cut_within_a_gap_stays_however_much_it_is() -> None:
+    settings = LogSettings(segment_bytes=8 << 20, index_interval_bytes=100, retention_ms=-1)
+    files, log = new_log(settings)
+    large = {b"%d" % number: bytes([number]) * 1_000_000 for number in range(3)}
+    put(log, *large.items())
+    for number in range(9):
+        put(log, (b"a", b"%d" % number))
+    seal(log)
+    compact(files, log)
+    log.truncate(Offset(7))
+    log.append(keyed_batch(log, [(b"new", b"1")], epoch=2))
+    log.sync()
+    assert values(log) == {**large, b"new": b"1"}
     assert verify(files, DIRECTORY).is_sound
 
 

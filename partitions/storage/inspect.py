@@ -20,6 +20,7 @@ from tidemark.partitions.storage.names import (
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
+    file_name,
     offset_in,
 )
 from tidemark.partitions.storage.scan import iter_batches
@@ -102,7 +103,7 @@ def dump(files: Files, path: str, *, with_records: bool = False) -> Iterator[Sto
         file = _open(files, segment_path)
         try:
             for position, header in iter_batches(file, 0, file.size()):
-                yield _stored_batch(file, segment_path, position, header, with_records)
+                yield _stored_batch(file, segment_path, position, header, with_records=with_records)
         except CorruptBatch as error:
             yield Problem(path=segment_path, position=error.at, what=error.what)
 
@@ -157,7 +158,7 @@ class _VerifiedSegment:
         """Check the batches; returns the last leader epoch."""
         try:
             for position, header in iter_batches(self.file, 0, self.file.size()):
-                stored = _stored_batch(self.file, self.path, position, header, True)
+                stored = _stored_batch(self.file, self.path, position, header, with_records=True)
                 if stored.damage is not None:
                     self.problem(position, stored.damage)
                 if header.base_offset != self.end_offset:
@@ -225,7 +226,7 @@ class _VerifiedSegment:
 
 
 def _stored_batch(
-    file: File, path: str, position: int, header: BatchHeader, with_records: bool
+    file: File, path: str, position: int, header: BatchHeader, *, with_records: bool
 ) -> StoredBatch:
     records = damage = marker = None
     data = file.pread(header.size_bytes, position)
@@ -253,7 +254,7 @@ def _snapshot_problems(files: Files, directory: str) -> Iterator[Problem]:
     snapshots = Snapshots(files, directory)
     for offset in snapshots.offsets():
         if snapshots.load(offset) is None:
-            path = f"{directory}/{offset:020d}{SNAPSHOT_SUFFIX}"
+            path = f"{directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"
             yield Problem(path=path, position=0, what="its CRC is wrong", is_harmless=True)
 
 

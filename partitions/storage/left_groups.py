@@ -47,7 +47,7 @@ def leave(state: StateDb, left: Mapping[PartitionKey, Epoch]) -> None:
 
 
 def come_back(state: StateDb, keys: Iterable[PartitionKey]) -> None:
-    """These replicas have gone beyond the epoch that the one before them had left with."""
+    """Forget the epochs of these: their logs have gone beyond them, and nothing binds them now."""
     with state.transaction() as connection:
         connection.executemany(
             "DELETE FROM left_group WHERE topic_id = ? AND partition = ?",

@@ -103,9 +103,10 @@ class Log(CompactingLog):
     def delete_before(self, offset: Offset, snapshot: bytes = b"") -> Removal:
         """Move the start to `offset`; the segments that are wholly below go.
 
-        `snapshot` is of what the caller keeps of the batches below `offset`, and perhaps of some
-        from there on that will never be cut: what is to be observed from `offset` on. It is
-        written by the next sync. The caller makes both durable before, and runs the removal.
+        `snapshot` is the caller's state after the batches below `offset`, and perhaps after some
+        that follow and will never be cut: what an opening begins with from then on. It is written
+        by the next sync. The caller has made offset and snapshot durable (in the journal) before,
+        and runs the removal.
         """
         assert offset <= self.end_offset
         if offset > self.start_offset:
@@ -116,7 +117,7 @@ class Log(CompactingLog):
         return self.sweep()
 
     def sweep(self) -> Removal:
-        """The segments that are wholly below the start go."""
+        """Take out the segments that are wholly below the start."""
         # The active segment stays, even when all of it is below the start.
         count = bisect_right(self._segments, self.start_offset, key=base_offset_of) - 1
         return self._detach(count)
@@ -187,7 +188,7 @@ class Log(CompactingLog):
         self._sealed_bytes = sum(segment.size_bytes for segment in self._segments[:-1])
         self.end_offset = self._begun_end = active.end_offset
         self._begun_bytes = active.size_bytes
-        # It was within the batch, all of which went.
+        # The start may have been within the batch that was cut: all of it went.
         self.start_offset = min(self.start_offset, self.end_offset)
 
     def reset(self, offset: Offset, snapshot: bytes = b"") -> None:

@@ -125,7 +125,7 @@ class CompactingLog(ReadingLog):
         )
 
     def has_lost(self, job: Job) -> bool:
-        """Whether files that a job is about are no longer there, and rightly so."""
+        """Whether retention has removed segments that a job is about, so that it rightly fails."""
         return self._segments[0].base_offset != job.segments[0].base_offset
 
     def begin_swap(self, rewritten: Rewritten) -> LogSwap | None:
@@ -146,7 +146,7 @@ class CompactingLog(ReadingLog):
         return swap
 
     def end_swap(self, swap: LogSwap) -> None:
-        """Its commit did not come about."""
+        """Forget a swap whose commit has failed."""
         if self._state.swap is swap and not swap.is_committed:
             self._state.swap = None
 

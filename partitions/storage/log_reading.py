@@ -60,7 +60,7 @@ class ReadingLog(SyncingLog):
         return search.next(self._segments, self.start_offset, end_offset)
 
     def snapshot_at_start(self) -> bytes:
-        """What the start was last moved with, or what there is to go on from there; or nothing."""
+        """The snapshot that the start was moved with, or that a roll has left there; or nothing."""
         start_offset = self.start_offset
         for pending in reversed(self._state.unsaved):
             if pending.offset == start_offset:

@@ -70,7 +70,7 @@ class LogState:
         # Of the active segment; loaded when it is first appended to, and its file is opened.
         has_file = self._active.writer is not None
         self._index = self._active.growing_index() if has_file else _NOT_LOADED
-        # The file may hold more than the segment: what a failed append left.
+        # Whether the active file may hold more than the segment: what a failed append left.
         self._is_ragged = False
         self._settings = settings
         self._segment_bytes = settings.segment_bytes
@@ -79,6 +79,7 @@ class LogState:
         self._shared: SyncState | None = None
         # Complete segments of which something is not on the disk: bytes, or the indexes.
         self._unsynced = tuple(segment for segment in segments[:-1] if segment.unsaved_index)
+        # What the last capture covers: the end offset, and the active segment's bytes.
         self._begun_end, self._begun_bytes = self.end_offset, self._active.size_bytes
         self._doubted_from: Offset | None = None
         # Loaded when it is first asked for.

@@ -40,7 +40,7 @@ class Reserve:
             self.held_bytes = size_bytes
 
     def give_up(self, size_bytes: int) -> bool:
-        """Leave the disk so much of it; whether there was anything. Blocking. Raises `OSError`."""
+        """Give so much of it back to the disk; whether any was left. Blocking. Raises `OSError`."""
         with self._lock:
             if self._file is None or not self.held_bytes:
                 return False

@@ -45,7 +45,7 @@ class Snapshots:
         """Blocking. The name is durable once the directory is synced.
 
         Older ones go, but for the one at the log's start: a truncation may take all the others
-        with it, and what that one says of is nowhere else.
+        with it, and what that one holds is nowhere else.
         """
         replace_file(self._files, self._path(offset), _CRC.pack(crc32c(payload)) + payload)
         for old in self.offsets()[:-KEPT]:

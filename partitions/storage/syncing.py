@@ -137,7 +137,7 @@ Capture: TypeAlias = SyncCapture | NothingToSync
 
 @contextmanager
 def final(state: SyncState) -> Iterator[None]:
-    """What the disk does not take in this block is the end of its log."""
+    """Whatever the disk refuses in this block is final: the log is not synced again."""
     try:
         yield
     except NoRoom:
@@ -160,7 +160,7 @@ class TailSync:
 
     @property
     def subject(self) -> Hashable:
-        """The log, by what its syncs share: all that is not on the disk now, a later one has."""
+        """Stands for the log: of several syncs of one subject, the last covers the others."""
         return id(self.state)
 
     def run(self) -> None:

@@ -8,6 +8,8 @@ from tidemark.protocol.types import TopicPartition
 
 
 class Unstored:
+    """A change on its way to the log, and the answer that waits for it."""
+
     __slots__ = ("answer", "forgiven_epoch", "token", "write")
 
     def __init__(
@@ -31,5 +33,6 @@ class Held:
         self.unmarked: set[TopicPartition] = set()
         """While prepared: the partitions that have no marker yet."""
         self.forgiven_epoch: int | None = None
+        """As in `Decision`."""
         self.deadline_ms: int | None = None
-        """In ticks: when the open transaction is aborted."""
+        """In ticks: when the open transaction is aborted, or what failed is tried again."""

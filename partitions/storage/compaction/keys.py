@@ -18,7 +18,7 @@ ENTRY_BYTES: Final = 256
 
 
 class KeyOffsets:
-    """Used as a function from keys to offsets, so that the loop over records has no call in it."""
+    """A map with a bound. Loops over records use its dict: a call for each would take as long."""
 
     __slots__ = ("_entries_max", "offsets")
 

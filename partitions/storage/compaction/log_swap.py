@@ -7,8 +7,8 @@
 | the loop | `Log.adopt` | readers that come find the new one; those under way keep the old files |
 | a thread | `finish` | the old files go, the new one gets its name |
 
-What cuts or resets the log in between says so by the generation of its files: before the commit
-that ends the swap, after it the swap is finished first.
+Whatever cuts or resets the log in between changes the generation of its files. Before the commit,
+that ends the swap; after it, the swap is finished first.
 """
 
 from tidemark.partitions.storage.compaction.job import Rewritten

@@ -33,25 +33,57 @@ _LATENCY = (
 
 
 @click.command()
-@click.option("--records", type=click.IntRange(1), default=1_000_000, show_default=True)
-@click.option("--size", type=click.IntRange(8), default=100, show_default=True, help="Bytes each.")
-@click.option("--partitions", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--batch", type=click.IntRange(1), default=16_384, show_default=True, help="Bytes.")
-@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option(
+    "--records",
+    type=click.IntRange(1),
+    default=1_000_000,
+    show_default=True,
+    help="How many to write and read.",
+)
+@click.option(
+    "--size", type=click.IntRange(8), default=100, show_default=True, help="Bytes of each record."
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Of the topic.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=16_384,
+    show_default=True,
+    help="Bytes of each record batch.",
+)
+@click.option(
+    "--acks",
+    type=click.Choice(["all", "1", "0"]),
+    default="all",
+    show_default=True,
+    help="How many replicas must have a batch: all in sync, the leader, none.",
+)
 @click.option(
     "--compression",
     type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
     default="none",
     show_default=True,
+    help="Codec of the batches.",
 )
-@click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="Of the topic.")
+@click.option(
+    "--config", "-c", multiple=True, metavar="KEY=VALUE", help="A config of the topic; repeatable."
+)
 @click.option(
     "--against",
     metavar="HOST:PORT",
     help="Another broker, reached without -X: the same work on both in turn, side by side.",
 )
 @click.option(
-    "--against-config", multiple=True, metavar="KEY=VALUE", help="Of the topic at that one."
+    "--against-config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A config of the topic there; repeatable.",
 )
 @click.option(
     "--rounds", type=click.IntRange(1), default=5, show_default=True, help="With --against."
@@ -61,7 +93,7 @@ _LATENCY = (
     type=click.FloatRange(0, min_open=True),
     help="Measure latency instead, at this many single records a second.",
 )
-@click.option("--keep", is_flag=True, help="Leave the topic there.")
+@click.option("--keep", is_flag=True, help="Keep the topic at the end.")
 @output_option
 @talks_to_brokers
 @click.pass_obj
@@ -87,7 +119,7 @@ def bench(
     network's more than this client's. Works against any Kafka cluster.
 
     With --against, another broker does the same in turn. HERE is that of --bootstrap, THERE the
-    other one; TIMES is here as a multiple of there, and NOISE how far the rounds lay apart.
+    other one; TIMES is HERE divided by THERE, and NOISE is how far apart the rounds were.
     """
     from tidemark.cli.bench_against import COLUMNS, Side, in_turn, process_at
     from tidemark.client.load import Load

@@ -44,25 +44,44 @@ def _split(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
 
 
 @click.command()
-@click.option("--data-dir", metavar="DIR", help="Where everything is kept [./tidemark-data].")
+@click.option("--data-dir", metavar="DIR", help="Directory for all data [./tidemark-data].")
 @click.option("--listen", metavar="HOST:PORT", help="Where clients connect [127.0.0.1:9092].")
-@click.option("--advertise", metavar="HOST:PORT", help="What clients are told to connect to.")
-@click.option("--http", metavar="HOST:PORT", help="Metrics and health, or none [127.0.0.1:9644].")
+@click.option(
+    "--advertise", metavar="HOST:PORT", help="Address that clients are told to connect to."
+)
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Address of metrics and health checks, or none [127.0.0.1:9644].",
+)
 @click.option("--node-id", metavar="N", help="The number of this broker [1].")
 @click.option("--rack", metavar="NAME", help="The rack or zone that it is in.")
 @click.option(
     "--peer-listen", metavar="HOST:PORT", help="Where other brokers connect [127.0.0.1:9093]."
 )
-@click.option("--peer-advertise", metavar="HOST:PORT", help="What other brokers are told.")
+@click.option(
+    "--peer-advertise",
+    metavar="HOST:PORT",
+    help="Address that other brokers are told to connect to.",
+)
 @click.option(
     "--join",
     metavar="HOST:PORT",
     multiple=True,
     help="A broker of the cluster to belong to, by its peer address; may be repeated.",
 )
-@click.option("--config", type=click.Path(path_type=Path), help="TOML, or a server.properties.")
 @click.option(
-    "--set", "others", metavar="NAME=VALUE", multiple=True, callback=_split, help="Any setting."
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Settings file: TOML, or Kafka's server.properties.",
+)
+@click.option(
+    "--set",
+    "others",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_split,
+    help="Any setting, by its name; repeatable.",
 )
 def serve(
     config: Path | None, others: dict[str, str], join: tuple[str, ...], **shortcuts: str | None
@@ -70,12 +89,12 @@ def serve(
     """Run a broker.
 
     Without options it keeps its data in ./tidemark-data and serves clients on 127.0.0.1:9092. Port
-    0 picks a free one. When it serves, it prints a line:
+    0 picks a free one. Once it is ready, it prints one line:
 
     \b
       ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644 peers=127.0.0.1:9093
 
-    Every setting is also an environment variable, as in TIDEMARK_NUM_PARTITIONS.
+    Every setting is also an environment variable, such as TIDEMARK_NUM_PARTITIONS.
     """
     options = {name: value for name, value in shortcuts.items() if value is not None}
     if join:

@@ -67,8 +67,8 @@ def broker() -> None:
 def status(session: Session, node_ids: tuple[int, ...], form: Form) -> None:
     """Show what brokers lead and hold, and how far they are from what is wanted of them.
 
-    All brokers, unless some are named. LEFT is how long a drain or a decommission takes yet, at the
-    speed so far.
+    All brokers, unless some are named. LEFT is how long a drain or a decommission still
+    takes, at its speed so far.
     """
 
     async def ask(client: Client) -> tuple[BrokerStatus, ...]:
@@ -121,8 +121,7 @@ def drain(
 def resume(session: Session, node_id: int, form: Form) -> None:
     """Have a broker lead again that was drained; give up its decommission.
 
-    Leaders come back to it by and by, as the balancer sees fit; `tidemark leader balance --now`
-    does not wait.
+    The balancer gives it leaders again over time; `tidemark leader balance --now` does so at once.
     """
 
     async def run(client: Client) -> None:
@@ -135,7 +134,7 @@ def resume(session: Session, node_id: int, form: Form) -> None:
 
 @broker.command()
 @click.argument("node_id", type=int, metavar="BROKER")
-@click.option("--cancel", is_flag=True, help="Give it up: replicas under way go back.")
+@click.option("--cancel", is_flag=True, help="Call it off: replicas being moved go back.")
 @force_option
 @dry_run_option
 @yes_option

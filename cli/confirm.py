@@ -4,7 +4,7 @@ import sys
 
 import click
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change, and change nothing."
 )

@@ -55,7 +55,7 @@ class Plan:
 @partitions_option
 @click.option("-g", "--group", help="Read as a member of this group, and commit.")
 @click.option(
-    "-n", "--max", "records_max", type=click.IntRange(0), help="Stop after so many records."
+    "-n", "--max", "records_max", type=click.IntRange(0), help="Stop after this many records."
 )
 @click.option(
     "-e", "--exit", "until_end", is_flag=True, help="Stop at the end of what is there now."
@@ -65,11 +65,11 @@ class Plan:
     "--read-level",
     type=click.Choice([level.value for level in ReadLevel]),
     help="How fresh it must be: committed (from leaders), strict (they prove that they lead), "
-    "two-step (proven, but read from replicas), replica (from replicas, as far as they are).  "
+    "two-step (proven, but read from replicas), replica (from replicas, however far they are).  "
     "[default: replica with --rack, else committed]",
 )
 @click.option("--rack", help="Where this is: read from replicas and observers in that rack.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON a record.")
+@click.option("--json", "as_json", is_flag=True, help="Print each record as a line of JSON.")
 @click.option(
     "-f",
     "--format",

@@ -43,7 +43,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE.parquet",
-    help="It is written beside, and takes this name when it is whole.",
+    help="The file to write; it has this name once it is complete.",
 )
 @from_option
 @click.option(
@@ -72,7 +72,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
     type=click.Choice(_COMPRESSIONS),
     default="zstd",
     show_default=True,
-    help="Of the file.",
+    help="Codec of the file.",
 )
 @talks_to_brokers
 @click.pass_obj
@@ -88,7 +88,7 @@ def export(
     read_committed: bool,
     compression: str,
 ) -> None:
-    """Write the records of TOPIC to a Parquet file, in columns, a partition after the other.
+    """Write the records of TOPIC to a Parquet file, in columns, one partition after another.
 
     Pandas, Polars, DuckDB and Spark read it. Needs pip install "tidemark[columns]".
     """

@@ -54,7 +54,7 @@ _ELECT_COLUMNS: Final = (Column("topic"), Column("partition"), Column("outcome")
 
 @click.group(cls=Verbs)
 def leader() -> None:
-    """See which brokers lead, and have others lead."""
+    """See which brokers lead partitions, and move leaders."""
 
 
 leader.add_command(balance)
@@ -71,7 +71,7 @@ leader.add_command(balance)
     type=click.FloatRange(min=0.001),
     default=30.0,
     show_default=True,
-    help="Give up what has not happened after so many seconds.",
+    help="Give up after this many seconds.",
 )
 @click.option("--dry-run", is_flag=True, help="Say only what would be refused, and move nothing.")
 @output_option
@@ -87,11 +87,11 @@ def move(
     dry_run: bool,
     form: Form,
 ) -> None:
-    """Have broker --to, one of its replicas, lead a partition.
+    """Move a partition's leader to broker --to, which has a replica of it.
 
     Writes go on while it catches up, and are held for some tens of milliseconds while it takes
-    over; no client sees an error. If it does not come about, the partition is led as before, and
-    the exit status is 1.
+    over; no client sees an error. If it fails, the partition is led as before, and the exit
+    status is 1.
     """
     moved = session.run(
         lambda client: client.admin.move_leader(
@@ -126,14 +126,16 @@ def _move_row(moved: MovedLeader, *, dry_run: bool) -> dict[str, Json]:
 @leader.command("list")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]…")
 @click.option("--broker", "broker", type=int, help="Only what this broker leads.")
-@click.option("--strayed", is_flag=True, help="Only what its preferred leader does not lead.")
+@click.option(
+    "--strayed", is_flag=True, help="Only partitions that their preferred leader does not lead."
+)
 @output_option
 @talks_to_brokers
 @click.pass_obj
 def list_(
     session: Session, topics: Sequence[str], broker: int | None, strayed: bool, form: Form
 ) -> None:
-    """List who leads each partition, and who is to lead it first."""
+    """List who leads each partition, and its preferred leader."""
 
     async def look(client: Client) -> "Sequence[TopicDescription]":
         if topics:
@@ -173,10 +175,10 @@ def _list_row(topic: str, partition: PartitionDescription) -> dict[str, Json]:
 @click.pass_obj
 @click.pass_context
 def elect(ctx: click.Context, session: Session, topics: Sequence[str], form: Form) -> None:
-    """Have preferred leaders lead: of these topics, or of all.
+    """Elect the preferred leaders of these topics, or of all.
 
-    The preferred leader is the first of a partition's replicas. Any Kafka broker knows this
-    command. The exit status is 1 if some leader stayed where it should not.
+    The preferred leader is the first of a partition's replicas. Works with any
+    Kafka broker. The exit status is 1 if some leader stayed where it should not.
     """
 
     async def do(client: Client) -> Sequence[ElectedLeader]:

@@ -61,11 +61,10 @@ _REFUSALS: Final = (
 def balance(
     session: Session, dry_run: bool, explain: bool, now: bool, wait: bool, form: Form
 ) -> None:
-    """Have the brokers lead about equally many partitions, of each topic too, and about equally
-    much traffic.
+    """Spread leaders evenly over the brokers: by number, by topic and by traffic.
 
-    The cluster does this by itself, unless `leader.balance.enable` is off; this is for not waiting
-    for it, and for asking what it would do and why. A few leaders move at a time.
+    The cluster does this by itself, unless `leader.balance.enable` is off. The command has it done
+    now, or shows what would be done and why. A few leaders move at a time.
     """
 
     async def run(client: Client) -> BalancePlan:

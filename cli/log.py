@@ -235,8 +235,8 @@ class _Table:
 def verify_(path: str, form: Form) -> None:
     """Check every byte of a partition's log, or of all logs of a data directory.
 
-    The exit status is 1 if any record is not as it was written. A wrong index is told, but does no
-    harm: the broker makes it anew.
+    The exit status is 1 if any record is not as it was written. A wrong index is reported, but does
+    no harm: the broker makes it anew.
     """
     files = OsFiles()
     directories = partition_directories(files, path)

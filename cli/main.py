@@ -54,9 +54,7 @@ NOUNS: Final = {
     "consume": Noun("tidemark.cli.consume:consume", "Print a topic's records."),
     "export": Noun("tidemark.cli.export:export", "Write a topic's records to a Parquet file."),
     "group": Noun("tidemark.cli.group:group", "Look at consumer groups and move their offsets."),
-    "txn": Noun(
-        "tidemark.cli.txn:txn", "See which transactions are open, and end those that nobody ends."
-    ),
+    "txn": Noun("tidemark.cli.txn:txn", "List transactions, and end those that hang."),
     "cluster": Noun("tidemark.cli.cluster:cluster", "Look at the cluster as a whole."),
     "top": Noun(
         "tidemark.cli.top:top", "Watch brokers, the busiest topics and lagging groups, live."
@@ -65,14 +63,16 @@ NOUNS: Final = {
         "tidemark.cli.broker_states:broker",
         "Look at brokers, drain them before they are stopped, and let them go.",
     ),
-    "leader": Noun("tidemark.cli.leader:leader", "See which brokers lead, and have others lead."),
+    "leader": Noun(
+        "tidemark.cli.leader:leader", "See which brokers lead partitions, and move leaders."
+    ),
     "replica": Noun(
         "tidemark.cli.replica:replica",
-        "See which brokers hold a partition, and have others hold it.",
+        "See which brokers hold a partition; move, add and remove replicas.",
     ),
     "quota": Noun(
         "tidemark.cli.quota:quota",
-        "Limit how much users and clients may send, fetch and have done.",
+        "Limit what users and clients may send, fetch, and use of the processors.",
     ),
     "bench": Noun(
         "tidemark.cli.bench:bench",
@@ -154,8 +154,8 @@ def cli(
 ) -> None:
     """Tidemark: a log broker that speaks the Kafka protocol, and its tools.
 
-    Every command but `serve`, `demo`, `sim` and `log` works against Kafka's brokers, too, as far as
-    they have what it asks for.
+    All commands but `serve`, `demo`, `sim` and `log` work against Kafka's brokers, too, as far as
+    those support what is asked of them.
     """
     ctx.obj = open_session(bootstrap, client_config, pairs)
 

@@ -46,11 +46,21 @@ class Plan:
 @click.argument("topic")
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("-k", "--key", help="The key of every record that has none in its line.")
-@click.option("-K", "--key-delimiter", metavar="TEXT", help="Ends the key at a line's start.")
-@click.option("-D", "--delimiter", default=r"\n", show_default=True, help="Ends a record.")
-@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
+@click.option("-K", "--key-delimiter", metavar="TEXT", help="What ends the key in each line.")
+@click.option("-D", "--delimiter", default=r"\n", show_default=True, help="What ends a record.")
 @click.option(
-    "-p", "--partition", type=click.IntRange(0), help="Where to; the key's choice if not given."
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of every record; repeatable.",
+)
+@click.option(
+    "-p",
+    "--partition",
+    type=click.IntRange(0),
+    help="To this partition; chosen by the key if not given.",
 )
 @click.option("-Z", "--empty-is-null", is_flag=True, help="Empty values and keys are sent as null.")
 @click.option(
@@ -70,6 +80,7 @@ class Plan:
     default="none",
     show_default=True,
     type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+    help="Codec of the batches.",
 )
 @talks_to_brokers
 @click.pass_obj

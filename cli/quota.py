@@ -20,7 +20,7 @@ _DEFAULT: Final = "<default>"
 
 @click.group(cls=Verbs)
 def quota() -> None:
-    """Limit how much users and clients may send, fetch and have done."""
+    """Limit what users and clients may send, fetch, and use of the processors."""
 
 
 def _entity(command: Command) -> Command:
@@ -86,13 +86,15 @@ def _whole(rate: float | None) -> int | None:
 
 @quota.command(name="set")
 @_entity
-@click.option("--produce", type=click.IntRange(1), metavar="BYTES", help="Produced in a second.")
-@click.option("--fetch", type=click.IntRange(1), metavar="BYTES", help="Fetched in a second.")
+@click.option(
+    "--produce", type=click.IntRange(1), metavar="BYTES", help="Bytes produced per second."
+)
+@click.option("--fetch", type=click.IntRange(1), metavar="BYTES", help="Bytes fetched per second.")
 @click.option(
     "--request",
     type=click.FloatRange(0, min_open=True),
     metavar="PERCENT",
-    help="Of one processor's time.",
+    help="Percent of one processor's time.",
 )
 @talks_to_brokers
 @click.pass_obj

@@ -48,12 +48,12 @@ def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 @click.group(cls=Verbs)
 def replica() -> None:
-    """See which brokers hold a partition, and have others hold it.
+    """See which brokers hold a partition; move, add and remove replicas.
 
-    A partition is written and read as ever while its replicas move. The brokers that are to come
-    are sent its log first, no faster than `reassignment.bytes.per.second` for each broker that
-    sends; then its voters change, and those that left give up their files. It goes on by itself,
-    whichever broker is started again meanwhile.
+    A partition is written and read as ever while its replicas move. The new brokers are sent its
+    log first, no faster than `reassignment.bytes.per.second` for each broker that sends; then its
+    voters change, and the brokers that left delete their files. It goes on by itself, whichever
+    broker is restarted meanwhile.
     """
 
 
@@ -79,7 +79,7 @@ def move(
     timeout_seconds: float,
     form: Form,
 ) -> None:
-    """Have broker --to hold a partition in place of broker --from.
+    """Move a replica of a partition from broker --from to broker --to.
 
     If --from leads it, the lead goes to another replica first; no client sees an error.
     """
@@ -91,8 +91,10 @@ def move(
 @replica.command()
 @topic_argument
 @partition_argument
-@brokers_option("A broker that is to hold it, too; may be repeated.")
-@click.option("--observer", is_flag=True, help="To be read from, without a vote.")
+@brokers_option("A broker to add a replica on; repeatable.")
+@click.option(
+    "--observer", is_flag=True, help="Add an observer: a copy to read from, without a vote."
+)
 @dry_run_option
 @wait_option
 @timeout_option
@@ -110,7 +112,7 @@ def add(
     timeout_seconds: float,
     form: Form,
 ) -> None:
-    """Have more brokers hold a partition, or all of a topic's.
+    """Add replicas of a partition, or of all of a topic's.
 
     With --observer, --wait ends when they hold all that was committed when it began.
     """
@@ -125,8 +127,8 @@ def add(
 @replica.command()
 @topic_argument
 @partition_argument
-@brokers_option("A broker that is to hold it no more; may be repeated.")
-@click.option("--observer", is_flag=True, help="An observer, which has no vote.")
+@brokers_option("A broker to remove the replica from; repeatable.")
+@click.option("--observer", is_flag=True, help="Remove an observer, which has no vote.")
 @dry_run_option
 @wait_option
 @timeout_option
@@ -144,7 +146,7 @@ def remove(
     timeout_seconds: float,
     form: Form,
 ) -> None:
-    """Have brokers give up a partition, or all of a topic's. The last replica stays."""
+    """Remove replicas of a partition, or of all of a topic's. The last one always stays."""
     if observer:
         _observe(session, topic, partition, (), brokers, dry_run, wait, timeout_seconds, form)
         return
@@ -169,9 +171,9 @@ def cancel(
     timeout_seconds: float,
     form: Form,
 ) -> None:
-    """Have a partition held by who held it before its replicas began to move.
+    """Call off the moves of a partition's replicas, or of all of a topic's.
 
-    Or all of a topic's that are being moved.
+    The brokers that held them before hold them again.
     """
 
     async def run(client: Client) -> None:
@@ -218,8 +220,8 @@ def status(session: Session, topic: str | None, partition: int | None, form: For
 def list_(session: Session, topic: str, partition: int | None, form: Form) -> None:
     """List who holds a topic's partitions, and how far each replica is.
 
-    LAG is in records that are committed. An observer's STALE-MS is for how long it may have lacked
-    something.
+    LAG is in records that are committed. An observer's STALE-MS is for how long, in
+    milliseconds, it may have been missing something.
     """
 
     async def run(client: Client) -> None:

@@ -93,7 +93,8 @@ def shared_options(command: Command) -> Command:
             "--bootstrap",
             envvar="TIDEMARK_BOOTSTRAP",
             metavar=METAVAR,
-            help=f"Brokers to start from.  [env: TIDEMARK_BOOTSTRAP; default: {DEFAULT_BOOTSTRAP}]",
+            help="Brokers to connect to first."
+            f"  [env: TIDEMARK_BOOTSTRAP; default: {DEFAULT_BOOTSTRAP}]",
         ),
     ):
         command = option(command)
@@ -121,7 +122,7 @@ def talks_to_brokers(command: Command) -> Command:
         expose_value=False,
         is_eager=True,  # Before the command's own options, whatever the order on the line.
         callback=_move,
-        help="Brokers to start from, as before the command's name.",
+        help="May be given here as well as before the command.",
     )
     more = click.option(
         "-X",
@@ -131,6 +132,6 @@ def talks_to_brokers(command: Command) -> Command:
         expose_value=False,
         is_eager=True,
         callback=_add,
-        help="As before the command's name.",
+        help="May be given here as well as before the command.",
     )
     return bootstrap(more(command))

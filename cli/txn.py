@@ -43,7 +43,7 @@ _COLUMNS: Final = (
 
 @click.group(cls=Verbs)
 def txn() -> None:
-    """See which transactions are open, and end those that nobody ends."""
+    """List transactions, and end those that hang."""
 
 
 @txn.command("list")
@@ -56,8 +56,8 @@ def txn() -> None:
 def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
     """List transactional ids, and transactions that hang.
 
-    One hangs if it is open in a partition, and no coordinator is going to end it: whoever reads
-    only what is committed stops there. `tidemark txn abort` ends it.
+    A transaction hangs if it is open in a partition and no coordinator is going to end it: readers
+    of committed records stop there. `tidemark txn abort` ends it.
     """
     listed, hanging = session.run(lambda client: _look(client, states))
     rows = [_listed_row(each) for each in listed] + [_hanging_row(each) for each in hanging]
@@ -159,8 +159,10 @@ def _partition_rows(found: TransactionDescription) -> list[dict[str, Json]]:
 @txn.command()
 @click.argument("transactional_id", metavar="[ID]", required=False)
 @click.option("-t", "--topic", help="Instead of an id: end what hangs in this topic.")
-@click.option("-p", "--partition", type=click.IntRange(0), help="In this partition of it alone.")
-@click.option("--producer", type=click.IntRange(0), help="Of this producer id alone.")
+@click.option(
+    "-p", "--partition", type=click.IntRange(0), help="Only in this partition of the topic."
+)
+@click.option("--producer", type=click.IntRange(0), help="Only of this producer id.")
 @yes_option
 @dry_run_option
 @output_option
@@ -179,7 +181,7 @@ def abort(
     """Abort a transaction.
 
     With an ID, its producer is fenced: whatever it has open is aborted, and it has to begin anew.
-    With --topic, transactions that hang there are ended by their partitions alone; those that a
+    With --topic, transactions that hang there are ended in their partitions; those that a
     coordinator knows are left to it.
     """
     if (transactional_id is None) == (topic is None):

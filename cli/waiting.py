@@ -9,7 +9,7 @@ import click
 from tidemark.cli.output import Column, Json, render_table
 
 wait_option = click.option(
-    "--wait", is_flag=True, help="Wait until it is done, and show how far it is on a terminal."
+    "--wait", is_flag=True, help="Wait until it is done; on a terminal, show the progress."
 )
 timeout_option = click.option(
     "--timeout",

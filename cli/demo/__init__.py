@@ -43,15 +43,15 @@ BROKERS: Final = 3
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="An empty folder for what the brokers keep; else one that is deleted in the end.",
+    help="An empty directory for the brokers' data, which is kept; else a temporary one.",
 )
-@click.option("--plain", is_flag=True, help="Lines only, as where the output is no terminal.")
-@click.option("--keep", is_flag=True, help="Let the cluster run on in the end, until Ctrl-C.")
+@click.option("--plain", is_flag=True, help="Plain lines, as when the output is not a terminal.")
+@click.option("--keep", is_flag=True, help="Let the cluster run on at the end, until Ctrl-C.")
 def demo(seconds: float, rate: float, data_dir: Path | None, plain: bool, keep: bool) -> None:
     """Start three brokers, kill one that leads, and see that no record is lost.
 
     A topic with three replicas is written and read all the time, with acks=all. The broker that
-    leads partition 0 is ended by kill -9 and started again later. In the end what was acknowledged
+    leads partition 0 is ended by kill -9 and started again later. At the end, what was acknowledged
     is compared with what was read back.
 
     The exit status is 1 if a record was lost, stored twice or out of order, or if the cluster did

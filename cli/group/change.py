@@ -66,7 +66,7 @@ def reset(
     """Move the offsets of a group that has no members now.
 
     Shows where it is and where it will be, and asks; a group with members is refused.
-    A place outside of a log is its nearest end.
+    A place outside of a log stands for its nearest end.
     A time is @MILLISECONDS since 1970, @-1h30m (so long ago), or ISO 8601.
     """
     chosen = [_parse_choice(topic) for topic in topics]

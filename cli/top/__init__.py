@@ -40,18 +40,18 @@ _PATIENCE_SECONDS: Final = 10.0
     "frames",
     type=click.IntRange(min=1),
     metavar="N",
-    help="End after so many frames.  [default: when interrupted]",
+    help="Stop after this many frames.  [default: when interrupted]",
 )
 @talks_to_brokers
 @click.pass_obj
 def top(session: Session, seconds: float, frames: int | None) -> None:
     """Watch brokers, the busiest topics and lagging groups, live.
 
-    Rates are those since the last look. CAUGHT-UP-IN is when a group will have read everything if
-    all goes on as it does; "never" is one that falls behind, or stands still. LAG of a broker is
-    how far its slowest replica is behind.
+    Rates are those since the last look. CAUGHT-UP-IN is when a group will have read everything at
+    its present speed; "never" if it falls behind or stands still. LAG of a broker is how far its
+    slowest replica is behind.
 
-    Where the output is no terminal, each frame is printed whole, below the last.
+    Where the output is not a terminal, each frame is printed in full, below the one before.
     """
     session.run(partial(_watch, seconds=seconds, frames=frames))
 

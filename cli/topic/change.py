@@ -65,10 +65,13 @@ def _config_option(help: str) -> Callable[[Command], Command]:
     "-p",
     "--partitions",
     type=click.IntRange(1),
-    help="How many; the broker's default if not given.",
+    help="Number of partitions; the broker's default if not given.",
 )
 @click.option(
-    "-r", "--replicas", type=click.IntRange(1), help="How many of each partition; likewise."
+    "-r",
+    "--replicas",
+    type=click.IntRange(1),
+    help="Replicas of each partition; the broker's default if not given.",
 )
 @click.option(
     "--observers",
@@ -78,7 +81,7 @@ def _config_option(help: str) -> Callable[[Command], Command]:
     "brokers observe, as in 4,5 (one alone as 4,).",
 )
 @_config_option("A config of the topic, as in flush=os; repeatable.")
-@click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no failure.")
+@click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
 @click.pass_obj
@@ -122,7 +125,7 @@ def create(
 @click.argument("name", metavar="TOPIC")
 @_config_option("Set a config; repeatable.")
 @click.option(
-    "-d", "--unset", multiple=True, metavar="KEY", help="Back to the default; repeatable."
+    "-d", "--unset", multiple=True, metavar="KEY", help="Reset a config to its default; repeatable."
 )
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
@@ -142,14 +145,14 @@ def alter(
 @click.command("add-partitions")
 @click.argument("name", metavar="TOPIC")
 @click.option("-n", "--add", type=click.IntRange(1), help="How many to add.")
-@click.option("--total", type=click.IntRange(1), help="Or how many there shall be then.")
+@click.option("--total", type=click.IntRange(1), help="Or how many there are to be in total.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
 @click.pass_obj
 def add_partitions(
     session: Session, name: str, add: int | None, total: int | None, dry_run: bool
 ) -> None:
-    """Add partitions to a topic. Records with keys go elsewhere from then on."""
+    """Add partitions to a topic. From then on, keys may go to other partitions than before."""
     if (add is None) == (total is None):
         raise click.UsageError("say either --add N or --total N")
 

@@ -61,9 +61,7 @@ _CONFIGS = (Column("name"), Column("value"), Column("source", wide=True))
 
 
 @click.command("list")
-@click.option(
-    "-i", "--internal", is_flag=True, help="Show those that the cluster keeps for itself, too."
-)
+@click.option("-i", "--internal", is_flag=True, help="Include the cluster's internal topics.")
 @output_option
 @talks_to_brokers
 @click.pass_obj

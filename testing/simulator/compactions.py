@@ -1,4 +1,5 @@
-"""What a broker's cleaner does to a log, all at once; in some runs the power fails meanwhile.
+"""What a broker's cleaner does to a log, all at once; in some runs the power fails meanwhile, and
+some runs give it time (`compacting`).
 
 What is compacted is judged: nobody who keeps the last value of each key ends with another.
 """
@@ -28,12 +29,16 @@ def compact(process: Process, key: PartitionKey) -> None:
     replica, broker = process.node.get(key), process.broker
     if replica is None or replica.failure is not None or replica.is_held:
         return
+    settings = _settings(process)
+    if process.world.knobs.compaction_seconds:
+        process.compactions.begin(replica, settings)
+        return
     counts, files = process.world.coverage.counts, broker.files
     strikes = process.world.knobs.compaction_strikes
     if strikes and broker.rng.random() < strikes:
         files.strikes_in = broker.rng.choice(_SYNCS)
     try:
-        tally = _run(process, replica)
+        tally = _run(process, replica, settings)
     except OSError as error:
         if replica.log.has_failed:
             process.disk_failed(error)
@@ -49,12 +54,15 @@ def compact(process: Process, key: PartitionKey) -> None:
         broker.strike(files.struck)
 
 
-def _run(process: Process, replica: GroupReplica) -> Tally | None:
-    """Raises `OSError`, and `Violation`."""
-    settings = CompactionSettings(
+def _settings(process: Process) -> CompactionSettings:
+    return CompactionSettings(
         min_cleanable_dirty_ratio=0.0,
         delete_retention_ms=int(1000 * process.world.knobs.deletions_seconds),
     )
+
+
+def _run(process: Process, replica: GroupReplica, settings: CompactionSettings) -> Tally | None:
+    """Raises `OSError`, and `Violation`."""
     before = keyed_values.last_values(pieces(replica.log))
     tally = compact_at_once(
         process.broker.files,

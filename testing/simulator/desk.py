@@ -10,6 +10,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
+from tidemark.protocol.records.control import Marker
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.checkers import serving
@@ -17,6 +18,7 @@ from tidemark.testing.simulator.rpc import (
     Answer,
     Fetch,
     Fetched,
+    GiveUp,
     Leader,
     Produce,
     Produced,
@@ -103,6 +105,8 @@ class Desk:
         match request:
             case Produce():
                 self._produce(client, request)
+            case GiveUp():
+                self._reply(client, self._end(request))
             case Fetch():
                 self._reply(client, self._fetch(request))
             case WhoLeads():
@@ -161,6 +165,21 @@ class Desk:
         self.look_again(request.key)
         if replica.log.segment_count != segments:
             self._hosting.moment("roll")
+
+    def _end(self, request: GiveUp) -> Produced:
+        replica = self._hosting.replica(request.key)
+        if replica is None or replica.is_paused:
+            return Produced(request.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        marker = Marker(is_commit=False, coordinator_epoch=0)
+        producer_id, epoch = request.producer_id, request.producer_epoch
+        try:
+            replica.append_marker(producer_id, epoch, marker, raises_epoch=False)
+        except RequestError as error:
+            return Produced(request.request, error.code)
+        except (OSError, StorageError):
+            return Produced(request.request, ErrorCode.KAFKA_STORAGE_ERROR)
+        self._hosting.moment("marker")
+        return Produced(request.request, ErrorCode.NONE)
 
     def _hold(self, client: str, request: Produce) -> None:
         held = self._held.get(request.key)

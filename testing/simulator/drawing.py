@@ -19,7 +19,13 @@ from tidemark.testing.simulator.kinds import (
     ROT_KINDS,
 )
 from tidemark.testing.simulator.knobs import Knobs, Layer
-from tidemark.testing.simulator.orders import with_compactions, with_late_resets, with_returns
+from tidemark.testing.simulator.orders import (
+    with_compactions,
+    with_cut_compactions,
+    with_late_resets,
+    with_lost_markers,
+    with_returns,
+)
 from tidemark.testing.simulator.profiles import PROFILES, draw, hours, late, some
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.transactions.drawing import draw_transactions
@@ -58,7 +64,9 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = _with_page_caches(stream(seed, "page caches"), knobs)
     knobs = _with_rot(stream(seed, "rot"), knobs)
     knobs = _with_calm(stream(seed, "calm"), knobs)
-    return with_late_resets(stream(seed, "late resets"), knobs)
+    knobs = with_late_resets(stream(seed, "late resets"), knobs)
+    knobs = with_lost_markers(stream(seed, "lost markers"), knobs)
+    return with_cut_compactions(stream(seed, "cut compactions"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:

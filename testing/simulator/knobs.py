@@ -83,6 +83,9 @@ class Knobs:
     """Of each group, where there are brokers without a vote in it."""
     replica_reads: float = 0.0
     """How often a consumer asks any replica, rather than the leader."""
+    give_ups: float = 0.0
+    """How often, after a batch, a producer gives its transaction up. Where that is not 0, all that
+    producers write is in transactions, and none is committed."""
     moves_replicas: bool = False
     """Whether brokers open and give up replicas as the metadata say, and wishes are carried out."""
     replicas_max: int = 3
@@ -126,6 +129,9 @@ class Knobs:
     """Of what writers begin: what they give up, as they wish."""
     deletions_seconds: float = 24 * 3600.0
     """How long deletions, and the ends of transactions, stay in what is compacted."""
+    compaction_seconds: float = 0.0
+    """How long each step of a compaction takes at most, and then all logs are compacted, those too
+    that lose nothing by it; 0 has all steps be one moment."""
     compaction_strikes: float = 0.0
     """Of compactions in the midst of which the power fails."""
     client_lateness: float = 0.0

@@ -317,7 +317,7 @@ class Nemesis:
 
     def _compact(self, fault: Fault) -> None:
         for group in self._field.groups:
-            if group.is_compacted:
+            if group.is_compacted or self._field.knobs.compaction_seconds:
                 self._broker(fault).compact(group.key)
 
     def _depose(self, fault: Fault) -> None:

@@ -8,9 +8,12 @@ from typing import Final
 
 from tidemark.testing.simulator.kinds import COMPACTION_KINDS
 from tidemark.testing.simulator.knobs import Knobs
+from tidemark.testing.simulator.profiles import coups
 
 _COMPACTIONS_SHARE: Final = 0.5
+_CUT_COMPACTIONS_SHARE: Final = 0.06
 _LATE_RESETS_SHARE: Final = 0.08
+_LOST_MARKERS_SHARE: Final = 0.05
 _RETURNS_SHARE: Final = 0.2
 
 
@@ -48,6 +51,38 @@ def with_late_resets(rng: Random, knobs: Knobs) -> Knobs:
     )
 
 
+def with_lost_markers(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs without another aim all is in transactions that are given up, in page caches
+    alone; logs begin anew all the time, and then the power fails: what is known of the part that
+    was given up is kept, and is of more than is left of the log."""
+    if rng.random() >= _LOST_MARKERS_SHARE or knobs.aim:
+        return knobs
+    nodes = rng.choice((1, 3))
+    return replace(
+        knobs,
+        aim="lost markers",
+        nodes=nodes,
+        voters=nodes,
+        groups=rng.choice((1, 2)),
+        observers=0,
+        replica_reads=0.0,
+        producers=rng.choice((2, 3)),
+        in_flight_max=1,
+        send_interval=0.05,
+        give_ups=rng.choice((0.3, 0.6)),
+        unsynced=1.0,
+        start_errors=0.0,
+        segment_bytes=rng.choice((300, 2000)),
+        checkpoint_interval=rng.choice((0.7, 5.0)),
+        loss=0.0,
+        drift=0.0,
+        fault_interval=rng.choice((0.15, 0.3)),
+        fault_kinds=("trim", "trim", "power" if nodes == 1 else "power all"),
+        triggers=(),
+        fault_seconds=0.1,
+    )
+
+
 def with_returns(rng: Random, knobs: Knobs) -> Knobs:
     """In some runs a group has one voter, then another, and soon the first one again, which is cut
     off, or alone, while it is sent the log in which it is the only one."""
@@ -81,6 +116,48 @@ def with_returns(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.1, 0.5, 1.0)),
         answers=("isolate", "kill", "power", "power"),
         fault_seconds=rng.choice((0.5, 1.0)),
+    )
+
+
+def with_cut_compactions(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs without another aim leaders fall with what they had begun, and while they have
+    to cut it off their logs are compacted, which takes a while; later these are compacted again."""
+    if rng.random() >= _CUT_COMPACTIONS_SHARE or knobs.aim:
+        return knobs
+    return replace(
+        coups(rng, knobs),
+        aim="cut compactions",
+        nodes=3,
+        voters=3,
+        groups=1,
+        producers=3,
+        observers=0,
+        in_flight_max=5,
+        records_max=3,
+        append_bytes_max=1 << 20,
+        window_bytes=8 << 20,
+        unsynced=0.0,
+        start_errors=0.0,
+        write_seconds=0.0,
+        sync_seconds=0.002,
+        latency=0.0005,
+        jitter=0.0005,
+        loss=0.0,
+        duplication=0.0,
+        lateness=0.0,
+        capacity=1000,
+        send_interval=0.1,
+        fetch_bytes_max=1 << 16,
+        segment_bytes=300,
+        checkpoint_interval=0.3,
+        compaction_seconds=rng.choice((0.1, 0.3)),
+        fault_interval=0.2,
+        fault_kinds=(*COMPACTION_KINDS * 20, "kill", "power"),
+        triggers=("leader", "append", "truncate"),
+        trigger_chance=0.5,
+        trigger_delay=0.01,
+        answers=("strand", "strand", *COMPACTION_KINDS),
+        fault_seconds=0.7,
     )
 
 

@@ -30,6 +30,7 @@ from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.checkers import serving
 from tidemark.testing.simulator.checkpoints import Checkpoint
+from tidemark.testing.simulator.compacting import SlowCompactions
 from tidemark.testing.simulator.compactions import compact
 from tidemark.testing.simulator.desk import Desk
 from tidemark.testing.simulator.hosting import Hosting
@@ -38,6 +39,7 @@ from tidemark.testing.simulator.phases import PHASE_OF_A_MOVE
 from tidemark.testing.simulator.rpc import Answer, Ask, Request
 from tidemark.testing.simulator.transactions.calls import Call
 from tidemark.testing.simulator.transactions.desk import TransactionDesk
+from tidemark.testing.simulator.transactions.tables import judge_table
 from tidemark.testing.simulator.writer import Writer
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Process:
         self.node, self.journal, self.replicas, self.directory = opened
         self.writer = Writer(self, self.journal)
         self.desk = Desk(self, self.world.watch, self.reply)
+        self.compactions = SlowCompactions(self)
         placement = self.world.placement
         self.hosting = None if placement is None else Hosting(self, placement)
         play = self.world.play
@@ -269,6 +272,8 @@ class Process:
             judge = watch.groups[change.key]
             if change.leadership and replica.is_leader:
                 judge.leads(node_id, replica)
+                if self.world.knobs.give_ups:
+                    judge_table(replica)
                 self.moment("leader")
             judge.changed(node_id, replica)
             where = f"{judge.name} epoch {replica.epoch} leader {replica.leader}"

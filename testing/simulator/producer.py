@@ -17,7 +17,7 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History, Outcome, Send
-from tidemark.testing.simulator.rpc import Answer, Produce, Produced
+from tidemark.testing.simulator.rpc import Answer, GiveUp, Produce, Produced
 from tidemark.testing.simulator.sessions import Session
 
 _BACKOFF_SECONDS: Final = 0.1
@@ -72,6 +72,7 @@ class Producer:
         records_max: int,
         in_flight_max: int,
         give_up_seconds: float,
+        give_ups: float = 0.0,
     ) -> None:
         self._session = session
         self._producer_id = producer_id
@@ -81,6 +82,7 @@ class Producer:
         self._records_max = records_max
         self._in_flight_max = in_flight_max
         self._give_up_seconds = give_up_seconds
+        self._give_ups = give_ups
         self._values = count(producer_id * 1_000_000)
         self._is_stopped = False
 
@@ -136,6 +138,7 @@ class Producer:
             producer_id=self._producer_id,
             producer_epoch=lane.producer_epoch,
             base_sequence=lane.next_sequence,
+            is_transactional=self._give_ups > 0,
         )
         batch = _Batch(values, data, lane.producer_epoch, self._session.now, lane.next_number)
         lane.next_number += 1
@@ -166,6 +169,8 @@ class Producer:
             first = answer.base_offset
             offsets = tuple(Offset(first + i) for i in range(len(batch.values)))
             self._finish(lane, batch, Outcome.OK, offsets)
+            if self._give_ups and self._session.rng.random() < self._give_ups:
+                self._give_transaction_up(lane)
             return
         if error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._finish(lane, batch, Outcome.OK, ())
@@ -184,6 +189,14 @@ class Producer:
         self._drop(lane)
         lane.producer_epoch += 1
         lane.next_sequence = lane.next_number = 0
+
+    def _give_transaction_up(self, lane: _Lane) -> None:
+        """Where that is lost on the way, a later one goes on with it."""
+        target = self._session.leader(lane.key)
+        if target is not None:
+            number, epoch = self._session.next_request(), lane.producer_epoch
+            request = GiveUp(number, lane.key, self._producer_id, epoch)
+            self._session.ask(target, request, lambda answer: None)
 
     def _finish(
         self, lane: _Lane, batch: _Batch, outcome: Outcome, offsets: tuple[Offset, ...]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset
+from tidemark.protocol.types import NO_EPOCH, NO_OFFSET, Epoch, NodeId, Offset, ProducerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,17 @@ class Produced:
     request: int
     error: ErrorCode
     base_offset: Offset = NO_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Of a producer's transaction, as its coordinator would tell the leader. Answered when the
+    marker is written: a coordinator would have it written again until it is."""
+
+    request: int
+    key: PartitionKey
+    producer_id: ProducerId
+    producer_epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +88,5 @@ class Answered:
     value: object = None
 
 
-Request: TypeAlias = Produce | Fetch | WhoLeads | Ask
+Request: TypeAlias = Produce | GiveUp | Fetch | WhoLeads | Ask
 Answer: TypeAlias = Produced | Fetched | Leader | Answered

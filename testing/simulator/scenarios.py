@@ -52,13 +52,14 @@ _MAY_BE_ZERO: Final = {
         "election_jitter",
         "election_rank",
         "fault_interval",
+        "compaction_seconds",
         "compaction_strikes",
         "copy_bytes",
         "near_bytes",
     ),
     *("writers", "transformers", "members", "strangers", "migrating", "bumping"),
     *("client_lateness", "client_duplication", "late_calls"),
-    *("aborts", "pauses", "slow_to_join"),
+    *("aborts", "pauses", "slow_to_join", "give_ups"),
     *("trigger_chance", "trigger_delay"),
 }
 _KINDS: Final = (
@@ -69,7 +70,7 @@ _SHARES: Final = {
     *("loss", "duplication", "lateness", "start_errors", "unsynced", "compaction_strikes"),
     *("resets_seen", "drift", "trigger_chance", "replica_reads"),
     *("bumping", "client_lateness", "client_duplication", "late_calls"),
-    *("aborts", "pauses", "slow_to_join"),
+    *("aborts", "pauses", "slow_to_join", "give_ups"),
 }
 
 

@@ -30,6 +30,7 @@ from tidemark.testing.simulator.rpc import (
     Ask,
     Fetch,
     Fetched,
+    GiveUp,
     Leader,
     Produce,
     Produced,
@@ -141,6 +142,7 @@ class World:
             records_max=knobs.records_max,
             in_flight_max=knobs.in_flight_max,
             give_up_seconds=knobs.give_up_after,
+            give_ups=knobs.give_ups,
         )
 
     def make_consumer(
@@ -281,7 +283,7 @@ class World:
         if process is None:
             return
         if isinstance(source, str):
-            assert isinstance(message, Produce | Fetch | WhoLeads | Ask)
+            assert isinstance(message, Produce | GiveUp | Fetch | WhoLeads | Ask)
             process.do(process.request, source, message)
             return
         if isinstance(message, Call):

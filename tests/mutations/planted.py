@@ -170,6 +170,8 @@ AIMS = {
     "its name is on the disk before the old ones go": "compactions",
     "an answer to an older pull is not taken": "late resets",
     "a reset carries what is known of producers": "late resets",
+    "an abort that the log has lost did not happen": "lost markers",
+    "a swap of a log that was cut does not come about": "cut compactions",
     **dict.fromkeys(PLANTED["Groups that change their protocol"], "migration"),
     "what a cooperative member is letting go of is held for it in the new group": "letting go",
     "a classic member that is asked to join again does so in time": "rolling restarts",
@@ -179,5 +181,8 @@ AIMS = {
 """Rules that any seed rarely meets: of these only seeds are run that were drawn with that aim."""
 LAYERS = {
     "a migration's votes do not mind that a leader is heard": ("full",),
+    "an abort that the log has lost did not happen": ("full",),
+    "a swap of a log that was cut does not come about": ("full",),
 }
-"""Of rules whose code a faster layer runs, too, but not with the pace of real elections."""
+"""Of rules that another layer notices than others of their area or file: what a faster one runs,
+but not with the pace of real elections, and what befalls logs that lose page caches, or are cut."""

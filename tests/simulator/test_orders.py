@@ -1,10 +1,15 @@
 """Aims that bring about what no seed comes upon: each is drawn, and does what it is for."""
 
+from collections import Counter
+
 import pytest
 
+from tidemark.partitions.state_machines.open_transactions import OpenTransactions
+from tidemark.protocol.types import Offset
 from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
+from tidemark.testing.simulator.transactions.tables import AS_IN_ITS_LOG
 
 
 def first(aim: str, layer: Layer, *, seconds: float) -> tuple[int, Knobs]:
@@ -37,9 +42,45 @@ def test_the_power_fails_while_a_log_is_compacted() -> None:
     assert counts["compactions struck"]
 
 
-@pytest.mark.parametrize("aim", ["late resets", "returns", "compactions"])
+def test_what_was_given_up_is_lost_with_the_end_of_a_log_that_begins_anew() -> None:
+    verdict = run("lost markers", Layer.FULL, seconds=15)
+    assert verdict.coverage.counts["marker"]
+
+
+def test_and_who_does_not_know_that_it_is_open_again_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forget_from = OpenTransactions.forget_from
+
+    def forget_for_good(self: OpenTransactions, offset: Offset) -> None:
+        kept = dict(self.opened)
+        forget_from(self, offset)
+        self.opened = {each: opened for each, opened in self.opened.items() if each in kept}
+
+    monkeypatch.setattr(OpenTransactions, "forget_from", forget_for_good)
+    drawn = (draw_knobs(seed, seconds=15) for seed in range(300))
+    seeds = [seed for seed, knobs in enumerate(drawn) if knobs.aim == "lost markers"]
+    found = {simulate(seed, seconds=15).invariant for seed in seeds}
+    assert found == {None, AS_IN_ITS_LOG}
+
+
+def test_logs_are_cut_while_they_are_compacted() -> None:
+    drawn = (draw_knobs(seed, seconds=30) for seed in range(300))
+    seeds = [seed for seed, knobs in enumerate(drawn) if knobs.aim == "cut compactions"]
+    counts = Counter[str]()
+    for seed in seeds[:4]:
+        verdict = simulate(seed)
+        assert verdict.passed, f"seed {seed}: {verdict.what}"
+        counts += verdict.coverage.counts
+    assert counts["compactions"]
+    assert counts["compactions of logs that were cut"]
+
+
+@pytest.mark.parametrize(
+    "aim", ["late resets", "returns", "compactions", "lost markers", "cut compactions"]
+)
 def test_most_seeds_are_what_they_were(aim: str) -> None:
-    layers = {"late resets": Layer.FULL, "returns": Layer.REPLICAS}
-    layer = layers.get(aim, Layer.TRANSACTIONS)
+    layers = {"returns": Layer.REPLICAS, "compactions": Layer.TRANSACTIONS}
+    layer = layers.get(aim, Layer.FULL)
     drawn = [draw_knobs(seed, seconds=1, layer=layer).aim for seed in range(300)]
     assert 0 < drawn.count(aim) < 90

@@ -5,6 +5,7 @@ Readers are told by the one, and by the other once somebody has started again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -24,11 +25,21 @@ def judge_table(replica: GroupReplica) -> None:
         read.on_run(data, 0)
     known, said = replica.producers.transactions, read.table.transactions
     what = f"open are {known.opened}, and its log says {said.opened}"
-    require(_opened(known) == _opened(said), AS_IN_ITS_LOG, str(replica.key.partition), what)
+    is_so = _are_as(_opened(known), _opened(said), replica.log_start)
+    require(is_so, AS_IN_ITS_LOG, str(replica.key.partition), what)
     # An aborted one whose records are gone may be remembered, and need not.
     unknown = _aborted(said) - _aborted(known)
     what = f"in its log, and not known to it, are aborted ones: {sorted(unknown)}"
     require(not unknown, AS_IN_ITS_LOG, str(replica.key.partition), what)
+
+
+def _are_as(
+    known: Mapping[ProducerId, Offset], said: Mapping[ProducerId, Offset], log_start: Offset
+) -> bool:
+    """Whether the same are open. Of one that began below the log's start, the log may say that it
+    began later, or nothing."""
+    older = {producer_id: first for producer_id, first in known.items() if first < log_start}
+    return known == {**said, **older}
 
 
 def _opened(table: OpenTransactions) -> dict[ProducerId, Offset]:

@@ -187,6 +187,13 @@ class Cleaner:
             tally.bytes_written,
             tally.bytes_read,
         )
+        if tally.unreadable_batches:
+            logger.warning(
+                "%s has %d batches in which no record can be read: they stay as they are, whatever "
+                "newer records of their keys there are; tidemark log verify names them",
+                replica.name,
+                tally.unreadable_batches,
+            )
 
     def _fail(self, replica: Replica, why: str, *, is_final: bool) -> None:
         until = float("inf") if is_final else trio.current_time() + RETRY_SECONDS

@@ -54,3 +54,10 @@ class CompactionCollector(Collector):
             "partition",
             dict.fromkeys(compaction.set_aside.copy(), 1.0),
         )
+        yield gauges(
+            "tidemark_compaction_unreadable_batches",
+            "Batches that a partition's last run left as they are, because nothing in them can be "
+            "read: `tidemark log verify` names them.",
+            "partition",
+            {name: float(count) for name, count in compaction.unreadable_batches.copy().items()},
+        )

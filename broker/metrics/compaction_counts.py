@@ -23,12 +23,16 @@ class CompactionMetrics:
         """When each one's last run ended, since 1970."""
         self.set_aside: dict[str, str] = {}
         """What cannot be compacted, and why."""
+        self.unreadable_batches: dict[str, int] = {}
+        """How many each one's last run has left as they are, where there were any."""
 
     def looked_at(self, dirty_ratios: dict[str, float]) -> None:
         """All there is to be compacted here, now."""
         self.dirty_ratios = dirty_ratios
         self.set_aside = {name: why for name, why in self.set_aside.items() if name in dirty_ratios}
         self.cleaned_s = {name: at for name, at in self.cleaned_s.items() if name in dirty_ratios}
+        left = self.unreadable_batches.items()
+        self.unreadable_batches = {name: count for name, count in left if name in dirty_ratios}
 
     def succeeded(self, name: str, tally: Tally, seconds: float) -> None:
         self.runs.inc()
@@ -38,6 +42,9 @@ class CompactionMetrics:
         self.duration.observe(seconds)
         self.last_run_s = self.cleaned_s[name] = time.time()
         self.set_aside.pop(name, None)
+        self.unreadable_batches.pop(name, None)
+        if tally.unreadable_batches:
+            self.unreadable_batches[name] = tally.unreadable_batches
 
     def failed(self, name: str, why: str) -> None:
         self.failures.inc()

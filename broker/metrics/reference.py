@@ -108,6 +108,7 @@ def families() -> list[Metric]:
     metrics.peers.up[NodeId(2)] = True
     metrics.balance.brokers[NodeId(1)] = BrokerFigures(0, 0, "active", True)
     metrics.compaction.set_aside["topic-0"] = ""
+    metrics.compaction.unreadable_batches["topic-0"] = 1
     metrics.transactions.ids_by_state = lambda: {"Ongoing": 0}
     metrics.balance.unevenness, metrics.balance.misplaced = 0.0, 0
     limits = Limits(partitions_max=1, groups_max=1)

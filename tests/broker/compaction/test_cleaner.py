@@ -18,6 +18,8 @@ from tidemark.partitions.storage.compaction.job import Job, SourceSegment
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.inspect import verify
+from tidemark.protocol.records.header import HEADER_BYTES, seal
+from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
 from tidemark.testing import open_cluster
 from tidemark.testing.cluster import Cluster
@@ -74,6 +76,26 @@ async def test_a_dirty_topic_is_compacted_by_itself(tmp_path: Path) -> None:
         await fill(cluster, "waves", rounds=1)  # and it is written to as before
         directory = replica.log.directory
     assert verify(OsFiles(), directory).problems == []
+
+
+async def test_operators_see_which_batches_compaction_cannot_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They came before the topic was compacted, say: nothing in them is ever replaced."""
+    bad = bytearray(encode_batch([Record(key=b"a", value=b"1")]))
+    bad[HEADER_BYTES] = 0x7F  # the length of its one record
+    seal(bad, 0)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        replica = replica_of(cluster, "waves")
+        await replica.wait_committed(replica.append_own(bytes(bad)).end_offset)
+        await fill(cluster, "waves")
+        await until(lambda: cluster.broker.node.metrics.compaction.unreadable_batches != {})
+        assert cluster.broker.node.metrics.compaction.unreadable_batches == {"waves-0": 1}
+        directory = replica.log.directory
+    assert "waves-0 has 1 batches in which no record can be read" in caplog.text
+    (problem,) = verify(OsFiles(), directory).problems
+    assert (problem.position, problem.is_harmless) == (0, False)
 
 
 async def test_each_replica_is_compacted_and_a_new_one_gets_what_is_left(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.timestamps import (
     FirstSince,
@@ -67,15 +67,14 @@ async def _answer(
     request: ListOffsetsRequest,
     context: RequestContext,
 ) -> ListOffsetsPartitionResponse:
-    isolation, api_version = request.isolation_level, context.api_version
     try:
         replica = node.topics.replica_here(topic, asked.partition_index)
         replica.check_epoch(asked.current_leader_epoch)
         replica.check_leads()
         if not replica.is_serving:
             # KIP-207: what was committed before is not known yet; `latest` must not go back.
-            raise RequestError(_not_yet(api_version))
-        found = await _look_up(node, replica, asked.timestamp, isolation, api_version)
+            raise RequestError(_not_yet(context.api_version))
+        found = await _look_up(node, replica, asked.timestamp, request.isolation_level, context)
         # An empty end has no record; its epoch is the one that the next record will carry.
         epoch = replica.epoch_at(found.offset) if found is not None else -1
     except RequestError as error:
@@ -88,7 +87,7 @@ async def _answer(
         partition_index=asked.partition_index,
         timestamp=found.timestamp_ms,
         offset=found.offset,
-        leader_epoch=epoch if api_version >= 4 else -1,
+        leader_epoch=epoch if context.api_version >= 4 else -1,
     )
 
 
@@ -99,14 +98,16 @@ def _not_yet(api_version: int) -> ErrorCode:
 
 
 async def _look_up(
-    node: Node, replica: Replica, timestamp: int, isolation: int, api_version: int
+    node: Node, replica: Replica, timestamp: int, isolation: int, context: RequestContext
 ) -> TimestampAndOffset | None:
     """What was asked for; `None` if there is no such record. Raises `RequestError`.
 
     To readers of committed transactions, what is not decided yet is not there.
     """
+    session, api_version = context.session, context.api_version
     if timestamp >= 0:
-        return await _found(node, replica, FirstSince(timestamp), replica.end_for(isolation))
+        search = FirstSince(timestamp)
+        return await _found(node, replica, search, replica.end_for(isolation), session)
     if api_version < _SINCE.get(timestamp, api_version + 1):
         raise RequestError(
             ErrorCode.UNSUPPORTED_VERSION, f"ListOffsets {api_version} knows no {timestamp}"
@@ -117,34 +118,45 @@ async def _look_up(
         case -2 | -4:
             return _end(replica.log_start)
         case -3:
-            return await _found(node, replica, Largest(), replica.end_for(isolation))
+            return await _found(node, replica, Largest(), replica.end_for(isolation), session)
         case _:
             return None  # Nothing is tiered.
 
 
 async def _found(
-    node: Node, replica: Replica, search: Search, end: Offset
+    node: Node, replica: Replica, search: Search, end: Offset, session: Session
 ) -> TimestampAndOffset | None:
     """What a search below `end` comes to. Raises `RequestError`, also where the partition is not
-    led here any more: what would be found then may be gone tomorrow."""
+    led here any more: what would be found then may be gone tomorrow. A client that leaves takes
+    its search with it: others wait for their turn."""
     while not search.is_over:
+        _check_is_there(session)
         replica.check_leads()
         look = replica.next_look(search, end)
         if look is not None:
-            await _look_into(node, replica, search, look)
+            await _look_into(node, replica, search, look, session)
         else:
             await trio.lowlevel.checkpoint()
     return search.found
 
 
-async def _look_into(node: Node, replica: Replica, search: Search, look: Look) -> None:
+async def _look_into(
+    node: Node, replica: Replica, search: Search, look: Look, session: Session
+) -> None:
     async with node.searching:
+        _check_is_there(session)
         try:
             records = await trio.to_thread.run_sync(look.open)
             while search.take(look, records, _RECORDS_AT_ONCE):
+                _check_is_there(session)
                 await trio.lowlevel.checkpoint()
         except CorruptBatch as error:
             raise replica.not_searchable(error) from error
+
+
+def _check_is_there(session: Session) -> None:
+    if session.is_over:
+        raise RequestError(ErrorCode.REQUEST_TIMED_OUT)  # it goes to nobody
 
 
 def _end(offset: Offset) -> TimestampAndOffset:

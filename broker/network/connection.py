@@ -352,7 +352,7 @@ class Connection:
         """Close the socket and forget what was to be sent. Doing it twice is allowed."""
         if self.is_closed:
             return
-        self.is_closed = True
+        self.is_closed = self.session.is_over = True
         self._end_hold_back()
         self._requests_max = 0
         self._shared.reactor.remove(self._descriptor)

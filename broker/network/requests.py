@@ -53,6 +53,8 @@ class Session:
     there. What else it says is for their handler."""
     hold_back: Callable[[float], None] = _not_held_back
     """Has the connection not read for so many seconds: its client is over a quota."""
+    is_over: bool = False
+    """The connection is gone: nobody will read what is still being found out."""
     exchange: Exchange | None = None
     """An authentication that has begun; only the SASL handlers look into it."""
 

@@ -26,6 +26,7 @@ from tidemark.broker.network.requests import (
     NotNow,
     Pending,
     RequestContext,
+    Session,
     Unanswerable,
 )
 from tidemark.broker.network.timers import Timers
@@ -54,6 +55,7 @@ class Script:
         self.sent_bytes = list[int]()  # how much had been sent, at each "look"
         self.gate: trio.Event | None = None  # what the async handler waits for
         self.line: Line | None = None  # where "hold" waits; without one it is taken
+        self.session: Session | None = None  # of who has asked last
 
     def answer(self, number: int) -> None:
         """Complete the parked request of that number."""
@@ -70,7 +72,8 @@ class Script:
         number = request.generation_id
         if request.group_id == "hold" and self.line is not None and context.session.may_be_held:
             raise NotNow(self.line)
-        context.session.may_be_held = True
+        self.session = context.session
+        self.session.may_be_held = True
         self.seen.append(number)
         match request.group_id:
             case "park":

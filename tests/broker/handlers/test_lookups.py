@@ -1,12 +1,13 @@
 """ListOffsets, OffsetForLeaderEpoch, DeleteRecords, InitProducerId, ApiVersions."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.broker.handlers.asking import ask
 from tests.broker.handlers.producing import batch, new_topic, now_ms, produce, request
-from tests.broker.nodes import open_node
+from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import (
     HANDLERS,
     api_versions,
@@ -15,7 +16,9 @@ from tidemark.broker.handlers import (
     list_offsets,
     offset_for_leader_epoch,
 )
+from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.partitions.storage.timestamps import Look
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.delete_records import (
@@ -43,6 +46,7 @@ from tidemark.protocol.messages.offset_for_leader_epoch import (
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.registry import APIS
+from tidemark.protocol.types import Offset
 
 
 async def offset(
@@ -105,6 +109,34 @@ async def test_l1_a_special_value_needs_its_version(
                 assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
             else:
                 assert (found.error_code, found.offset) == (0, expected)
+
+
+async def test_a_client_that_leaves_takes_its_search_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One search goes on at a time: those of clients that ask and leave would keep others from
+    theirs."""
+    opened: list[Look] = []
+    session = context(9).session
+
+    def open_and_leave(look: Look) -> Iterator[tuple[int, Offset]]:
+        opened.append(look)
+        session.is_over = True
+        return open_look(look)
+
+    open_look = Look.open
+    monkeypatch.setattr(Look, "open", open_and_leave)
+    async with open_node(tmp_path) as node:
+        times = [now_ms() - 10_000 + number for number in range(3000)]
+        await fill(node, times, times, compression=Compression.LZ4)
+        asked = ListOffsetsPartition(partition_index=0, timestamp=times[-1])
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[asked] * 2)]
+        )
+        answer = await list_offsets.handle(node, request, RequestContext(9, None, session))
+        codes = [partition.error_code for partition in answer.topics[0].partitions]
+        assert codes == [ErrorCode.REQUEST_TIMED_OUT] * 2
+        assert len(opened) == 1
 
 
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4])

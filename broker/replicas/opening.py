@@ -6,6 +6,7 @@ one transaction each. A log that cannot be served does not keep the others from 
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -202,8 +203,9 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
         async with services.checkpoints.end() as mark:
             try:
                 await trio.to_thread.run_sync(_close_logs, services, members, mark)
-            except OSError:
-                services.directory.note_failed_sync()
+            except OSError as error:
+                if error.errno == errno.EIO:
+                    services.directory.note_failed_sync()
                 raise
 
 

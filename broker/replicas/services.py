@@ -5,6 +5,7 @@ What the journal holds is done again first, before anybody looks at a log.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
@@ -41,6 +42,8 @@ from tidemark.protocol.types import NodeId
 
 logger = logging.getLogger(__name__)
 
+_LOSING: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})
+"""How a sync fails that leaves in the page cache what the disk has not; fsync(2)."""
 _BOOT_ID_PATH: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -131,7 +134,7 @@ async def open_services(
 
 
 def _failed(directory: DataDirectory, failed: Callable[[OSError], None], error: OSError) -> None:
-    if error.errno is not None:  # what a stop gives up is no sync that has failed
+    if error.errno in _LOSING:
         directory.note_failed_sync()
     failed(error)
 

@@ -18,6 +18,7 @@ from tidemark.protocol.schema.straight_line import StraightLineCodec
 from tidemark.protocol.schema.wire_types import SizedRecords
 
 M = TypeVar("M", bound=Message)
+_IN_MEMORY: Final = (bytes, bytearray, memoryview)
 
 
 class Codec(Protocol[M]):
@@ -81,7 +82,7 @@ def join_chunks(chunks: list[Chunk]) -> list[bytes | SizedRecords]:
     parts: list[bytes | SizedRecords] = []
     run: list[bytes | bytearray | memoryview] = []
     for chunk in chunks:
-        if isinstance(chunk, bytes | bytearray | memoryview):
+        if isinstance(chunk, _IN_MEMORY):
             run.append(chunk)
             continue
         if run:

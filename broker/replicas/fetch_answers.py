@@ -68,11 +68,10 @@ class FetchPlan(ReadingPlan):
         """One partition's part. Its records are empty, never null: that breaks clients (F5)."""
         replica, leader = wanted.replica, _UNKNOWN_LEADER
         high_watermark = stable = log_start = NO_OFFSET
-        if replica is not None and error is None:
+        if replica is not None and error is None and not found:
             error = self._why_not_read(replica, wanted.asked)
-        if replica is not None and (replica.is_serving or (self._rack and error is None)):
-            high_watermark, log_start = replica.high_watermark, replica.log_start
-            stable = replica.last_stable_offset
+        if replica is not None and (found or replica.is_serving or (self._rack and error is None)):
+            high_watermark, stable, log_start = replica.ends
         if isinstance(error, NotLeader) and self._api_version >= _LEADER_SINCE:
             leader = LeaderIdAndEpoch(leader_id=error.leader, leader_epoch=error.epoch)
         if replica is not None and found:

@@ -157,8 +157,9 @@ class ReadingPlan:
                 reading.is_enough = True
                 continue
             reading.slices[at] = found
-            left -= len(found)
-            total += len(found)
+            size_bytes = len(found)
+            left -= size_bytes
+            total += size_bytes
         reading.is_enough |= total >= self._request.min_bytes
         return reading
 
@@ -197,6 +198,8 @@ class ReadingPlan:
 
     def _may_read(self, replica: Replica, asked: FetchPartition) -> bool:
         """At the leader: false while there is nothing to say yet. Raises `RequestError`."""
+        if replica.is_readable(asked.fetch_offset, asked.current_leader_epoch):
+            return True
         replica.check_epoch(asked.current_leader_epoch)
         replica.check_leads()
         if not replica.is_serving:

@@ -42,6 +42,17 @@ class ReadingReplica(ReplicaState):
             and member.is_serving
         )
 
+    def is_readable(self, offset: int, epoch: int) -> bool:
+        """Whether a reader there, who knows of that leader epoch (-1: of none), gets what there is,
+        and is to be told nothing: as with nearly every fetch, and sooner than step by step."""
+        member = self._member
+        return (
+            member is not None
+            and epoch in (-1, member.epoch)
+            and member.is_serving
+            and member.log.start_offset <= offset <= member.log.end_offset
+        )
+
     @property
     def ends(self) -> tuple[Offset, Offset, Offset]:
         """What every answer says, as `Ends` has it. Raises `RequestError` if there is no replica
@@ -58,7 +69,7 @@ class ReadingReplica(ReplicaState):
     ) -> LogSlice:
         """Committed batches from the one that holds `offset` on. Raises `RequestError`."""
         try:
-            return self.log.read(
+            return self.member.log.read(
                 offset,
                 bytes_max=bytes_max,
                 end_offset=self.end_for(isolation),
@@ -69,12 +80,12 @@ class ReadingReplica(ReplicaState):
 
     def sent(self, found: LogSlice, offset: Offset) -> None:
         """Count what a fetch from `offset` on got."""
-        reads, role = self._services.metrics.reads, self.role
+        reads, role, size_bytes = self._services.metrics.reads, self.role, len(found)
         reads.fetched[role].value += 1
-        reads.fetched_bytes[role].value += len(found)
-        self.bytes_out += len(found)
-        self._metrics.bytes_out.inc(len(found))
-        self._metrics.records_out.inc(found.end_offset - offset)
+        reads.fetched_bytes[role].value += size_bytes
+        self.bytes_out += size_bytes
+        self._metrics.bytes_out.value += size_bytes
+        self._metrics.records_out.value += found.end_offset - offset
 
     def aborted(self, found: LogSlice, offset: Offset) -> list[Over]:
         """The aborted transactions that have records in what was found from `offset` on."""

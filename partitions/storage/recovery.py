@@ -158,7 +158,7 @@ class Recovery:
         """Where the batches of a segment end, found from its last index entry on."""
         position = 0
         if segment.size_bytes > _SMALL_SEGMENT_BYTES:
-            position = segment.boundary_at(segment.size_bytes - 1, not_before=0).position
+            position = segment.boundary_at(segment.size_bytes - 1).position
         end_offset = segment.base_offset
         for at, header in segment.batches_from(position):
             if at > position and header.base_offset != end_offset:

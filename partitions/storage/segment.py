@@ -249,21 +249,23 @@ class Segment:
         start = self._start(lambda i: i.floor(offset))
         if read_to is not None and start < read_to.position and read_to.offset < offset:
             start = read_to.position
-        try:
-            found = find_batch(self.file, start, self.size_bytes, offset)
-        except CorruptBatch as error:
-            raise corrupt(self.path, error.at, error.what) from error
+        found = self._find(start, offset)
         if found is None:
             raise corrupt(self.path, self.size_bytes, f"it ends before offset {offset}")
-        return Boundary(*found)
+        return found
 
-    def boundary_at(self, position: int, *, not_before: int) -> Boundary:
-        """The last start or end of a batch at or before `position`.
+    def _find(self, start: int, offset: int, *, after: int = -1) -> Boundary | None:
+        """As `find_batch` does. Raises `StorageError`."""
+        try:
+            found = find_batch(self.file, start, self.size_bytes, offset, after=after)
+        except CorruptBatch as error:
+            raise corrupt(self.path, error.at, error.what) from error
+        return None if found is None else Boundary(*found)
 
-        `not_before` is one such position. It is the answer if the batch there ends later.
-        """
+    def boundary_at(self, position: int) -> Boundary:
+        """The last start or end of a batch at or before `position`."""
         if position < self.size_bytes:
-            start = max(not_before, self._start(lambda i: i.floor_position(position)))
+            start = self._start(lambda i: i.floor_position(position))
             for at, header in self.batches_from(start):
                 if at + header.size_bytes > position:
                     return Boundary(at, header.base_offset)
@@ -278,7 +280,7 @@ class Segment:
         if read is not None and read[0] == asked:
             _, start, end = read
         else:
-            start, end = self.position_of(offset), self._start_of(end_offset)
+            start, end = self._start_of(offset).position, self._start_of(end_offset)
             if end.position - start > bytes_max:
                 end = self._last_fitting(start, end, bytes_max, at_least_one)
             if end.position <= start:
@@ -289,8 +291,13 @@ class Segment:
     def _last_fitting(
         self, start: int, end: Boundary, bytes_max: int, at_least_one: bool
     ) -> Boundary:
-        """Where to end so that only whole batches are within `bytes_max`, or the first alone."""
-        fitting = self.boundary_at(start + bytes_max, not_before=start)
+        """Where to end so that only whole batches are within `bytes_max`, or the first alone;
+        `end` is too far."""
+        limit = start + bytes_max
+        entry = self._start(lambda i: i.floor_position(limit))
+        fitting = self._find(max(start, entry), self.base_offset, after=limit)
+        if fitting is None:
+            raise corrupt(self.path, self.size_bytes, f"it ends before position {limit}")
         if fitting.position > start or not at_least_one:
             return fitting
         _, first = next(self.batches_from(start))

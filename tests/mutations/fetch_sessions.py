@@ -76,8 +76,18 @@ MUTATIONS = (
     Mutation(
         name="who knows of another epoch does not wait where all ends",
         file="broker/replicas/replica_reads.py",
-        old="            and epoch in (-1, member.epoch)\n",
-        new="",
+        old="            and offset == member.high_watermark\n"
+        "            and epoch in (-1, member.epoch)\n",
+        new="            and offset == member.high_watermark\n",
+        killed_by=f"{_HANDLER}::test_f10_a_client_is_fenced_by_the_epoch_it_knows",
+    ),
+    Mutation(
+        name="who knows of another epoch is given nothing",
+        file="broker/replicas/replica_reads.py",
+        old="            and epoch in (-1, member.epoch)\n"
+        "            and member.is_serving\n"
+        "            and member.log.start_offset",
+        new="            and member.is_serving\n            and member.log.start_offset",
         killed_by=f"{_HANDLER}::test_f10_a_client_is_fenced_by_the_epoch_it_knows",
     ),
 )

@@ -19,9 +19,9 @@ there is nothing in it that comparing could miss.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from struct import Struct
-from typing import Final
+from struct import error as StructError
+from typing import Final, TypeAlias
 
 from tidemark.protocol.frames import ApiCodec
 from tidemark.protocol.messages.produce import (
@@ -36,7 +36,6 @@ from tidemark.protocol.primitives import encode_uvarint
 from tidemark.protocol.types import Offset
 
 _AFTER_ID: Final = 8  # key, version, correlation id
-_BEFORE_ID: Final = slice(0, 4)
 _ID: Final = slice(4, 8)
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _LENGTH: Final = Struct(">i")
@@ -54,6 +53,11 @@ _VERSION_MIN: Final = 5
 _NUMBERS: Final = Struct(">ihqqq")
 # No topic has a name with these bytes in it: they are not UTF-8.
 _MARK: Final = 0x0123_4567_89AB_CDEF
+
+
+Run: TypeAlias = tuple[int, list[int], list[memoryview]]
+"""Requests that follow each other and are for one partition: which, their correlation ids, and
+their batches."""
 
 
 class OneBatch:
@@ -78,24 +82,22 @@ class OneBatch:
 
     def answers(
         self,
-        frames: Sequence[memoryview],
         partition: int,
+        own_ids: Sequence[int],
         base_offsets: Sequence[Offset],
         append_time_ms: int,
         log_start: Offset,
     ) -> bytes:
-        """What answers the first requests in `frames`, as many as there are base offsets, one
+        """What answers requests with these correlation ids, as many as there are base offsets, one
         behind the other, each a frame with its length."""
         pack, size, between, ending = self._pack, self._size, self._between, self._ending
-        read_id, at = _CORRELATION.unpack_from, _ID.start
         rest = append_time_ms, log_start, ending
         if len(base_offsets) == 1:
-            (own_id,) = read_id(frames[0], at)
-            return pack(size, own_id, between, partition, 0, base_offsets[0], *rest)
+            return pack(size, own_ids[0], between, partition, 0, base_offsets[0], *rest)
         return b"".join(
             [
-                pack(size, read_id(frame, at)[0], between, partition, 0, base_offset, *rest)
-                for frame, base_offset in zip(frames, base_offsets, strict=False)
+                pack(size, own_id, between, partition, 0, base_offset, *rest)
+                for own_id, base_offset in zip(own_ids, base_offsets, strict=False)
             ]
         )
 
@@ -116,45 +118,51 @@ class OneBatches:
         self.codec = codec
         self._is_flexible = codec.is_flexible
         self._known: dict[bytes, OneBatch] = {}
-        # Where the batch's length has been: at one place, unless topics' names differ in length.
-        self._starts: list[int] = []
+        # Where the batch's length has been, at one place unless topics' names differ in length; and
+        # what lies before it: key and version, correlation id, what is alike, partition.
+        self._starts: dict[int, Struct] = {}
         self._tries_left = _TRIES_MAX
 
     def find(
         self, frames: Sequence[memoryview], *, bytes_max: int
-    ) -> tuple[OneBatch, int, list[memoryview]] | None:
-        """What the request in the first of `frames` is, its partition, and its batch; behind that
-        the batches of the requests that follow and are alike, for the same partition, as long as
-        they are no more than so many bytes. `None` if the first has to be decoded."""
+    ) -> tuple[OneBatch, list[Run]] | None:
+        """What the request in the first of `frames` is, and with it those that follow and differ in
+        nothing but partition and batch, in runs: as long as their batches are no more than so many
+        bytes. `None` if the first has to be decoded."""
         first = frames[0]
-        for start in self._starts:
-            partition_at = start - _PARTITION.size
-            known = self._known.get(first[_AFTER_ID:partition_at].tobytes())
+        for start, head in self._starts.items():
+            try:
+                key_and_version, _, alike, _ = head.unpack_from(first)
+            except StructError:
+                continue
+            known = self._known.get(alike)
             if known is not None:
-                records = self._batch_at(start, first)
-                if records is None:
-                    return None
-                batches = [records]
-                if len(frames) > 1:
-                    self._add_alike(batches, frames, start, bytes_max)
-                return known, _PARTITION.unpack_from(first, partition_at)[0], batches
+                runs = self._runs(frames, start, (key_and_version, alike), bytes_max)
+                return (known, runs) if runs else None
         return None
 
-    def _add_alike(
-        self, batches: list[memoryview], frames: Sequence[memoryview], start: int, bytes_max: int
-    ) -> None:
-        head = frames[0][:start].tobytes()
-        key_and_version, alike = head[_BEFORE_ID], head[_AFTER_ID:]
-        bytes_left = bytes_max - len(batches[0])
-        for frame in islice(frames, 1, None):
-            head = frame[:start].tobytes()
-            if head[_AFTER_ID:] != alike or head[_BEFORE_ID] != key_and_version:
-                return
+    def _runs(
+        self, frames: Sequence[memoryview], start: int, like: tuple[bytes, bytes], bytes_max: int
+    ) -> list[Run]:
+        """Of the first of `frames` that have the same key and version, and what is alike."""
+        runs, unpack = list[Run](), self._starts[start].unpack_from
+        own_ids, batches = list[int](), list[memoryview]()
+        last, bytes_left = None, 0
+        for frame in frames:
             records = self._batch_at(start, frame)
-            if records is None or len(records) > bytes_left:
-                return
+            if records is None:
+                break
+            key_and_version, own_id, alike, partition = unpack(frame)
+            if (key_and_version, alike) != like:
+                break
             bytes_left -= len(records)
+            if partition != last or bytes_left < 0:
+                own_ids, batches = list[int](), list[memoryview]()
+                runs.append((partition, own_ids, batches))
+                last, bytes_left = partition, bytes_max - len(records)
+            own_ids.append(own_id)
             batches.append(records)
+        return runs
 
     def _batch_at(self, start: int, frame: memoryview) -> memoryview | None:
         """The batch whose length is at `start`; nothing else may follow."""
@@ -189,13 +197,13 @@ class OneBatches:
         if self.codec.is_flexible:
             length_bytes = len(encode_uvarint(len(records) + 1))
             start = len(frame) - len(_NO_TAGS) - len(records) - length_bytes
-        if self._is_plain(frame, request, start) and self._has_place_for(start):
-            alike = frame[_AFTER_ID : start - _PARTITION.size]
+        alike = frame[_AFTER_ID : start - _PARTITION.size]
+        if self._is_plain(frame, request, start) and self._has_place_for(start, len(alike)):
             self._known[alike.tobytes()] = OneBatch(request, self.codec)
 
-    def _has_place_for(self, start: int) -> bool:
+    def _has_place_for(self, start: int, alike_bytes: int) -> bool:
         if start not in self._starts and len(self._starts) < _STARTS_MAX:
-            self._starts.append(start)
+            self._starts[start] = Struct(f">4si{alike_bytes}si")
         return start in self._starts
 
     def _is_plain(self, frame: memoryview, request: ProduceRequest, start: int) -> bool:

@@ -26,7 +26,7 @@ from tidemark.broker.network.requests import Pending, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.one_batch import OneBatch, OneBatches, correlation_ids
+from tidemark.protocol.one_batch import OneBatch, Run, correlation_ids
 from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:
@@ -42,37 +42,48 @@ def answer_runs(
     known = session.one_batches
     if known is None or known.codec is not codec:
         return None
-    answered = _answer_run(node, frames, session, known)
-    if answered is None or answered[0] == len(frames) or isinstance(answered[1], Pending):
-        return answered
     # What need not be waited for is done in one visit and answered in one piece, whichever
     # partitions it is for.
-    count, parts = answered[0], list(answered[1])
+    count = 0
+    parts: list[Part] = []
     while count < len(frames):
-        further = _answer_run(node, frames[count:], session, known, is_first=False)
-        if further is None:
+        found = known.find(frames[count:] if count else frames, bytes_max=RUN_BYTES_MAX)
+        if found is None:
             break
-        assert not isinstance(further[1], Pending), "a run that has to be waited for"
-        count += further[0]
-        parts += further[1]
-    return count, [b"".join(parts)]  # type: ignore[arg-type]  # there are no records in it
+        alike, runs = found
+        topic = alike.topic or _name_of(alike, node)
+        for run in runs:
+            answered = _answer_run(node, session, codec, alike, topic, run, is_first=not count)
+            if answered is None:
+                return _together(count, parts)
+            if isinstance(answered[1], Pending):
+                assert not count, "a run that has to be waited for"
+                return answered
+            count += answered[0]
+            parts += answered[1]
+            if answered[0] < len(run[1]):
+                return _together(count, parts)
+    return _together(count, parts)
+
+
+def _together(count: int, parts: list[Part]) -> tuple[int, list[Part]] | None:
+    return (count, [b"".join(parts)]) if count else None  # type: ignore[arg-type]  # there are no records in it
 
 
 def _answer_run(
     node: Node,
-    frames: Sequence[memoryview],
     session: Session,
-    known: OneBatches,
+    codec: ApiCodec,
+    alike: OneBatch,
+    topic: str,
+    run: Run,
     *,
-    is_first: bool = True,
+    is_first: bool,
 ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
     """As `FrameHandler.answer`, of those for one partition; `is_first`: also if they have to be
     waited for."""
-    found = known.find(frames, bytes_max=RUN_BYTES_MAX)
-    if found is None:
-        return None
-    alike, partition, batches = found
-    replica = node.topics.replica(alike.topic or _name_of(alike, node), partition)
+    partition, own_ids, batches = run
+    replica = node.topics.replica(topic, partition)
     if replica is None:
         return None
     is_for_all = alike.acks == ACKS_ALL
@@ -82,13 +93,12 @@ def _answer_run(
         return None  # Decoded, it will be refused with what is wrong.
     if not is_first and is_for_all and (wants_more or not replica.commits_at_once):
         return None
-    codec = known.codec
-    run = replica.produce_run(batches, api_version=codec.version)
-    if run is None:
+    appended = replica.produce_run(batches, api_version=codec.version)
+    if appended is None:
         return None
-    base_offsets, end_offset, append_time_ms, log_start, is_committed, error = run
+    base_offsets, end_offset, append_time_ms, log_start, is_committed, error = appended
     count = len(base_offsets)
-    answers = alike.answers(frames, partition, base_offsets, append_time_ms, log_start)
+    answers = alike.answers(partition, own_ids, base_offsets, append_time_ms, log_start)
     if error is None and (
         not is_for_all or (is_committed and (not wants_more or replica.is_acknowledged(end_offset)))
     ):

@@ -172,8 +172,8 @@ MUTATIONS = (
     Mutation(
         name="a run is for one partition",
         file="protocol/one_batch.py",
-        old="head[_AFTER_ID:] != alike",
-        new="head[_AFTER_ID:-4] != alike[:-4]",
+        old="            if partition != last or bytes_left < 0:\n",
+        new="            if last is None or bytes_left < 0:\n",
         killed_by=f"{_RUNS}test_partitions_that_take_turns_keep_the_order_of_their_requests",
     ),
     Mutation(

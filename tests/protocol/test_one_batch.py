@@ -58,7 +58,7 @@ def found(batches: OneBatches, frame: bytes) -> tuple[int, int, UUID, int, bytes
     answer = batches.find([memoryview(frame)], bytes_max=PLENTY)
     if answer is None:
         return None
-    known, partition, (records,) = answer
+    known, [(partition, _, (records,))] = answer
     topic_id = id_of(known.topic) if known.topic else known.topic_id
     return known.acks, known.timeout_ms, topic_id, partition, bytes(records)
 
@@ -79,13 +79,12 @@ def test_the_answer_is_what_encoding_it_gives(version: int) -> None:
     codec = ApiCodec(APIS[0], version)
     known = OneBatch(request_of(b"first", topic="ü"), codec)
     for number, offset in enumerate((0, 5, 2**62)):
-        frame = frame_of(request_of(b"other", topic="ü"), version, id=number)
         answer = PartitionProduceResponse(
             index=number, base_offset=offset, log_append_time_ms=-1, log_start_offset=number
         )
         topic = TopicProduceResponse(name="ü", topic_id=id_of("ü"), partition_responses=[answer])
         response = ProduceResponse(responses=[topic])
-        answered = known.answers([memoryview(frame)], number, [Offset(offset)], -1, Offset(number))
+        answered = known.answers(number, [number], [Offset(offset)], -1, Offset(number))
         assert [answered] == codec.encode_response(response, number)
 
 
@@ -97,6 +96,33 @@ def test_several_partitions_and_topics_are_known_at_once(version: int) -> None:
     for frame, (topic, partition) in zip(frames, topics, strict=True):
         assert found(batches, frame) == (-1, 500, id_of(topic), partition, b"x")
     assert found(batches, frame_of(request_of(b"x", topic="others"), version)) is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests_that_follow_each_other_are_runs_by_partition_and_size(version: int) -> None:
+    def frame(number: int, partition: int, *, topic: str = "orders") -> memoryview:
+        request = request_of(bytes([number]) * 40, topic=topic, partition=partition)
+        return memoryview(frame_of(request, version, id=number))
+
+    batches = taught(bytes(frame(0, 0)), bytes(frame(0, 0, topic="bills")), version=version)
+    frames = [frame(n, partition) for n, partition in enumerate((3, 3, 4, 3, 3, 3, 3))]
+    answer = batches.find([*frames, frame(9, 3, topic="bills"), frame(9, 3)], bytes_max=100)
+    assert answer is not None
+    assert [(partition, ids) for partition, ids, _ in answer[1]] == [
+        (3, [0, 1]),
+        (4, [2]),
+        (3, [3, 4]),
+        (3, [5, 6]),
+    ]
+    assert [bytes(each[:1]) for _, _, run in answer[1] for each in run] == [
+        bytes([number]) for number in range(7)
+    ]
+    other = bytearray(frame(1, 3))
+    other[3] += 1  # of another version
+    assert batches.find([frames[0], memoryview(other)], bytes_max=PLENTY) == (
+        answer[0],
+        [(3, [0], [bytes([0]) * 40])],
+    )
 
 
 @pytest.mark.parametrize(

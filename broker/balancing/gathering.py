@@ -89,6 +89,9 @@ class Gathering:
         self._groups: list[Group] = []
         self._leaders: Counter[NodeId | None] = Counter()
         self._made: dict[PartitionKey, _Made] = {}
+        self._is_outdated = False
+        """Whether `_made` has changed since the groups were taken from it: also by a look that was
+        cut short after it had seen the last change."""
         self._one_at_a_time = trio.Lock()
 
     async def gather_all(self) -> Snapshot:
@@ -110,7 +113,8 @@ class Gathering:
             gone = self._changes.note(now_ms)
             if gone:
                 self._forget(gone)
-            if gone or self._changes:
+            self._is_outdated |= bool(gone or self._changes)
+            if self._is_outdated:
                 await self._look_again(now_ms)
             groups, brokers = self._groups, self._members(now_ms)
         return Snapshot(now_ms=now_ms, brokers=brokers, groups=groups)
@@ -135,6 +139,7 @@ class Gathering:
         self._groups = [made.group for made in self._made.values()]
         self._leaders = Counter(group.leader for group in self._groups)
         self._unheard = sum(not made.is_heard for made in self._made.values())
+        self._is_outdated = False
 
     def _forget(self, topics: Collection[UUID]) -> None:
         self._made = {key: made for key, made in self._made.items() if key.topic_id not in topics}

@@ -135,6 +135,19 @@ async def test_who_is_cut_short_goes_on_the_next_time() -> None:
         assert seen == await seen_at_first_sight(world)
 
 
+async def test_who_is_cut_short_at_the_last_change_does_not_lose_it() -> None:
+    async with open_world(*BROKERS) as world:
+        for steps in range(6):
+            # As many as are looked at between two rests.
+            await world.add_topic(f"t{steps}", [VOTERS] * 200)
+            async with trio.open_nursery() as tasks:
+                tasks.start_soon(world.gathering.gather)
+                for _ in range(steps):
+                    await trio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            assert len(groups_of(await world.gathering.gather())) == 200 * (steps + 1)
+
+
 async def test_after_a_time_without_watching_all_is_looked_at() -> None:
     async with open_world(*BROKERS) as world:
         await world.add_topic("t", [VOTERS] * 3)

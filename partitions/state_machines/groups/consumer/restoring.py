@@ -1,6 +1,7 @@
 """A group of the consumer protocol from its records."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
 from tidemark.partitions.state_machines.groups.consumer.member import (
@@ -8,11 +9,13 @@ from tidemark.partitions.state_machines.groups.consumer.member import (
     ConsumerMember,
     MemberState,
 )
+from tidemark.partitions.state_machines.groups.consumer.pattern import check_pattern
 from tidemark.partitions.state_machines.groups.consumer.records import changed_records, from_stored
 from tidemark.partitions.state_machines.groups.effects import RecordValue
 from tidemark.partitions.state_machines.groups.settings import GroupSettings
 from tidemark.partitions.state_machines.groups.topic_view import Partitions, TopicIdPartition
 from tidemark.partitions.state_machines.instant import Instant
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -68,7 +71,7 @@ def _member(group_id: str, member_id: str, records: Records) -> ConsumerMember:
         client_id=said.client_id,
         client_host=said.client_host,
         topics=frozenset(said.subscribed_topic_names),
-        pattern=said.subscribed_topic_regex or None,
+        pattern=_pattern(said.subscribed_topic_regex or ""),
         assignor=said.server_assignor,
         rebalance_timeout_ms=said.rebalance_timeout_ms,
         classic=_classic(said.classic_member_metadata),
@@ -84,6 +87,17 @@ def _member(group_id: str, member_id: str, records: Records) -> ConsumerMember:
         assigned=from_stored(has.assigned_partitions),
         revoking=from_stored(has.partitions_pending_revocation),
     )
+
+
+@lru_cache(maxsize=64)
+def _pattern(stored: str) -> str | None:
+    """One that is not understood here, though another release took it, names no topics. Its member
+    hears so when it joins again."""
+    try:
+        check_pattern(stored)
+    except RequestError:
+        return None
+    return stored or None
 
 
 def _classic(stored: ClassicMemberMetadata | None) -> ClassicSide | None:

@@ -15,8 +15,10 @@ from tests.partitions.state_machines.groups.consumer.clients import (
 )
 from tests.partitions.state_machines.groups.driver import GROUP, NO_DELAY, Coordinator
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroupState
+from tidemark.partitions.state_machines.groups.effects import LogRecord
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_group_records import ConsumerGroupMemberMetadataValue
 from tidemark.protocol.messages.consumer_offsets import GroupMetadataKey
 
 NONE = ErrorCode.NONE
@@ -293,6 +295,19 @@ def test_topics_are_found_by_their_names_pattern() -> None:
     groups.set_topics(topics(orders=1, orders_us=1))
     settle(member)
     assert member.owned == parts("orders", 0) | parts("orders_us", 0)
+
+
+def test_a_pattern_in_the_log_that_is_not_understood_names_no_topics(groups: Coordinator) -> None:
+    member = Member(groups, "a", reads=("clicks",), pattern="orders")
+    settle(member)
+    for number, (key, value) in enumerate(groups.log):
+        if isinstance(value, ConsumerGroupMemberMetadataValue):
+            another = replace(value, subscribed_topic_regex="(?i)orders")
+            groups.log[number] = LogRecord(key, another)
+    groups.restart()
+    groups.set_topics(topics(orders=4, clicks=3))
+    settle(member)
+    assert member.owned == parts("clicks", 0, 1, 2)
 
 
 def test_what_a_member_reads_may_change(groups: Coordinator) -> None:

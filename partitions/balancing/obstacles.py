@@ -26,7 +26,8 @@ _LEADERLESS: Final = No(Reason.NO_LEADER, "it has no leader now, or one that nob
 
 
 def refusals(board: Board, steps: Sequence[Step]) -> Iterator[Refusal]:
-    """Why not: brokers that get nothing first, then groups, together where the reason is the same.
+    """Why no more is moved: first the brokers that get nothing, then groups, counted together
+    where the reason is the same.
     `board` is as the steps have left it."""
     voters = Counter(node for group in board.groups for node in group.voters)
     for broker in board.brokers:

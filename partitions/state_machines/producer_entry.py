@@ -12,8 +12,8 @@ BATCHES_KEPT: Final = 5
 """How many requests a producer may have in flight: any of them may be retried, none older."""
 
 SEQUENCE_MASK: Final = 0x7FFF_FFFF
-# Sequences go in a circle. Further back than half of it is as well a gap ahead.
-_BACK_MAX: Final = 0x3FFF_FFFF
+APART_MAX: Final = 0x3FFF_FFFF
+"""Sequences go in a circle: two that are farther apart than half of it are nearer the other way."""
 
 KeptBatch = tuple[int, int, int, int, int]
 """A batch that is remembered: its first and last sequence, base and last offset, and timestamp."""
@@ -137,4 +137,4 @@ def _lies_before_window(producer: Producer, first: int, last: int) -> bool:
     back_to_last = (producer.next_sequence - last) & SEQUENCE_MASK
     oldest_kept = producer.batches[0][0]
     window = (producer.next_sequence - oldest_kept) & SEQUENCE_MASK
-    return window < back_to_last <= back_to_first <= min(producer.appended, _BACK_MAX)
+    return window < back_to_last <= back_to_first <= min(producer.appended, APART_MAX)

@@ -45,7 +45,7 @@ _NO_TRANSACTIONS: Final = OpenTransactions()
 _NOBODY: Final = -1
 _NO_PRODUCER: Final = Producer(NO_EPOCH)
 NOT_PLAIN: Final = TRANSACTIONAL_BIT | CONTROL_BIT
-"""What the attributes of a batch have none of that is in no transaction."""
+"""Attributes that a batch outside of any transaction has none of."""
 
 
 class ProducerTable:
@@ -73,8 +73,8 @@ class ProducerTable:
         self._newest = _NO_PRODUCER
         self._newest_id = _NOBODY
         self.awaited: tuple[int, int, int] | None = None
-        """To look at: an id, an epoch and a sequence. A batch with these that is in no transaction
-        is one that the table `is_awaiting`; `None`: that is to be asked."""
+        """To be read: the id, epoch and sequence of the batch that most likely comes next. One with
+        these that is in no transaction is one that the table `is_awaiting`; `None`: ask it."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -113,8 +113,8 @@ class ProducerTable:
         return check_slowly(producer, header)
 
     def is_awaiting(self, header: Fields) -> bool:
-        """Whether this batch is what comes next of its producer, and nothing else is to be said of
-        it: it is in no transaction, and its producer has none open."""
+        """Whether this batch is what comes next of its producer, and is plain: it is in no
+        transaction, and its producer has none open."""
         _, _, _, _, _, attributes, _, _, _, producer_id, epoch, first, _ = header
         if attributes & NOT_PLAIN:
             return False
@@ -131,8 +131,8 @@ class ProducerTable:
     def count_fresh(self, headers: Sequence[Fields]) -> int:
         """How many of these batches, from the first on, may be appended one behind the other.
 
-        They are of one producer, or of none, and each is what comes next: what else may be
-        appended, and what is wrong with the rest, `check` says of each by itself.
+        These are of one producer, or of none, and each is what comes next. Of the first that is
+        not, `check` says whether it may be appended all the same, or what is wrong with it.
         """
         producer_id, epoch, sequence = headers[0][9:12]
         if producer_id >= 0 and not self.is_awaiting(headers[0]):
@@ -345,7 +345,7 @@ class ProducerTable:
     def _heard(self, producer_id: int, producer: Producer) -> None:
         self._producers.move_to_end(producer_id)
         self._newest, self._newest_id = producer, producer_id
-        # What else is done about it than to take in what was awaited is not known here.
+        # Not known any more: who takes in what was awaited sets it anew.
         self.awaited = None
 
     def _forget(self, producer_id: int) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tidemark.partitions.state_machines.producer_entry import APART_MAX, SEQUENCE_MASK
 from tidemark.partitions.state_machines.producers import FRESH, ProducerTable
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.header import BatchHeader
@@ -33,9 +34,6 @@ NOT_THE_PRODUCERS_FAULT: Final = frozenset(
     }
 )
 """Refusals after which every client sends the same batch again."""
-
-_SEQUENCE_MASK: Final = 0x7FFF_FFFF
-_AHEAD_MAX: Final = 0x3FFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,9 @@ class RefusedBatches:
         refused = self._refused.get(ProducerId(header.producer_id))
         if refused is None or header.producer_epoch != refused.header.producer_epoch:
             return None
-        ahead = (header.base_sequence - refused.header.base_sequence) & _SEQUENCE_MASK
+        ahead = (header.base_sequence - refused.header.base_sequence) & SEQUENCE_MASK
         is_late = now_ms - refused.at_ms > ON_THE_WAY_MS
-        if is_late or not 0 < ahead <= _AHEAD_MAX or not _is_missing(refused.header, table):
+        if is_late or not 0 < ahead <= APART_MAX or not _is_missing(refused.header, table):
             return None
         return refused
 

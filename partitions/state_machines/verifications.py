@@ -63,7 +63,7 @@ class Verifications:
         return question
 
     def pass_on(self, refusal: Question) -> None:
-        """Its answer is told to a client, and holds for that one alone."""
+        """A refusal is told to the client that asked, and forgotten: the next one asks anew."""
         self._asked.pop((refusal.producer_id, refusal.epoch), None)
 
     def forget(self, producer_id: ProducerId) -> None:

@@ -75,8 +75,8 @@ MUTATIONS = (
     Mutation(
         name="whatever else is done about a producer nothing is awaited before it is asked",
         file="partitions/state_machines/producers.py",
-        old="is not known here.\n        self.awaited = None\n",
-        new="is not known here.\n",
+        old="awaited sets it anew.\n        self.awaited = None\n",
+        new="awaited sets it anew.\n",
         killed_by=f"{_OF_PRODUCERS}test_nothing_is_awaited_of_who_has_a_transaction_open",
     ),
     Mutation(

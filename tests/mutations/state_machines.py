@@ -53,14 +53,14 @@ MUTATIONS = (
     Mutation(
         name="only what is known to be in the log is an old duplicate",
         file=_PRODUCERS,
-        old="<= min(producer.appended, _BACK_MAX)",
-        new="<= _BACK_MAX",
+        old="<= min(producer.appended, APART_MAX)",
+        new="<= APART_MAX",
         killed_by=f"{_OF_PRODUCERS}::test_what_was_never_seen_is_a_gap_and_not_a_duplicate",
     ),
     Mutation(
         name="half a circle of sequences back is a gap ahead",
         file=_PRODUCERS,
-        old="min(producer.appended, _BACK_MAX)",
+        old="min(producer.appended, APART_MAX)",
         new="producer.appended",
         killed_by=f"{_OF_PRODUCERS}"
         "::test_after_more_records_than_there_are_sequences_a_gap_is_still_a_gap",

@@ -44,7 +44,7 @@ def bury(
 def delete_offsets(
     group: AnyGroup, request: DeleteOffsets, offsets: OffsetTable, token: Token, turn: Turn
 ) -> None:
-    """Delete single commits: of topics that no member reads."""
+    """Delete the commits for some partitions, as far as no member reads their topics."""
     if is_dead(group):
         turn.reply(token, DeleteAnswer(error=ErrorCode.GROUP_ID_NOT_FOUND))
         return

@@ -93,7 +93,7 @@ class AssignmentStored:
 
 @dataclass(frozen=True, slots=True)
 class StaticMemberStored:
-    """A static member's new id is durable, so that it may learn it."""
+    """A static member's new id is durable, so that the member may be told it."""
 
     group: Group
     member_id: str

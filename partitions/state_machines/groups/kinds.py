@@ -67,7 +67,7 @@ def kill(group: AnyGroup, wall_ms: int) -> None:
 
 
 def revive(group: AnyGroup, wall_ms: int) -> None:
-    """It is empty after all: the log did not take its tombstones."""
+    """The log did not take its tombstones: it is there, and empty, after all."""
     if isinstance(group, ConsumerGroup):
         group.is_dead = False
         group.recording.forget(group.recording.keys)

@@ -66,7 +66,7 @@ def upgraded(group: Group, topics: Topics, turn: Turn) -> ConsumerGroup:
 
 
 def give_way(group: Group, turn: Turn) -> None:
-    """The group is another one from now on: whoever waits in it joins that."""
+    """The group is one of the consumer protocol from now on: whoever waits in it joins that one."""
     for member in group.members.values():
         refuse(group, member, turn, ErrorCode.REBALANCE_IN_PROGRESS, member.id)
     group.pending.clear()
@@ -134,7 +134,8 @@ def begin_downgrade(group: ConsumerGroup, topics: Topics, turn: Turn) -> None:
 def downgrade_stored(
     then: GroupDowngraded, records: Sequence[LogRecord], error: ErrorCode, turn: Turn
 ) -> Group | None:
-    """The classic group, if the group is one from now on: nobody came or changed meanwhile."""
+    """The write of a downgrade is over. The classic group, if that takes the place from now on;
+    `None` if the write failed, or somebody came or changed meanwhile."""
     group, classic, recording = then.group, then.classic, then.group.recording
     turn.effects.replies += recording.end(records, error)
     if error is not ErrorCode.NONE or recording.is_touched:

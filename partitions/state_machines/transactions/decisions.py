@@ -43,7 +43,7 @@ def decide_init(
     wall_ms: int,
     settings: TransactionSettings,
 ) -> Decision:
-    """Take an id over. What is open is aborted first, and the producer asks again meanwhile."""
+    """A producer takes an id over. What is open is aborted first; until then it asks again."""
     if not 0 < request.timeout_ms <= settings.timeout_max_ms:
         return _refuse_producer(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     if old is None:
@@ -146,7 +146,8 @@ def _end(old: Transaction, request: End, wall_ms: int) -> Decision:
 
 
 def _end_nothing(old: Transaction, request: End, wall_ms: int) -> Decision:
-    """No transaction is open: an abort is welcome where it closes the door to what is late."""
+    """No transaction is open. An abort that raises the epoch is done all the same: it fences what
+    of the producer's is late (KIP-890). The same end again is answered as the first was."""
     if request.bumps_epoch and not request.is_commit:
         return _end(old, request, wall_ms)
     is_again = old.state is not TransactionState.EMPTY and (
@@ -194,7 +195,7 @@ def _check_producer(old: Transaction | None, request: Add | Verify | End) -> Err
 
 
 def _producer(new: Transaction) -> ProducerAnswer:
-    """What the producer goes on with, once all of it is over."""
+    """The id and epoch that the producer goes on with once its transaction is over."""
     if new.next_producer_id != NO_PRODUCER:
         return ProducerAnswer(producer_id=new.next_producer_id, epoch=0)
     return ProducerAnswer(producer_id=new.producer_id, epoch=new.epoch)

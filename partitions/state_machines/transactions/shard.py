@@ -59,7 +59,7 @@ class TransactionShard:
         return self._agenda.next_ms
 
     def restore(self, values: Mapping[str, Transaction], at: Instant) -> Effects:
-        """Begin with what the log has. Markers of what was decided are sent again."""
+        """Begin with what the log has. Markers of what it says was decided are sent again."""
         effects = self._begin()
         for transactional_id, value in values.items():
             held = self._held[transactional_id] = Held()
@@ -296,7 +296,7 @@ class TransactionShard:
         """An id's deadline has come: its transaction's, or that of a retry."""
         value = held.value
         if held.unstored is not None:
-            # It is being extended or ended this moment.
+            # A change of it is on its way to the log: look again when that is there.
             self._set_deadline(name, held, at.ticks_ms + RETRY_MS)
         elif value is not None and value.state is TransactionState.ONGOING:
             fence = decisions.fenced(value, wall_ms=at.wall_ms)

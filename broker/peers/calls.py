@@ -23,6 +23,11 @@ PeerHandler: TypeAlias = Callable[[NodeId | None, Any], Awaitable[Message]]
 PeerHandlers: TypeAlias = Mapping[type[Message], PeerHandler]
 
 
+CALLS_MAX: Final = 256
+"""So many of one connection are being answered at once. Behind them are clients, of whom there may
+be any number: who calls waits for its turn, and a caller that does not has gone wrong."""
+
+
 class PendingCall:
     """A call whose answer has not come."""
 
@@ -52,15 +57,28 @@ class PendingCall:
 
 
 class PendingCalls:
-    """Those of one connection, by correlation id."""
+    """Those of one connection, by correlation id; also those that nobody waits for any more, as
+    long as the other side works on them."""
 
-    __slots__ = ("_by_id", "_ids")
+    __slots__ = ("_by_id", "_ended", "_ids", "_places")
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
         self._by_id: dict[int, PendingCall] = {}
+        self._places = trio.Semaphore(CALLS_MAX)
+        self._ended: str | None = None
+        """Why none will be answered any more."""
 
-    def begin(self, api: PeerApi, version: int) -> tuple[int, PendingCall]:
+    async def begin(self, api: PeerApi, version: int) -> tuple[int, PendingCall]:
+        """A call that is to be made at once, when its turn has come; or else given up. Raises
+        `RequestError` NETWORK_EXCEPTION where the connection has ended by then."""
+        try:
+            self._places.acquire_nowait()
+        except trio.WouldBlock:
+            await self._places.acquire()
+        if self._ended is not None:
+            self._places.release()
+            raise lost(self._ended)
         correlation_id = next(self._ids) % CORRELATION_IDS + 1
         call = self._by_id[correlation_id] = PendingCall(api, version)
         return correlation_id, call
@@ -70,16 +88,25 @@ class PendingCalls:
         call = self._by_id.get(correlation_id)
         if call is not None:
             assert call.api.response is not None
-            call.settle(decode_body(call.api.response, call.version, body))
+            answer = decode_body(call.api.response, call.version, body)
+            self.give_up(correlation_id)
+            call.settle(answer)
         elif correlation_id <= 0:
             raise MalformedMessage(f"an answer with correlation id {correlation_id}")
 
-    def forget(self, correlation_id: int) -> None:
-        self._by_id.pop(correlation_id, None)
+    def give_up(self, correlation_id: int) -> PendingCall | None:
+        """It is not to be answered any more, or never was."""
+        call = self._by_id.pop(correlation_id, None)
+        if call is not None:
+            self._places.release()
+        return call
 
     def fail_all(self, reason: str) -> None:
-        calls, self._by_id = self._by_id, {}
-        for call in calls.values():
+        """The connection has ended."""
+        self._ended = reason
+        for correlation_id in list(self._by_id):
+            call = self.give_up(correlation_id)
+            assert call is not None
             call.fail(lost(reason))
 
 

@@ -31,6 +31,10 @@ FIRST_FRAME_BYTES_MAX: Final = 64 * 1024
 # that has been away for long may find much of every log on its way.
 _UNSENT_MEMORY_BYTES_MAX: Final = 64 * 1024 * 1024
 _UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024 * 1024
+CALLS_BYTES_MAX: Final = _UNSENT_MEMORY_BYTES_MAX // 2
+"""Large calls and answers must not take the room of what groups say: too much ends the connection,
+and a client, who has these made, could have it end again and again."""
+SMALL_CALL_BYTES_MAX: Final = 64 * 1024
 # Sent bytes that the other side does not acknowledge for so long break the connection. The kernel
 # alone would try for a quarter of an hour, ever more rarely, and not notice that a network is back.
 _UNACKNOWLEDGED_MS: Final = 4_000
@@ -111,6 +115,12 @@ class FrameSocket:
     def _is_full(self) -> bool:
         memory_bytes = self._outbox.memory_bytes + self._out.memory_bytes
         return memory_bytes > _UNSENT_MEMORY_BYTES_MAX or self.unsent_bytes > _UNSENT_BYTES_MAX
+
+    def has_room_for_call(self, size_bytes: int) -> bool:
+        """Whether a call or an answer of that size goes with what is unsent."""
+        memory_bytes = self._outbox.memory_bytes + self._out.memory_bytes
+        is_small = size_bytes <= SMALL_CALL_BYTES_MAX
+        return is_small or memory_bytes + size_bytes <= CALLS_BYTES_MAX
 
     def accept_frames(self, frame_bytes_max: int) -> None:
         """From now on take frames of this size: it is known who is there.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import socket
-from typing import Final, Protocol
+from typing import Protocol
 
 import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
+from tidemark.broker.peers.calls import CALLS_MAX
 from tidemark.broker.peers.decoding import decode
 from tidemark.broker.peers.encoding import Frame
 from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
 from tidemark.partitions.replication.peer_messages import PeerMessage
-from tidemark.protocol.errors import MalformedMessage, ProtocolError
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.messages.peer.join import JoinRequest
 from tidemark.protocol.peer_frames import (
@@ -23,9 +24,6 @@ from tidemark.protocol.peer_frames import (
 )
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
-
-# A caller has a handful; more is a caller gone wrong.
-_CALLS_MAX: Final = 256
 
 
 class IncomingOwner(Protocol):
@@ -95,7 +93,15 @@ class Incoming:
     def answer(self, header: PeerHeader, response: Message) -> None:
         """Once for each call."""
         self.calls -= 1
-        self._say(response, header)
+        frame = _frame_of(response, header)
+        if not self._socket.has_room_for_call(frame.size_bytes):
+            assert header.api.response is not None
+            refusal = header.api.response(
+                error_code=int(ErrorCode.REQUEST_TIMED_OUT),
+                error_message=f"it was answered, and {frame.size_bytes} bytes are too many to send",
+            )
+            frame = _frame_of(refusal, header)
+        self._socket.send(frame)
 
     def take(self, frame: memoryview) -> None:
         header, body = decode_peer_header(frame)
@@ -106,8 +112,8 @@ class Incoming:
             raise MalformedMessage(f"{api.name} before a Hello")
         elif api.response is None:
             self._owner.received(self, decode(header, body))
-        elif self.calls == _CALLS_MAX:
-            raise MalformedMessage(f"more than {_CALLS_MAX} calls at once")
+        elif self.calls == CALLS_MAX:
+            raise MalformedMessage(f"more than {CALLS_MAX} calls at once")
         else:
             self.calls += 1
             self._owner.called(self, header, decode_body(api.request, header.version, body))
@@ -127,5 +133,9 @@ class Incoming:
             self.close(PeerEnd.REFUSED, response.reason)
 
     def _say(self, response: Message, header: PeerHeader) -> None:
-        encoded = encode_peer_response(response, header.version, header.correlation_id)
-        self._socket.send(Frame.made_of(encoded, is_urgent=True))
+        self._socket.send(_frame_of(response, header))
+
+
+def _frame_of(response: Message, header: PeerHeader) -> Frame:
+    encoded = encode_peer_response(response, header.version, header.correlation_id)
+    return Frame.made_of(encoded, is_urgent=True)

@@ -11,9 +11,14 @@ import trio
 from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers.calls import PendingCalls, lost
 from tidemark.broker.peers.encoding import Frame, SharedFrames, encode
-from tidemark.broker.peers.frame_socket import FrameSocket, SocketServices
+from tidemark.broker.peers.frame_socket import (
+    CALLS_BYTES_MAX,
+    SMALL_CALL_BYTES_MAX,
+    FrameSocket,
+    SocketServices,
+)
 from tidemark.partitions.replication.peer_messages import PeerMessage
-from tidemark.protocol.errors import MalformedMessage
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError, TidemarkError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
 from tidemark.protocol.peer_frames import (
     decode_body,
@@ -23,8 +28,6 @@ from tidemark.protocol.peer_frames import (
 from tidemark.protocol.peer_registry import FIRST_VERSION, peer_api_of
 from tidemark.protocol.schema import Message
 
-# Calls as large as that go behind records that came before them.
-_URGENT_BYTES_MAX: Final = 64 * 1024
 _HELLO_ID: Final = 1
 
 
@@ -97,15 +100,18 @@ class Outgoing:
     async def call(self, request: Message) -> Message:
         """Raises `RequestError` (NETWORK_EXCEPTION) when the connection ends before the answer.
 
-        Cancelled, it leaves the call to be done there, and its answer to nobody.
+        Waits while the other side has `CALLS_MAX` to answer. Cancelled after that, it leaves the
+        call to be done there, and its answer to nobody. Raises INVALID_REQUEST for one that is
+        larger than brokers send each other.
         """
         assert self.is_accepted
-        correlation_id, call = self._calls.begin(peer_api_of(type(request)), self.version)
+        correlation_id, call = await self._calls.begin(peer_api_of(type(request)), self.version)
         try:
-            self._say(request, self.version, correlation_id)
-            return await call.wait()
-        finally:
-            self._calls.forget(correlation_id)
+            self._say_call(request, correlation_id)
+        except TidemarkError:
+            self._calls.give_up(correlation_id)
+            raise
+        return await call.wait()
 
     def close(self, end: PeerEnd, reason: str) -> None:
         self._socket.close(end, reason)
@@ -129,9 +135,20 @@ class Outgoing:
         self._calls.fail_all(f"the connection to the other broker was lost: {reason}")
         self._owner.outgoing_ended(self, end, reason)
 
+    def _say_call(self, request: Message, correlation_id: int) -> None:
+        encoded = encode_peer_request(request, self.version, correlation_id)
+        size = sum(map(len, encoded))
+        if size > min(self._frame_bytes_max, CALLS_BYTES_MAX):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"{size} bytes are more than one broker asks another at once: ask for less, or the "
+                "broker that leads the metadata",
+            )
+        if not self._socket.has_room_for_call(size):
+            raise lost(f"{size} bytes more than there are on their way to the other broker")
+        # Larger ones go behind records that came before them.
+        self._socket.send(Frame.made_of(encoded, is_urgent=size <= SMALL_CALL_BYTES_MAX))
+
     def _say(self, request: Message, version: int, correlation_id: int) -> None:
         encoded = encode_peer_request(request, version, correlation_id)
-        size = sum(map(len, encoded))
-        if size > self._frame_bytes_max:
-            raise lost(f"{size} bytes are more than another broker takes")
-        self._socket.send(Frame.made_of(encoded, is_urgent=size <= _URGENT_BYTES_MAX))
+        self._socket.send(Frame.made_of(encoded, is_urgent=True))

@@ -7,12 +7,14 @@ from uuid import UUID
 
 import pytest
 import trio
+import trio.testing
 
 from tests.broker.peers.brokers import Broker, introduce, open_one, open_pair
 from tests.broker.peers.values import append
 from tidemark.broker.config import Address
+from tidemark.broker.metrics.peer_counts import PeerEnd
 from tidemark.broker.peers import call_address
-from tidemark.broker.peers.calls import PeerHandler
+from tidemark.broker.peers.calls import CALLS_MAX, PeerHandler
 from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
@@ -55,6 +57,8 @@ class Answering:
                 raise RequestError(ErrorCode.NOT_CONTROLLER, "not here")
             case b"break":
                 raise ValueError("a bug")
+            case b"large":
+                return ForwardResponse(body=bytes(40_000_000))
         return ForwardResponse(body=request.body[::-1], metadata_version=5)
 
     async def joins(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
@@ -175,22 +179,88 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_passed_over(
                 await one.network.call(two.node, forward(b"wait"), ForwardResponse)
         outgoing = one.network._links[two.node].outgoing
         assert outgoing is not None
-        assert not outgoing._calls._by_id
+        assert outgoing._calls._by_id  # the other side still works on it
         answering.go_on.set()
         response = await one.network.call(two.node, forward(b"abc"), ForwardResponse)
         assert response.body == b"cba"
+        assert not outgoing._calls._by_id
 
 
 async def test_more_calls_at_once_than_a_caller_has_end_the_connection(
     answering: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidemark.broker.peers.incoming._CALLS_MAX", 3)
+    monkeypatch.setattr("tidemark.broker.peers.incoming.CALLS_MAX", 3)
     async with open_one(1) as one, open_one(2, handlers=answering.handlers) as two:
         introduce(one, two)
         await one.wait_up(two)
         async with trio.open_nursery() as tasks:
             for _ in range(4):
                 tasks.start_soon(ask_in_vain, one, two)
+
+
+async def test_of_many_calls_some_wait_for_their_turn(answering: Answering) -> None:
+    """There may be more clients than calls that a broker is asked at once."""
+    async with open_one(1) as one, open_one(2, handlers=answering.handlers) as two:
+        introduce(one, two)
+        await one.wait_up(two)
+        answers = list[bytes]()
+
+        async def ask() -> None:
+            response = await one.network.call(two.node, forward(b"wait"), ForwardResponse)
+            answers.append(response.body)
+
+        async with trio.open_nursery() as tasks:
+            for _ in range(2 * CALLS_MAX + 1):
+                tasks.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            assert len(answering.asked) == CALLS_MAX
+            answering.go_on.set()
+        assert answers == [b"tiaw"] * (2 * CALLS_MAX + 1)
+        assert two.metrics.ended[PeerEnd.BAD_INPUT].value == 0
+
+
+async def test_who_waits_for_a_turn_hears_that_the_connection_is_lost(answering: Answering) -> None:
+    async with open_one(1) as one, open_one(2, handlers=answering.handlers) as two:
+        introduce(one, two)
+        await one.wait_up(two)
+        async with trio.open_nursery() as tasks:
+            for _ in range(2 * CALLS_MAX + 1):
+                tasks.start_soon(ask_in_vain, one, two)
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            two.network.set_peers({})
+
+
+async def test_calls_that_are_too_large_do_not_end_the_connection(answering: Answering) -> None:
+    async with open_one(1) as one, open_one(2, handlers=answering.handlers) as two:
+        introduce(one, two)
+        await one.wait_up(two)
+        with pytest.raises(RequestError) as refused:
+            await one.network.call(two.node, forward(bytes(70_000_000)), ForwardResponse)
+        assert refused.value.code is ErrorCode.INVALID_REQUEST
+        outcomes = list[ErrorCode]()
+
+        async def ask() -> None:
+            try:
+                await one.network.call(two.node, forward(bytes(15_000_000)), ForwardResponse)
+                outcomes.append(ErrorCode.NONE)
+            except RequestError as error:
+                outcomes.append(error.code)
+
+        async with trio.open_nursery() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+        assert set(outcomes) == {ErrorCode.NONE, ErrorCode.NETWORK_EXCEPTION}
+        assert one.metrics.ended[PeerEnd.OVERFLOW].value == 0
+
+
+async def test_an_answer_that_is_too_large_does_not_end_the_connection(
+    answering: Answering,
+) -> None:
+    async with open_one(1) as one, open_one(2, handlers=answering.handlers) as two:
+        introduce(one, two)
+        await one.wait_up(two)
+        response = await one.network.call(two.node, forward(b"large"), ForwardResponse)
+        assert (response.error_code, response.body) == (ErrorCode.REQUEST_TIMED_OUT, b"")
 
 
 async def test_small_calls_overtake_batches(answering: Answering) -> None:

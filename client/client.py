@@ -13,7 +13,7 @@ from tidemark.client.admin import Admin
 from tidemark.client.consumer import Consumer
 from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.fetcher import FetchSettings
-from tidemark.client.group import GroupSettings, Rebalanced
+from tidemark.client.group_settings import GroupSettings, Rebalanced
 from tidemark.client.network import Network, open_network
 from tidemark.client.offsets import Beginning, End, Isolation, Start, as_isolation, as_start
 from tidemark.client.open_consumer import open_consumer

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from tidemark.client.fetcher import FetchSettings
-from tidemark.client.group import GroupSettings, Rebalanced
+from tidemark.client.group_settings import GroupSettings, Rebalanced
 from tidemark.client.offsets import Beginning, Start
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass

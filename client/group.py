@@ -9,7 +9,7 @@ keeps reading; it gives up only what a new assignment lacks, and then joins agai
 can have it.
 """
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Set
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -25,66 +25,27 @@ from tidemark.client.coordinator import (
     on_coordinator,
 )
 from tidemark.client.descriptions import BrokerDescription
+from tidemark.client.group_requests import (
+    heartbeat_request,
+    join_request,
+    leave_request,
+    sync_request,
+)
+from tidemark.client.group_settings import GroupSettings
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
 from tidemark.client.retries import STALE_COORDINATOR, may_pass
-from tidemark.protocol.consumer_protocol import (
-    Subscription,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
+from tidemark.protocol.consumer_protocol import decode_assignment, decode_subscription
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
-from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from tidemark.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from tidemark.protocol.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
-)
-from tidemark.protocol.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
+from tidemark.protocol.messages.heartbeat import HeartbeatResponse
+from tidemark.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from tidemark.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from tidemark.protocol.messages.sync_group import SyncGroupResponse
 from tidemark.protocol.types import TopicPartition
-from tidemark.protocol.values import dataclass
-
-Rebalanced = Callable[[frozenset[TopicPartition]], Awaitable[None]]
-"""Called with the partitions that a rebalance gave or took away."""
-
-_PROTOCOL_TYPE: Final = "consumer"
 
 # The member is not what it believes to be: it owns nothing any more.
 _LOST: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
 _JOIN_AGAIN: Final = _LOST | {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSettings:
-    """How a member takes part; see `Client.consumer`."""
-
-    group: str
-    instance_id: str | None = None
-    assignors: tuple[str, ...] = ("range", "roundrobin")
-    session_timeout_seconds: float = 45.0
-    rebalance_timeout_seconds: float = 60.0
-    heartbeat_seconds: float = 3.0
-
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.assignors if name not in ASSIGNORS]
-        if unknown or not self.assignors:
-            raise ValueError(f"assignors are {', '.join(ASSIGNORS)}, not {unknown}")
-
-    @property
-    def is_cooperative(self) -> bool:
-        """All have to be, because the group may choose any of them."""
-        return all(ASSIGNORS[name].is_cooperative for name in self.assignors)
 
 
 class GroupListener(Protocol):
@@ -194,26 +155,10 @@ class GroupMember:
 
     async def _ask_to_join(self, connection: Connection) -> JoinGroupResponse:
         settings = self._settings
-        subscription = encode_subscription(
-            Subscription(
-                topics=self._topics, owned=self._owned, generation=self.membership.generation
-            )
-        )
         version = connection.version(JoinGroupRequest)
         if settings.instance_id is not None and version < 5:
             check(ErrorCode.UNSUPPORTED_VERSION, "the broker knows no static members")
-        request = JoinGroupRequest(
-            group_id=settings.group,
-            session_timeout_ms=int(settings.session_timeout_seconds * 1000),
-            rebalance_timeout_ms=int(settings.rebalance_timeout_seconds * 1000),
-            member_id=self.membership.member_id,
-            group_instance_id=settings.instance_id,
-            protocol_type=_PROTOCOL_TYPE,
-            protocols=[
-                JoinGroupRequestProtocol(name=name, metadata=subscription)
-                for name in settings.assignors
-            ],
-        )
+        request = join_request(settings, self.membership, self._topics, self._owned)
         answer = await connection.request(
             request, JoinGroupResponse, patience_seconds=settings.rebalance_timeout_seconds
         )
@@ -270,19 +215,8 @@ class GroupMember:
         joined: JoinGroupResponse,
         assignments: dict[str, list[TopicPartition]],
     ) -> frozenset[TopicPartition]:
-        request = SyncGroupRequest(
-            group_id=self._settings.group,
-            generation_id=self.membership.generation,
-            member_id=self.membership.member_id,
-            group_instance_id=self._settings.instance_id,
-            protocol_type=_PROTOCOL_TYPE,
-            protocol_name=joined.protocol_name,
-            assignments=[
-                SyncGroupRequestAssignment(
-                    member_id=member, assignment=encode_assignment(partitions)
-                )
-                for member, partitions in assignments.items()
-            ],
+        request = sync_request(
+            self._settings.group, self.membership, joined.protocol_name, assignments
         )
         answer = await connection.request(
             request,
@@ -308,12 +242,7 @@ class GroupMember:
     async def _stay(self) -> None:
         """Send heartbeats until there is a reason to join again, which is raised."""
         settings = self._settings
-        request = HeartbeatRequest(
-            group_id=settings.group,
-            generation_id=self.membership.generation,
-            member_id=self.membership.member_id,
-            group_instance_id=settings.instance_id,
-        )
+        request = heartbeat_request(settings.group, self.membership)
         while True:
             await trio.sleep(settings.heartbeat_seconds)
             connection = await self._coordinator()
@@ -334,20 +263,13 @@ class GroupMember:
             return
 
         async def ask(_: BrokerDescription, connection: Connection) -> None:
-            request = self._leaving(membership, connection.version(LeaveGroupRequest))
+            version = connection.version(LeaveGroupRequest)
+            request = leave_request(self._settings.group, membership, version)
             answer = await connection.request(request, LeaveGroupResponse)
             check(answer.error_code, f"group {self._settings.group}")
 
         with suppress(OSError, RequestError):
             await on_coordinator(self._network, self._settings.group, ask)
-
-    def _leaving(self, membership: Membership, version: int) -> LeaveGroupRequest:
-        group = self._settings.group
-        if version < 3:
-            return LeaveGroupRequest(group_id=group, member_id=membership.member_id)
-        return LeaveGroupRequest(
-            group_id=group, members=[MemberIdentity(member_id=membership.member_id)]
-        )
 
 
 def _is_part_of_joining(error: Exception) -> bool:

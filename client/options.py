@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
-from tidemark.client.group import Rebalanced
+from tidemark.client.group_settings import Rebalanced
 from tidemark.client.offsets import Isolation, Start
 from tidemark.client.partitioner import Partitioner
 from tidemark.client.read_levels import ReadLevel

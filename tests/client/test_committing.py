@@ -10,7 +10,8 @@ from tidemark.client import ClientSettings, ErrorCode, RequestError, TopicPartit
 from tidemark.client.addresses import Address
 from tidemark.client.committing import Committer
 from tidemark.client.coordinator import Membership
-from tidemark.client.group import GroupMember, GroupSettings
+from tidemark.client.group import GroupMember
+from tidemark.client.group_settings import GroupSettings
 from tidemark.client.network import open_network
 from tidemark.protocol.messages import (
     api_versions,

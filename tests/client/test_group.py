@@ -19,7 +19,8 @@ from tidemark.client import (
 )
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.consumer import Consumer
-from tidemark.client.group import GroupMember, GroupSettings
+from tidemark.client.group import GroupMember
+from tidemark.client.group_settings import GroupSettings
 from tidemark.client.network import open_network
 from tidemark.client.pool import open_pool
 from tidemark.protocol.types import Offset

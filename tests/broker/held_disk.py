@@ -23,11 +23,12 @@ class HeldDisk:
             persisted: Persisted,
             *,
             syncs: Sequence[Synced] = (),
+            is_told: bool = False,
         ) -> None:
             if self._is_held:
                 self._held.append((batch, persisted))
             else:
-                write(disk, batch, records, persisted, syncs=syncs)
+                write(disk, batch, records, persisted, syncs=syncs, is_told=is_told)
 
         monkeypatch.setattr(DiskWriter, "write", write_unless_held)
 

@@ -160,8 +160,21 @@ class ReadingPlan:
             size_bytes = len(found)
             left -= size_bytes
             total += size_bytes
-        reading.is_enough |= total >= self._request.min_bytes
+        reading.is_enough |= total >= self._request.min_bytes or (
+            total > 0 and self._holds_back(reading)
+        )
         return reading
+
+    def _holds_back(self, reading: Reading) -> bool:
+        """Whether a partition has more than it gave: the next batch would be over a limit, or it is
+        in another segment. Waiting would bring no more."""
+        isolation = self._request.isolation_level
+        for found, (_, _, asked, replica) in zip(reading.slices, self._wanted, strict=True):
+            if replica is not None and (found or replica.is_serving):
+                end_offset = found.end_offset if found else asked.fetch_offset
+                if end_offset < replica.end_for(isolation):
+                    return True
+        return False
 
     def _read_one(self, wanted: Wanted, left: int, *, is_first: bool) -> LogSlice | NodeId:
         """What there is at the offset; or who is to be asked for it."""

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -323,6 +323,38 @@ async def test_f8_a_fetch_waits_for_min_bytes_of_all_its_partitions(tmp_path: Pa
         with trio.fail_after(20):
             response = await wait(answer)
         assert [len(read(each.partitions[0])) for each in response.responses] == [size, 2 * size]
+
+
+async def test_f8_nobody_waits_for_more_than_the_limits_allow(tmp_path: Path) -> None:
+    """Whole batches hardly ever fill a limit: a reader who wants as much as it allows would have
+    its fetch wait each time, with all of its log before it."""
+    async with open_node(tmp_path) as node:
+        size = await fill(node, topic="a")
+        await fill(node, topic="b")
+        for asked in (
+            asking(Want(topic="a", bytes_max=2 * size + 9), min_bytes=2 * size + 9),
+            asking(Want(topic="a"), max_bytes=2 * size + 9, min_bytes=2 * size + 9),
+            asking(Want(topic="a"), max_bytes=2 * size, min_bytes=4 * size),
+            asking(Want(topic="a"), Want(topic="b"), max_bytes=3 * size + 9, min_bytes=4 * size),
+        ):
+            answer = begin_fetch(node, replace(asked, max_wait_ms=60_000))
+            assert isinstance(answer, FetchResponse)
+
+
+async def test_f8_nobody_waits_at_the_end_of_a_segment(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        size = len(batch(bytes(1_000)))
+        await new_topic(node, "t", segment_bytes=str(2 * size))
+        for _ in range(5):
+            await produce(node, request(batch(bytes(1_000))))
+        asked = asking(Want(offset=1), min_bytes=3 * size, max_wait_ms=60_000)
+        answer = begin_fetch(node, asked)
+        assert isinstance(answer, FetchResponse)
+        assert offsets(answer.responses[0].partitions[0]) == [1]
+        # Where there is nothing behind it, more may come.
+        assert isinstance(
+            begin_fetch(node, replace(asked, topics=asking(Want(offset=4)).topics)), Pending
+        )
 
 
 async def test_f8_a_wait_ends_with_its_time(tmp_path: Path, clock: MockClock) -> None:

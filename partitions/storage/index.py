@@ -26,18 +26,17 @@ and never while it grows: so an index file, where there is one, is all of it tru
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from tidemark.partitions.storage.files import File
 from tidemark.protocol.records.header import LOG_OVERHEAD, Fields
 from tidemark.protocol.types import NO_TIMESTAMP_MS, Offset
 
-_ENTRY: Final = Struct(">ii")
-_TIME_ENTRY: Final = Struct(">qi")
-ENTRY_BYTES: Final = _ENTRY.size
-TIME_ENTRY_BYTES: Final = _TIME_ENTRY.size
+ENTRY: Final = Struct(">ii")
+TIME_ENTRY: Final = Struct(">qi")
+ENTRY_BYTES: Final = ENTRY.size
+TIME_ENTRY_BYTES: Final = TIME_ENTRY.size
 
 
 # Most of thousands of partitions have no entry, and an empty array takes 80 bytes.
@@ -183,10 +182,10 @@ class GrowingIndex:
 
     def encode_times(self) -> bytes:
         """The content of `.timeindex`, with the entry that closes it."""
-        entries = b"".join(map(_TIME_ENTRY.pack, self._timestamps, self._time_offsets))
+        entries = b"".join(map(TIME_ENTRY.pack, self._timestamps, self._time_offsets))
         largest = self.largest
         if largest is not None and (not self._timestamps or largest[0] > self._timestamps[-1]):
-            entries += _TIME_ENTRY.pack(largest.timestamp_ms, largest.offset - self.base_offset)
+            entries += TIME_ENTRY.pack(largest.timestamp_ms, largest.offset - self.base_offset)
         return entries
 
     @classmethod
@@ -203,86 +202,21 @@ class GrowingIndex:
         decoded._begin()
         entries = _big_endian(array("i", index))
         decoded._offsets, decoded._positions = entries[0::2], entries[1::2]
-        for timestamp_ms, offset in _TIME_ENTRY.iter_unpack(times):
+        for timestamp_ms, offset in TIME_ENTRY.iter_unpack(times):
             decoded._timestamps.append(timestamp_ms)
             decoded._time_offsets.append(offset)
         decoded.largest = decoded.earlier(sys.maxsize)
         return decoded
 
 
-class StoredIndex:
-    """The indexes of a complete segment, looked up in their files: no memory, 1 µs a comparison.
-
-    An entry may be wrong (a bit flip, another segment's file), so who uses one checks that the
-    batch is where the entry says. A correct entry is good to start from, even when a wrong one
-    has misled the search to one that lies too far back.
-    """
-
-    __slots__ = ("_count", "_open", "_open_times", "_time_count", "base_offset", "largest")
-
-    def __init__(
-        self, base_offset: Offset, open_index: Callable[[], File], open_times: Callable[[], File]
-    ) -> None:
-        """Raises `ValueError` for files that cannot be an index, `FileNotFoundError` without."""
-        self.base_offset = base_offset
-        self._open = open_index
-        self._open_times = open_times
-        self._count, rest = divmod(open_index().size(), ENTRY_BYTES)
-        self._time_count, times_rest = divmod(open_times().size(), TIME_ENTRY_BYTES)
-        if rest or times_rest:
-            raise ValueError("an index file ends within an entry")
-        self.largest = self.earlier(sys.maxsize)
-
-    def floor(self, offset: Offset) -> Entry | None:
-        """The last entry for a batch that ends at or before `offset`."""
-        file = self._open()
-        found = bisect_right(range(self._count), offset, key=lambda n: self._entry(file, n)[0])
-        return self._entry(file, found - 1) if found else None
-
-    def floor_position(self, position: int) -> Entry | None:
-        """The last entry for a batch that starts at or before `position`."""
-        file = self._open()
-        found = bisect_right(range(self._count), position, key=lambda n: self._entry(file, n)[1])
-        return self._entry(file, found - 1) if found else None
-
-    def earlier(self, timestamp_ms: int) -> TimeEntry | None:
-        """The last entry with a smaller timestamp: what is searched for lies behind it."""
-        if not self._time_count:
-            return None
-        file = self._open_times()
-        found = bisect_left(
-            range(self._time_count), timestamp_ms, key=lambda n: self._time_entry(file, n)[0]
-        )
-        return self._time_entry(file, found - 1) if found else None
-
-    def largest_before(self, offset: Offset) -> TimeEntry | None:
-        """The last entry for a batch that ends before `offset`."""
-        if not self._time_count:
-            return None
-        file = self._open_times()
-        found = bisect_left(
-            range(self._time_count), offset, key=lambda n: self._time_entry(file, n)[1]
-        )
-        return self._time_entry(file, found - 1) if found else None
-
-    def _entry(self, file: File, number: int) -> Entry:
-        offset, position = _ENTRY.unpack(file.pread(ENTRY_BYTES, number * ENTRY_BYTES))
-        return Entry(Offset(self.base_offset + offset), position)
-
-    def _time_entry(self, file: File, number: int) -> TimeEntry:
-        entry = file.pread(TIME_ENTRY_BYTES, number * TIME_ENTRY_BYTES)
-        timestamp_ms, offset = _TIME_ENTRY.unpack(entry)
-        return TimeEntry(timestamp_ms, Offset(self.base_offset + offset))
-
-
 def decode_entries(base_offset: Offset, index: bytes) -> list[Entry]:
     """What an `.index` file says, as it stands there."""
-    return [Entry(Offset(base_offset + o), position) for o, position in _ENTRY.iter_unpack(index)]
+    return [Entry(Offset(base_offset + o), position) for o, position in ENTRY.iter_unpack(index)]
 
 
 def decode_time_entries(base_offset: Offset, times: bytes) -> list[TimeEntry]:
     """What a `.timeindex` file says, as it stands there."""
-    entries = _TIME_ENTRY.iter_unpack(times)
+    entries = TIME_ENTRY.iter_unpack(times)
     return [TimeEntry(timestamp_ms, Offset(base_offset + o)) for timestamp_ms, o in entries]
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import File, corrupt
-from tidemark.partitions.storage.index import Entry, GrowingIndex, StoredIndex, TimeEntry
+from tidemark.partitions.storage.index import Entry, GrowingIndex, TimeEntry
 from tidemark.partitions.storage.names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -14,6 +14,7 @@ from tidemark.partitions.storage.names import (
 )
 from tidemark.partitions.storage.scan import find_batch, iter_batches
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
+from tidemark.partitions.storage.stored_index import StoredIndex
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import HEADER_BYTES, BatchHeader, read_header
 from tidemark.protocol.types import Offset

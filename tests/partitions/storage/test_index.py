@@ -7,7 +7,8 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.partitions.storage.index import Entry, GrowingIndex, StoredIndex, TimeEntry
+from tidemark.partitions.storage.index import Entry, GrowingIndex, TimeEntry
+from tidemark.partitions.storage.stored_index import StoredIndex
 from tidemark.protocol.records.header import LOG_OVERHEAD, BatchHeader
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles

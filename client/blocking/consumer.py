@@ -36,10 +36,12 @@ class BlockingConsumer:
 
     @property
     def group_membership(self) -> GroupMembership:
-        return self._consumer.group_membership
+        """As `Consumer.group_membership`."""
+        return self._portal.run_sync(lambda: self._consumer.group_membership)
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
+        """As `Consumer.assignment`."""
         return self._portal.run_sync(lambda: self._consumer.assignment)
 
     def position(self, topic_partition: TopicPartition) -> Offset:
@@ -50,6 +52,14 @@ class BlockingConsumer:
         """As `Consumer.seek`. An iteration under way hands out what has crossed already first."""
         self._portal.run(self._consumer.seek, topic_partition, start)
 
+    def pause(self, *partitions: TopicPartition) -> None:
+        """As `Consumer.pause`. An iteration under way hands out what has crossed already first."""
+        self._portal.run_sync(self._consumer.pause, *partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """As `Consumer.resume`."""
+        self._portal.run_sync(self._consumer.resume, *partitions)
+
     def commit(
         self, offsets: Mapping[TopicPartition, Offset | CommittedOffset] | None = None
     ) -> None:
@@ -59,6 +69,10 @@ class BlockingConsumer:
     def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """As `Consumer.committed`."""
         return self._portal.run(self._consumer.committed)
+
+    def beginning_offsets(self) -> dict[TopicPartition, Offset]:
+        """As `Consumer.beginning_offsets`."""
+        return self._portal.run(self._consumer.beginning_offsets)
 
     def end_offsets(self) -> dict[TopicPartition, Offset]:
         """As `Consumer.end_offsets`."""

@@ -10,10 +10,19 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
+from tidemark.client import (
+    Client,
+    Consumer,
+    ErrorCode,
+    Producer,
+    RequestError,
+    TopicPartition,
+)
 from tidemark.client.addresses import parse_bootstrap
 from tidemark.client.blocking import (
     BlockingClient,
+    BlockingConsumer,
+    BlockingProducer,
     KeptConnections,
     connect,
     open_client,
@@ -64,8 +73,46 @@ def test_a_script_commits_and_seeks(scripts: BlockingClient, topic: str, group: 
         consumer.commit()
         assert consumer.committed()[here].offset == position
         assert consumer.end_offsets() == {here: 10}
+        assert consumer.beginning_offsets() == {here: 0}
         consumer.seek(here, -1)
         assert [record.value for record in consumer.fetch()] == [b"9"]
+
+
+def test_what_is_paused_is_handed_out_later(scripts: BlockingClient, topic: str) -> None:
+    scripts.run(scripts.admin.create_topic, topic, partitions=2)
+    here, there = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with scripts.producer() as producer:
+        for partition in range(2):
+            producer.send(topic, b"x", partition=partition)
+    with scripts.consumer([here, there]) as consumer:
+        consumer.pause(here)
+        assert {record.partition for record in consumer.fetch()} == {1}
+        consumer.resume(here)
+        assert {record.partition for record in consumer.fetch()} == {0}
+
+
+OF_ITS_TASKS = {
+    "assigned",
+    "close",
+    "commit_until_cancelled",
+    "done",
+    "expire_until_cancelled",
+    "failed",
+    "find_new_partitions_until_cancelled",
+    "is_idempotent",
+    "lost",
+    "revoked",
+    "start",
+}
+"""What the client itself calls."""
+
+
+@pytest.mark.parametrize(
+    ("twin", "original"), [(BlockingConsumer, Consumer), (BlockingProducer, Producer)]
+)
+def test_the_twin_can_do_all_that_the_original_can(twin: type, original: type) -> None:
+    public = {name for name in dir(original) if not name.startswith("_")}
+    assert public - OF_ITS_TASKS - set(dir(twin)) == set()
 
 
 def test_errors_come_out_as_they_are(scripts: BlockingClient, topic: str) -> None:

@@ -87,7 +87,7 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 
 def decode_subscription(data: bytes, instance_id: str | None = None) -> Subscription:
-    """Raises `MalformedMessage` on anything else."""
+    """What a member said to the group's leader. Raises `MalformedMessage` for anything else."""
     value = _decode(ConsumerProtocolSubscription, data)
     return Subscription(
         topics=tuple(value.topics),

@@ -168,7 +168,7 @@ COMPACT_LENGTH: Final = CompactLength()
 class Prefixed(Construct):  # type: ignore[misc]  # construct ships no types
     """Something with a length before it, which may be null if `nullable`.
 
-    A null that cannot be said is written as `null_as`, if that is not None itself.
+    Where null cannot be said, it is written as `null_as`, or refused if that is None.
     """
 
     def __init__(self, length: Length, *, nullable: bool, null_as: object = None) -> None:

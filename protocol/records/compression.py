@@ -1,7 +1,7 @@
 """Which codec a record batch has, and the way to what it does.
 
-What compresses and inflates is imported by who first has it done: a broker stores batches as they
-come, and hardly ever looks into one, and the two libraries are a hundredth of its start.
+The codecs are imported when one of them is first used: a broker stores batches as they come, and
+hardly ever looks into one, and the two libraries are a hundredth of its start.
 """
 
 from enum import IntEnum

@@ -7,8 +7,8 @@ A control batch has one record, in Kafka's format; its header says of whom it is
 | key   | int16 version = 0, int16 kind: 0 abort, 1 commit    |
 | value | int16 version = 0, int32 coordinator epoch          |
 
-The other kinds that Kafka has are in logs of its own, and nothing to a partition here. Later
-versions only add to the end.
+Kafka has other kinds in logs of its own, which no partition has here. Later versions only add to
+the end.
 
 Example: a commit told by a coordinator of epoch 7: key `00 00 00 01`, value `00 00 00 00 00 07`.
 """
@@ -56,7 +56,7 @@ def encode_marker(
 
 
 def read_marker(data: BytesLike, header: BatchHeader, at: int = 0) -> Marker | None:
-    """What the control batch at `at` says; `None` if it is of a kind that is nothing to readers.
+    """What the control batch at `at` says; `None` if it is of another kind, and means nothing here.
 
     Its CRC is checked. Raises `CorruptBatch`.
     """

@@ -1,12 +1,12 @@
-"""One thing of each record in a batch, for who has no time for all of it.
+"""One thing of each record in a batch, where there is no time to read all of it.
 
 The broker looks into a client's batch in two cases: whether each record has a key, where the topic
 is compacted, and which record is the first of a time. A batch of a megabyte, compressed, may hold a
 million records, and to make them takes a broker's loop seconds; to go from length to length takes a
 third to a half of that.
 
-How a record is laid out is in `records`. What is refused there is refused here, by who looks for
-keys: compaction reads the batch later. Who looks for times goes no further than it has to.
+How a record is laid out is in `records`. The look for keys refuses what is refused there, for
+compaction reads the batch later; the look for times goes no further than it has to.
 """
 
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.fetch import NAMES_UNTIL, FetchPartition, FetchRequest
-from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import NodeId, Offset
 from tidemark.protocol.values import dataclass
 
@@ -204,7 +202,7 @@ class ReadingPlan:
             at_least_one=is_first,
             isolation=self._request.isolation_level,
         )
-        if self._api_version < _ZSTD_SINCE and _has_zstd(found):
+        if self._api_version < _ZSTD_SINCE and replica.has_zstd(found):
             found.release()
             raise RequestError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)  # F15
         return found
@@ -247,8 +245,3 @@ class ReadingPlan:
         ]
         # Many readers of one partition are spread over those that are near.
         return near[self._spread % len(near)] if near else None
-
-
-def _has_zstd(found: LogSlice) -> bool:
-    """Only for clients from before zstd, which are few: this reads what it looks at."""
-    return any(header.compression is Compression.ZSTD for _, header in iter_headers(found.read()))

@@ -14,6 +14,8 @@ from tidemark.partitions.state_machines.open_transactions import Over
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.partitions.storage.timestamps import Look, Search
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
+from tidemark.protocol.records.compression import Compression
+from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
 READ_UNCOMMITTED: Final = 0
@@ -76,6 +78,16 @@ class ReadingReplica(ReplicaState):
                 at_least_one=at_least_one,
             )
         except (OSError, StorageError, CorruptBatch) as error:
+            raise self._storage_error("read", error) from error
+
+    def has_zstd(self, found: LogSlice) -> bool:
+        """Whether a batch in what was found is compressed so. Only for clients from before zstd,
+        which are few: this reads what it looks at. Raises `RequestError`."""
+        try:
+            headers = iter_headers(found.read())
+            return any(header.compression is Compression.ZSTD for _, header in headers)
+        except (OSError, CorruptBatch) as error:
+            found.release()
             raise self._storage_error("read", error) from error
 
     def sent(self, found: LogSlice, offset: Offset) -> None:

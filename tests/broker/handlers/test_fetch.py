@@ -442,6 +442,25 @@ async def test_f15_zstd_is_not_sent_to_a_client_from_before_it(tmp_path: Path) -
         assert offsets(data) == [0]
 
 
+def spoil(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\7")
+
+
+async def test_f15_a_parked_fetch_that_comes_upon_damage_is_answered(tmp_path: Path) -> None:
+    """It is looked at again in the broker's loop, which an error would end."""
+    async with open_node(tmp_path) as node:
+        size = await fill(node)
+        answer = begin_fetch(node, asking(Want(), min_bytes=4 * size, max_wait_ms=60_000), 9)
+        assert isinstance(answer, Pending)
+        spoil(tmp_path / "t-0" / f"{0:020}.log", size + 16)  # the format of the second batch
+        await produce(node, request(batch(bytes(100), bytes(100))))
+        with trio.fail_after(20):
+            response = await wait(answer)
+        assert response.responses[0].partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
 async def test_a8_a_topic_may_be_listed_twice(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await node.topics.create(NewTopic(name="t", partitions=2))

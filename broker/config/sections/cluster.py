@@ -21,8 +21,8 @@ class Cluster:
         "peer.listen",
         AddressText(),
         Address("127.0.0.1", 9093),
-        "Where other brokers connect. Nothing there asks who they are: keep it to a network of "
-        "their own.",
+        "Where other brokers connect. Nothing there asks who they are, and whoever reaches it can "
+        "pose as one: keep it to a network of their own.",
         section=_SECTION,
     )
     peer_advertise: Address | None = setting(  # noqa: RUF009 # makes an attrs field; frozen
@@ -45,18 +45,18 @@ class Cluster:
         "peer.failure.timeout.ms",
         whole_int(FAILURE_TIMEOUT_MS_MIN),
         2000,
-        "After this long without a word from another broker it is taken for dead, and others are "
-        "elected for what it led; a leader that hears of no majority stops at the same time. A "
-        "process that ends is noticed at once, without it. It has to be longer than any pause of a "
-        "broker that is well, and the same on all brokers.",
+        "A broker that has not been heard for this long is taken for dead, and others are "
+        "elected for what it led; a leader that hears no majority stops leading at the same "
+        "time. A process that ends is noticed at once, whatever this says. It has to be longer "
+        "than any pause of a healthy broker, and the same on all brokers.",
         section=_SECTION,
     )
     broker_session_timeout_ms: int = setting(
         "broker.session.timeout.ms",
         whole_int(0),
         9000,
-        "For this long clients are still told of a broker that is not heard any more: one that is "
-        "soon back never leaves their lists. What it led is led by others long before.",
+        "How long clients are still told of a broker that is no longer heard, so that one that "
+        "is soon back never leaves their lists. What it led is led by others long before.",
         section=_SECTION,
     )
     replica_selector: str = setting(
@@ -71,8 +71,9 @@ class Cluster:
         "replica.read.lag.max.ms",
         whole_int(0),
         5_000,
-        "How far a replica or observer may be behind its leader while consumers read from it: the "
-        "leader sends nobody to one that is further behind, and that one sends them back.",
+        "How far a replica or observer may be behind its leader while consumers read from it. "
+        "The leader sends nobody to one that is further behind, which sends its readers back to"
+        " the leader.",
         section=_SECTION,
     )
     leader_move_pause_max_ms: int = setting(
@@ -88,8 +89,8 @@ class Cluster:
         "reassignment.bytes.per.second",
         Whole(0),
         50 * 1024 * 1024,
-        "How many bytes a second this broker sends at most to replicas that are new on other "
-        "brokers, all together, until they hold nearly everything; 0 is no limit. If more is "
-        "written to a partition than this, its new replicas never catch up.",
+        "The most bytes a second that this broker sends to new replicas on other brokers, all "
+        "together, until they hold nearly everything; 0 is no limit. If more than this is "
+        "written to a partition, its new replicas never catch up.",
         section=_SECTION,
     )

@@ -90,15 +90,15 @@ class Connections:
         "quota.window.num",
         whole_int(2),
         11,
-        "With `quota.window.size.seconds`: a client that was still may use up so many windows of "
-        "its quota at once, but for one, before it is held back.",
+        "With `quota.window.size.seconds`: after a pause, a client may use up its quota of this"
+        " many windows less one at once before it is held back.",
         section=_SECTION,
     )
     quota_window_size_seconds: int = setting(
         "quota.window.size.seconds",
         whole_int(1),
         1,
-        "How long such a window is; nobody is held back for longer at a time because of the quota "
-        "on the broker's time.",
+        "The length of such a window. The quota on the broker's time holds nobody back for "
+        "longer than this at a time.",
         section=_SECTION,
     )

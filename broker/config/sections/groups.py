@@ -88,8 +88,8 @@ class Groups:
         "group.consumer.heartbeat.interval.ms",
         whole_int(1),
         5_000,
-        "How often members of the consumer protocol are told to come. Who has to give up "
-        "partitions, or waits for some, is told to come twice a second.",
+        "How often members of the consumer protocol are told to send heartbeats. A member that "
+        "has to give up partitions, or waits for some, is told to send them twice a second.",
         section=_SECTION,
     )
     group_consumer_max_size: int = setting(

@@ -48,7 +48,7 @@ class Observing:
         "logging.level",
         OneOf(("debug", "info", "warning", "error")),
         "info",
-        "The least important lines that are logged.",
+        "The lowest level that is logged.",
         section=_SECTION,
     )
     logging_format: str = setting(

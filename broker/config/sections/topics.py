@@ -46,9 +46,9 @@ class Topics:
         "partitions.max",
         whole_int(1),
         20_000,
-        "Partitions that each broker is given at most: each takes memory and file descriptors. The "
-        "brokers' own topics are made even so. It counts on the broker that leads the cluster's "
-        "metadata: set it alike.",
+        "The most partitions that a broker is given: each takes memory and file descriptors. "
+        "The cluster's own topics are created even beyond that. The setting of the broker that "
+        "leads the cluster's metadata is in force: set all brokers alike.",
         section=_SECTION,
     )
     log_retention_check_interval_ms: int = setting(
@@ -69,7 +69,7 @@ class Topics:
         "log.cleaner.backoff.ms",
         Whole(1),
         15_000,
-        "How often compacted topics are looked through for logs that are dirty enough.",
+        "How often compacted topics are searched for logs that are dirty enough to be compacted.",
         section=_SECTION,
     )
     log_cleaner_dedupe_buffer_size: int = setting(
@@ -84,7 +84,7 @@ class Topics:
         "log.cleaner.io.max.bytes.per.second",
         Whole(0),
         0,
-        "What compaction reads and writes at most, together, in a second; 0 is no limit.",
+        "The most bytes a second that compaction reads and writes, together; 0 is no limit.",
         section=_SECTION,
     )
     topic_defaults: Mapping[str, str] = MappingProxyType({})

@@ -258,6 +258,8 @@ def one_line(error: BaseException) -> str:
             text = error.format_message()
         case RequestError(code=code) if code in _OF_A_CLUSTER_WITHOUT_MAJORITY:
             text = f"{error}; 'tidemark cluster status' shows whether enough brokers are up"
+        case TidemarkError(__cause__=UnicodeEncodeError(object=argument)):
+            text = f"{os.fsencode(argument)!r} is not UTF-8, which names and texts have to be"
         case TidemarkError():
             text = str(error)
         case OSError(strerror=str(reason)):

@@ -8,7 +8,9 @@ import click
 import pytest
 
 from tidemark.cli.main import NOUNS, cli, most_telling, one_line, run
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.codec import encode
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
+from tidemark.protocol.messages.find_coordinator import FindCoordinatorRequest
 
 NOBODY = "127.0.0.1:1"  # Nothing listens there.
 
@@ -176,6 +178,13 @@ def test_of_several_exceptions_the_most_telling_is_told(
 )
 def test_an_error_is_one_line(error: BaseException, line: str) -> None:
     assert one_line(error) == line
+
+
+def test_an_argument_that_is_no_text_is_shown_as_it_came() -> None:
+    with pytest.raises(MalformedMessage) as caught:
+        encode(FindCoordinatorRequest(key="a\udcff"), 0)
+    line = r"b'a\xff' is not UTF-8, which names and texts have to be"
+    assert one_line(caught.value) == line
 
 
 def test_completion_knows_the_nouns_and_their_verbs() -> None:

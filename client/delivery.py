@@ -23,12 +23,13 @@ class DeliveryFuture:
         return self._batch.outcome is not None
 
     def result(self) -> RecordMetadata:
-        """As `wait`, when it is known; only when `is_done`."""
+        """As `wait`, without waiting. Raises `ValueError` while it is not `is_done`."""
         batch, index = self._batch, self._index
         while isinstance(outcome := batch.outcome, Split):
             first, second = outcome.halves
             batch, index = (first, index) if index < first.count else (second, index - first.count)
-        assert outcome is not None, "the delivery is not settled yet"
+        if outcome is None:
+            raise ValueError("the delivery is not settled yet: wait for it, or flush the producer")
         if isinstance(outcome, Failed):
             # One of its own for each who asks: an exception collects tracebacks.
             raise RequestError(outcome.error.code, outcome.error.message)

@@ -35,6 +35,18 @@ async def test_what_is_no_bytes_is_refused_and_the_others_are_sent(
     assert [record.value for record in await read(client, topic)] == [b"before", b"after"]
 
 
+async def test_a_result_that_is_not_there_yet_is_to_be_waited_for(
+    client: Client, topic: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer(linger_ms=60_000) as producer:
+        delivery = await producer.send(topic, b"x")
+        assert not delivery.is_done
+        with pytest.raises(ValueError, match="not settled yet: wait for it, or flush"):
+            delivery.result()
+    assert delivery.result().offset == 0
+
+
 async def test_headers_may_be_a_mapping(client: Client, topic: str) -> None:
     await client.admin.create_topic(topic, partitions=1)
     async with client.producer() as producer:

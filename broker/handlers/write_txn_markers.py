@@ -7,7 +7,7 @@ the transaction to be over when all partitions have theirs, and does not ask aga
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 BUMPS_SINCE = 2
 """The transactions' version from which on each end raises the producer's epoch."""
 
+_AT_ONCE: Final = 100
+"""Markers that are begun before others on the loop have their turn: a request may name tens of
+thousands of partitions."""
+
 _Outcomes = dict[TopicPartition, ErrorCode]
 
 
@@ -41,12 +45,16 @@ async def handle(
 ) -> WriteTxnMarkersResponse:
     del context
     outcomes: list[_Outcomes] = [{} for _ in request.markers]
+    places = 0
     async with trio.open_nursery() as tasks:
         for marker, of_marker in zip(request.markers, outcomes, strict=True):
             for topic in marker.topics:
                 for partition in topic.partition_indexes:
                     place = TopicPartition(topic.name, partition)
                     tasks.start_soon(_write, node, marker, place, of_marker)
+                    places += 1
+                    if places % _AT_ONCE == 0:
+                        await trio.lowlevel.checkpoint()
     return WriteTxnMarkersResponse(
         markers=[_result(*each) for each in zip(request.markers, outcomes, strict=True)]
     )

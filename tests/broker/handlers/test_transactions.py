@@ -268,3 +268,22 @@ async def test_a_marker_is_answered_once_it_is_committed(tmp_path: Path, disk: H
             assert replica.last_stable_offset == 0
             disk.release()
         assert replica.last_stable_offset == 2
+
+
+async def test_others_have_their_turn_while_many_markers_are_written(tmp_path: Path) -> None:
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        turns, is_over = 0, False
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while not is_over:
+                turns += 1
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(count_turns)
+            outcomes = await end(node, 1, commit=True, partitions=tuple(range(2_000)))
+            is_over = True
+        assert outcomes == [ErrorCode.NONE] + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 1_999
+        assert turns >= 20

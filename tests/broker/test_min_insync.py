@@ -1,6 +1,7 @@
 """acks=all where more replicas are asked for than a majority."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,9 @@ from tests.broker.handlers.producing import batch, begin, produce, request
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
 from tidemark.broker.node import Node
-from tidemark.broker.replicas.disk import Persisted, Synced
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
-
-Write = tuple[int, Sequence[JournalRecord], Persisted, Sequence[Synced]]
 
 
 async def new_topic(brokers: Brokers, min_insync: int) -> tuple[Node, Replica]:
@@ -65,16 +62,20 @@ async def test_a_majority_is_not_enough_where_all_are_asked_for(
         node, replica = await new_topic(brokers, 3)
         assert (await produce(node, request(batch()))).error_code == ErrorCode.NONE
         slow = next(number for number in (1, 2, 3) if number != node.node_id)
-        disk, held = brokers[slow].disk, list[Write]()
+        disk, held = brokers[slow].disk, list[Callable[[], None]]()
         write = disk.write
-        monkeypatch.setattr(disk, "write", lambda *batch, syncs: held.append((*batch, syncs)))
+
+        def hold(*args: object, **options: object) -> None:
+            held.append(partial(write, *args, **options))  # type: ignore[arg-type]  # as given
+
+        monkeypatch.setattr(disk, "write", hold)
         waits = begin(node, request(batch()))
         assert isinstance(waits, Pending)
         await wait_until(lambda: replica.high_watermark == 2)
         assert not waits.is_complete
         monkeypatch.setattr(disk, "write", write)
-        for number, records, persisted, syncs in held:
-            write(number, records, persisted, syncs=syncs)
+        for write_late in held:
+            write_late()
         await wait_until(lambda: waits.is_complete)
 
 

@@ -46,6 +46,9 @@ _NO_TAGS: Final = b"\x00\x00\x00"
 # Of a connection: one that sends nothing twice is not to pay for it for ever.
 _TRIES_MAX: Final = 64
 _STARTS_MAX: Final = 4
+_AROUND_BYTES_MAX: Final = 4 * 1024
+"""Of what is around the batch. Names may have 32 kB, and 64 requests that state such ones would
+have a connection remember megabytes; a topic's have 249 bytes at most."""
 
 # Since this version an answer has in a row: the partition, the error, where the batch begins, its
 # time, and where the log begins.
@@ -190,6 +193,7 @@ class OneBatches:
             or request.transactional_id is not None
             or self.codec.version < _VERSION_MIN
             or not self._tries_left
+            or len(frame) - len(records) > _AROUND_BYTES_MAX
         ):
             return
         self._tries_left -= 1

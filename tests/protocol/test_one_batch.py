@@ -169,6 +169,14 @@ def test_a_request_with_tags_is_decoded() -> None:
     assert found(taught(tagged, version=9), tagged) is None
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_names_that_take_memory_are_not_remembered(version: int) -> None:
+    of_topic = frame_of(request_of(b"r", topic="t" * 5_000), version)
+    of_client = frame_of(request_of(b"r"), version, client="c" * 5_000)
+    batches = taught(of_topic, of_client, version=version)
+    assert not batches._known
+
+
 def test_a_connection_that_repeats_nothing_costs_no_more_than_so_much() -> None:
     frames = [frame_of(request_of(b"x", topic=f"t{n:03}"), 8) for n in range(200)]
     batches = taught(*frames, version=8)

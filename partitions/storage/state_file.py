@@ -65,10 +65,6 @@ class StateFile:
         with self._lock:
             self._connection.close()
 
-    def __del__(self) -> None:
-        # As with a `File`; Python 3.13 warns where it had to do it. A broker closes it itself.
-        self._connection.close()
-
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All within is done, durably, or nothing is."""

@@ -77,15 +77,15 @@ async def settled(answer: Answer[R]) -> R:
 
 
 async def _wait(pending: Pending[R]) -> R:
-    settled, outcome = trio.Event(), list[R | RequestError]()
+    settled, outcome = trio.Event(), list[R | Exception]()
 
-    def take(response: R | None, error: RequestError | None) -> None:
+    def take(response: R | None, error: Exception | None) -> None:
         outcome.extend(each for each in (error, response) if each is not None)
         settled.set()
 
     pending.deliver_to(take)
     await settled.wait()
-    if isinstance(outcome[0], RequestError):
+    if isinstance(outcome[0], Exception):
         raise outcome[0]
     return outcome[0]
 

@@ -8,6 +8,7 @@ time is over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -148,21 +149,22 @@ class _ParkedFetch:
         self.look_again()
 
     def look_again(self) -> None:
-        if self.pending.is_complete:
-            return
-        reading = self._plan.read()
-        if reading.is_enough:
-            self._answer(reading)
-        else:
-            reading.release()
+        self._try(self._answer_if_enough)
 
     def answer_now(self) -> None:
-        if not self.pending.is_complete:
-            self._answer(self._plan.read())
+        self._try(lambda: self._fetch.respond(self._plan.read()))
 
-    def _answer(self, reading: Reading) -> None:
-        self._leave()
-        self.pending.complete(self._fetch.respond(reading))
+    def _try(self, answer: Callable[[], FetchResponse | None]) -> None:
+        self.pending.try_complete(answer)
+        if self.pending.is_complete:
+            self._leave()
+
+    def _answer_if_enough(self) -> FetchResponse | None:
+        reading = self._plan.read()
+        if reading.is_enough:
+            return self._fetch.respond(reading)
+        reading.release()
+        return None
 
     def _leave(self) -> None:
         self._timer.cancel()

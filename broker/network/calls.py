@@ -127,7 +127,8 @@ class Call:
         self._pending = pending
         pending.deliver_to(self._take)
 
-    def _take(self, response: Message | list[Part] | None, error: RequestError | None) -> None:
+    def _take(self, response: Message | list[Part] | None, error: Exception | None) -> None:
+        self._pending = None  # It knows this one: only a collection would find the two.
         if error is not None:
             self.fail(error)
         elif isinstance(response, list):

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tidemark.broker.config.addresses import DEFAULT_NAME, Address
-from tidemark.protocol.errors import RequestError
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -99,8 +98,8 @@ class Pending(Generic[R]):
 
     def __init__(self) -> None:
         self.abandoned = False
-        self._outcome: tuple[R | None, RequestError | None] | None = None
-        self._deliver: Callable[[R | None, RequestError | None], None] | None = None
+        self._outcome: tuple[R | None, Exception | None] | None = None
+        self._deliver: Callable[[R | None, Exception | None], None] | None = None
         self._on_abandon: Callable[[], None] | None = None
 
     @property
@@ -110,11 +109,28 @@ class Pending(Generic[R]):
     def complete(self, response: R) -> None:
         self._settle(response, None)
 
-    def fail(self, error: RequestError) -> None:
-        """Answer with an error, as if the handler had raised it."""
+    def fail(self, error: Exception) -> None:
+        """Answer with an error, as if the handler had raised it; what is no `RequestError` is our
+        bug, and logged, so to be called where it is being handled."""
         self._settle(None, error)
 
-    def _settle(self, response: R | None, error: RequestError | None) -> None:
+    def try_complete(self, answer: Callable[[], R | None]) -> None:
+        """Complete with what `answer` gives, if it gives something.
+
+        For callbacks of others (a timer, a commit): whatever it raises is this request's outcome,
+        and does not reach them.
+        """
+        if self.is_complete:
+            return
+        try:
+            response = answer()
+        except Exception as error:
+            self.fail(error)
+        else:
+            if response is not None:
+                self.complete(response)
+
+    def _settle(self, response: R | None, error: Exception | None) -> None:
         assert self._outcome is None, "a request is answered once"
         self._outcome = (response, error)
         self._on_abandon = None
@@ -126,7 +142,7 @@ class Pending(Generic[R]):
         assert self._on_abandon is None, "a pending answer has one owner"
         self._on_abandon = callback
 
-    def deliver_to(self, deliver: Callable[[R | None, RequestError | None], None]) -> None:
+    def deliver_to(self, deliver: Callable[[R | None, Exception | None], None]) -> None:
         """For the connection: where the answer goes. Called at once if it is there already."""
         assert self._deliver is None, "a request has one connection"
         self._deliver = deliver

@@ -213,6 +213,20 @@ async def test_a_handler_that_fails_is_answered_and_nobody_else_notices() -> Non
             assert await each.read_number() == 3
 
 
+async def test_who_wakes_a_request_does_not_hear_of_its_failure() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client = await serving.connect()
+        await client.ask("park", 7)
+        await client.ask("echo", 8)
+        await settle()
+        ((_, pending),) = serving.script.parked
+        pending.try_complete(lambda: None)
+        assert not pending.is_complete
+        pending.try_complete(lambda: HeartbeatResponse(throttle_time_ms=1 // 0))
+        assert await client.read_error() is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert await client.read_number() == 8
+
+
 async def test_an_answer_that_cannot_be_encoded_ends_its_connection_and_no_other() -> None:
     async with open_serving(SETTINGS) as serving:
         client, other = await serving.connect(), await serving.connect()

@@ -75,9 +75,7 @@ class BrokerDesk:
         answer = add_partitions(node, request, context)
         assert isinstance(answer, Pending)
 
-        def deliver(
-            response: AddPartitionsToTxnResponse | None, error: RequestError | None
-        ) -> None:
+        def deliver(response: AddPartitionsToTxnResponse | None, error: Exception | None) -> None:
             assert response is not None, str(error)
             self._coordinators.calls.answer(call, response)
 

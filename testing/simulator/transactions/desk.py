@@ -252,10 +252,12 @@ def _same(answer: object) -> object:
 
 
 def _settle(pending: Pending[object], reply: Reply) -> None:
-    def deliver(answer: object, error: RequestError | None) -> None:
-        if error is not None:
+    def deliver(answer: object, error: Exception | None) -> None:
+        if isinstance(error, RequestError):
             reply(error.code, None)
             return
+        if error is not None:
+            raise error
         assert isinstance(answer, Answer | GroupAnswer)
         reply(answer.error, answer)
 

@@ -11,7 +11,6 @@ from tidemark.broker.config import Address
 from tidemark.broker.network.requests import Answer, Pending, RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.codec import decode, encode
-from tidemark.protocol.errors import RequestError
 from tidemark.protocol.schema import Message
 
 Q = TypeVar("Q", bound=Message)
@@ -40,10 +39,10 @@ async def ask(
 
 
 async def wait(pending: Pending[R]) -> R:
-    """The answer when it comes. Raises the `RequestError` that it fails with."""
-    done, outcomes = trio.Event(), list[tuple[R | None, RequestError | None]]()
+    """The answer when it comes. Raises what it fails with."""
+    done, outcomes = trio.Event(), list[tuple[R | None, Exception | None]]()
 
-    def deliver(response: R | None, error: RequestError | None) -> None:
+    def deliver(response: R | None, error: Exception | None) -> None:
         outcomes.append((response, error))
         done.set()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 from tidemark.protocol.codec import decode, encode
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.messages.peer.ask import AskRequest, AskResponse
 from tidemark.protocol.registry import api_of
 from tidemark.protocol.schema import Message
@@ -31,8 +31,9 @@ class Calls(Protocol):
 async def ask_broker(calls: Calls, node: NodeId, request: Message, answer_type: type[R]) -> R:
     """Another broker's answer to a request, in its newest version.
 
-    Raises `RequestError`: what that broker says, or NETWORK_EXCEPTION where nobody knows whether it
-    has heard. How long it may take is the caller's to say.
+    Raises `RequestError`: what that broker says, NETWORK_EXCEPTION where nobody knows whether it
+    has heard, UNKNOWN_SERVER_ERROR where its answer cannot be read. How long it may take is the
+    caller's to say.
     """
     api = api_of(type(request))
     asked = AskRequest(
@@ -41,4 +42,8 @@ async def ask_broker(calls: Calls, node: NodeId, request: Message, answer_type: 
     answered = await calls.call(node, asked, AskResponse)
     if answered.error_code != ErrorCode.NONE:
         raise RequestError(ErrorCode(answered.error_code), answered.error_message)
-    return decode(answer_type, api.max_version, answered.body)
+    try:
+        return decode(answer_type, api.max_version, answered.body)
+    except MalformedMessage as error:
+        what = f"broker {node} answered {api.name} with what cannot be read: {error}"
+        raise RequestError(ErrorCode.UNKNOWN_SERVER_ERROR, what) from error

@@ -155,6 +155,8 @@ class Checkpoints:
                 await self._wanted.wait()
             self._wanted = trio.Event()
             try:
+                # Before anything that needs room: this makes some.
+                await self._remove_durable()
                 await self._set_flushes()
                 if self._journal.wants_file:
                     await self._prepare_file()
@@ -204,17 +206,21 @@ class Checkpoints:
                 with self._disk.others():
                     await self._early.run()
 
+    async def _remove_durable(self) -> None:
+        """What the journal has by now."""
+        durable = self._disk.durable
+        due = [some for batch, some in self._removals if batch <= durable]
+        self._removals = [each for each in self._removals if each[0] > durable]
+        for some in due:
+            await _remove_files(some)
+
     async def _remove(self) -> None:
+        """The rest, as the journal gets it."""
         removals, self._removals = self._removals, []
         for batch, some in removals:
             await self._disk.wait_durable(batch)
             if self._disk.error is None:
-                for removal in some:
-                    try:
-                        await trio.to_thread.run_sync(removal.run)
-                    except OSError as error:
-                        # They are below the log's start: the next opening removes them.
-                        logger.warning("old segments cannot be removed now: %s", error)
+                await _remove_files(some)
 
     async def checkpoint(self) -> None:
         """Save all that the journal has of any partition, so that its files are free again.
@@ -321,6 +327,15 @@ class Checkpoints:
             self._state.save(states, journal_start=mark)
         if mark is not None:
             self._journal.checkpointed(mark)
+
+
+async def _remove_files(removals: Sequence[Removal]) -> None:
+    for removal in removals:
+        try:
+            await trio.to_thread.run_sync(removal.run)
+        except OSError as error:
+            # They are below the log's start: the next opening removes them.
+            logger.warning("old segments cannot be removed now: %s", error)
 
 
 def _with_flush(captured: Captured, syncs: bool) -> Captured:

@@ -300,6 +300,21 @@ async def test_files_are_removed_once_the_batch_that_says_so_is_durable(bench: B
         nursery.cancel_scope.cancel()
 
 
+async def test_files_are_removed_though_there_is_no_room_to_save_anything(bench: Bench) -> None:
+    while not bench.journal.needs_checkpoint:
+        bench.append()
+        await bench.disk.wait_idle()
+    removal: Removal = bench.replica.log.delete_before(Offset(1))
+    bench.files.capacity_bytes = 0
+    bench.checkpoints.remove_later(bench.disk.newest, [removal])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        with trio.fail_after(5):
+            await wait_until(lambda: f"{0:020d}.log" not in bench.files.sizes(DIRECTORY))
+        nursery.cancel_scope.cancel()
+    assert bench.recovery_point() is None
+
+
 @pytest.mark.parametrize("syncs", [True, False])
 async def test_another_flush_holds_once_it_is_recorded(bench: Bench, syncs: bool) -> None:
     bench.append()

@@ -272,7 +272,7 @@ async def _open_network(
 
 
 def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
-    """What to do when a sync has failed: end the broker, for nothing is known about the disk."""
+    """What to do when the disk has failed: end the broker, for nothing is known about the disk."""
 
     async def raise_it(error: OSError) -> None:
         if isinstance(error, _NotTaken):
@@ -281,8 +281,9 @@ def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
                 "seconds. Is it full? What was acknowledged is kept; a start needs room on it"
             ) from error
         raise StorageError(
-            f"a sync of {parts.settings.data_dir} failed: {error}. Nothing is known about the disk "
-            "since, so the broker has stopped; records that were not acknowledged may be lost"
+            f"a write or a sync of {parts.settings.data_dir} failed: {error}. Nothing is known "
+            "about the disk since, so the broker has stopped; records that were not acknowledged "
+            "may be lost"
         ) from error
 
     return lambda error: parts.tasks.start_soon(raise_it, error)

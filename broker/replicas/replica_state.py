@@ -19,6 +19,7 @@ from tidemark.partitions.state_machines.refused_batches import RefusedBatches
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.state_machines.verifications import Verifications
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.room import OutOfRoom
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -259,6 +260,10 @@ class ReplicaState:
         if isinstance(error, OSError) and error.errno == ENOSPC:
             self._services.room.look()
         self._services.storage_failed(f"{self.name}: cannot {what}: {error}")
+        if what == "append" and isinstance(error, OSError) and not may_pass(error):
+            # Where it cannot be written to, another broker had better lead: this one ends, as it
+            # would with the next sync.
+            self._services.disk.fail(error)
         return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: cannot {what}")
 
     def _wake_who_waits_for_a_leader(self) -> None:

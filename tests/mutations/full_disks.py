@@ -18,6 +18,14 @@ MUTATIONS = (
         killed_by=f"{_ROOM_TESTS}test_a_log_that_is_out_of_room_takes_nothing_and_reads_on",
     ),
     Mutation(
+        name="a leader whose disk takes nothing more does not stay one",
+        file="broker/replicas/replica_state.py",
+        old="isinstance(error, OSError) and not may_pass(error):",
+        new="False:",
+        killed_by="tests/broker/handlers/test_produce.py"
+        "::test_a_log_that_cannot_be_written_to_ends_the_broker_unless_that_may_pass",
+    ),
+    Mutation(
         name="records are refused before the reserve is needed",
         file=_ROOM,
         old="    if spare < below:\n",

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -94,11 +94,20 @@ def test_a_broker_whose_journal_waits_for_room_stops_when_it_is_told_to(small: P
 STRACE = shutil.which("strace")
 
 
-@contextmanager
-def failing_syncs(broker: BrokerProcess, folder: Path) -> Iterator[None]:
+def failing_syncs(broker: BrokerProcess, folder: Path) -> AbstractContextManager[None]:
     """The broker's syncs fail in this block."""
+    return failing(broker, folder, "fdatasync")
+
+
+@contextmanager
+def failing(
+    broker: BrokerProcess, folder: Path, calls: str, *, of: Path | None = None
+) -> Iterator[None]:
+    """The broker's system calls of these names fail in this block; those for a file, if given."""
     assert STRACE is not None
-    inject = ["-f", "-q", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"]
+    inject = ["-f", "-q", "-e", f"trace={calls}", "-e", f"inject={calls}:error=EIO"]
+    if of is not None:
+        inject += ["-P", str(of)]
     tracer = subprocess.Popen([STRACE, *inject, "-p", str(broker.pid), "-o", str(folder / "trace")])
     try:
         time.sleep(0.5)
@@ -123,6 +132,24 @@ def test_a_failing_sync_ends_the_process_with_a_clear_line(tmp_path: Path) -> No
         broker.start()
         with Peer(broker.bootstrap) as after:
             assert after.fetch_records("t")[0].value == b"kept"
+
+
+@pytest.mark.skipif(STRACE is None, reason="strace makes a write fail")
+def test_a_log_that_cannot_be_written_to_ends_the_process_at_once(tmp_path: Path) -> None:
+    """Else it would lead, and refuse all that comes, until a checkpoint finds out."""
+    with open_broker_process(tmp_path / "data") as broker, Peer(broker.bootstrap) as peer:
+        peer.create_topic("t")
+        assert peer.produce("t", batch(b"kept")) is ErrorCode.NONE
+        segment = tmp_path / "data" / "t-0" / f"{0:020d}.log"
+        with failing(broker, tmp_path, "pwrite64,pwritev", of=segment):
+            peer.send(encode_request(production("t", batch(b"refused")), 9, 7, None))
+            assert broker.wait(timeout_seconds=10) == 1
+        assert "Traceback" not in broker.log
+        (line,) = [line for line in broker.log.splitlines() if "has stopped" in line]
+        assert "Input/output error" in line
+        broker.start()
+        with Peer(broker.bootstrap) as after:
+            assert [record.value for record in after.fetch_records("t")] == [b"kept"]
 
 
 def wait_said(broker: BrokerProcess, what: str) -> None:

@@ -1,4 +1,5 @@
 import errno
+import os
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -373,6 +374,33 @@ async def test_who_follows_what_the_broker_could_not_take_is_not_out_of_order(
             answer = await produce(node, request(idempotent(sequence)))
             assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, sequence)
         assert replica.log_end == 4
+
+
+@pytest.mark.parametrize(
+    ("number", "passes"),
+    [
+        (errno.ENOSPC, True),
+        (errno.EDQUOT, True),
+        (errno.EMFILE, True),
+        (errno.EIO, False),
+        (errno.EROFS, False),
+    ],
+)
+async def test_a_log_that_cannot_be_written_to_ends_the_broker_unless_that_may_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, passes: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    ends = list[OSError]()
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        with monkeypatch.context() as patch:
+            patch.setattr(Log, "append_run", refuse)
+            patch.setattr(node.disk, "fail", ends.append)
+            answer = await produce(node, request(batch()))
+            assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert [error.errno for error in ends] == ([] if passes else [number])
 
 
 async def test_a_duplicate_waits_until_its_original_is_committed(

@@ -1,0 +1,22 @@
+"""What an `OSError` says of the disk: something was not taken now, or nothing more will be.
+
+| error | what was refused |
+|---|---|
+| no room (`ENOSPC`, `EDQUOT`) | may be taken once there is some |
+| no descriptors (`EMFILE`, `ENFILE`) | was never asked of the disk |
+| anything else | the disk does not take what it is told, and nothing is known about it since |
+
+A sync that found no room is none that passes: what it was for may be lost.
+"""
+
+import errno
+from typing import Final
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_PASSING: Final = NO_ROOM | NO_DESCRIPTORS
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether what was not written may be tried again."""
+    return error.errno in _PASSING

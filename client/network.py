@@ -47,22 +47,35 @@ class Network:
         self._doubted: Address | None = None
         """The broker that last knew of no controller: it may be cut off from the others."""
         self._refreshing = trio.Lock()
-        self._refreshes = 0
+        # Those that have begun; which one has ended last, and how. One that was cancelled has not.
+        self._refreshes = self._refreshed = 0
+        self._failure: OSError | RequestError | None = None
 
     # What the cluster consists of
 
     async def refresh(self, topics: Iterable[str] = ()) -> None:
         """Ask for the metadata anew: brokers, all topics ever asked for, and these.
 
-        Those who ask at the same time share one request. Raises `OSError` if no broker answers.
+        Those who ask at the same time share one request, and its failure: nobody waits once more
+        for brokers that do not answer. Raises `OSError` if none does.
         """
         self._topics.update(dict.fromkeys(topics))
         asked_at = self._refreshes
         async with self._refreshing:
-            if self._refreshes > asked_at:
-                return  # another one began after this was asked, and has covered it
-            self._refreshes += 1
+            if self._refreshed <= asked_at:  # else one that began later than this has covered it
+                self._refreshes += 1
+                self._failure = await self._refresh()
+                self._refreshed = self._refreshes
+            if self._failure is not None:
+                raise self._failure
+
+    async def _refresh(self) -> OSError | RequestError | None:
+        """Ask once; the error, where that fails."""
+        try:
             self._learn(await self.ask_metadata(list(self._topics), may_create=False))
+        except (OSError, RequestError) as error:
+            return error
+        return None
 
     async def try_refresh(self, topics: Iterable[str] = ()) -> None:
         """As `refresh`, where not getting any now is not an error."""

@@ -1,0 +1,101 @@
+"""What those who ask for the metadata at the same time get."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import trio
+import trio.testing
+
+from tests.client.scripted_peer import Peer, open_peer
+from tidemark.client import ClientSettings
+from tidemark.client.network import Network, open_network
+from tidemark.protocol.messages import metadata
+
+NOTHING = metadata.MetadataResponse(brokers=[], controller_id=1, topics=[])
+
+
+class Broker:
+    """Holds each metadata request after the first until it is told whether to answer."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._fates, self._told = trio.open_memory_channel[bool](10)
+
+    def decide(self, *, answer: bool) -> None:
+        self._fates.send_nowait(answer)
+
+    async def serve(self, peer: Peer) -> None:
+        await peer.greet()
+        while True:
+            header = await peer.request()
+            self.asked += 1
+            if self.asked > 1 and not await self._told.receive():
+                return
+            await peer.answer(header, NOTHING)
+
+
+class Asker:
+    """One who refreshes, and how it ended."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.scope = trio.CancelScope()
+        self.outcome: str | OSError | None = None
+
+    async def ask(self) -> None:
+        with self.scope:
+            try:
+                await self.network.refresh()
+                self.outcome = "learnt"
+            except OSError as error:
+                self.outcome = error
+
+
+@asynccontextmanager
+async def open_askers(count: int) -> AsyncIterator[tuple[Broker, list[Asker]]]:
+    """The first is being answered; the others have asked since, in their order."""
+    broker = Broker()
+    with trio.fail_after(10):
+        async with (
+            open_peer(broker.serve) as address,
+            open_network((address,), ClientSettings(), Random(1)) as network,
+            trio.open_nursery() as nursery,
+        ):
+            askers = [Asker(network) for _ in range(count)]
+            for asker in askers:
+                nursery.start_soon(asker.ask)
+                await trio.testing.wait_all_tasks_blocked(0.01)
+            yield broker, askers
+
+
+async def test_who_is_covered_by_a_refresh_that_fails_hears_so() -> None:
+    async with open_askers(4) as (broker, askers):
+        for _ in range(2):
+            broker.decide(answer=False)
+    first, *others = [asker.outcome for asker in askers]
+    assert isinstance(first, ConnectionError)
+    assert isinstance(others[0], ConnectionError)
+    assert others[0] is not first  # it had begun before these asked
+    assert others == [others[0]] * 3
+    assert broker.asked == 1 + 2  # and nobody has tried for himself
+
+
+async def test_those_who_ask_at_the_same_time_share_an_answer() -> None:
+    async with open_askers(4) as (broker, askers):
+        broker.decide(answer=False)
+        broker.decide(answer=True)
+    assert isinstance(askers[0].outcome, ConnectionError)
+    assert [asker.outcome for asker in askers[1:]] == ["learnt"] * 3
+    assert broker.asked == 1 + 2
+
+
+async def test_a_refresh_that_is_cancelled_has_covered_nobody() -> None:
+    async with open_askers(3) as (broker, askers):
+        askers[0].scope.cancel()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        askers[1].scope.cancel()  # it has begun after the last one asked
+        for _ in range(3):
+            broker.decide(answer=True)
+    assert [asker.outcome for asker in askers] == [None, None, "learnt"]
+    assert broker.asked == 1 + 3

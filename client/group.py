@@ -9,35 +9,24 @@ keeps reading; it gives up only what a new assignment lacks, and then joins agai
 can have it.
 """
 
-from collections.abc import Set
 from contextlib import suppress
 from typing import Final, Protocol
 
 import trio
 
-from tidemark.client.assignment import ASSIGNORS, Assignor
 from tidemark.client.codes import check, error_code
 from tidemark.client.connection import Connection
-from tidemark.client.coordinator import (
-    OUTSIDE,
-    Membership,
-    find_coordinator,
-    on_coordinator,
-)
+from tidemark.client.coordinator import OUTSIDE, Membership, on_coordinator
 from tidemark.client.descriptions import BrokerDescription
-from tidemark.client.group_requests import (
-    heartbeat_request,
-    join_request,
-    leave_request,
-    sync_request,
-)
+from tidemark.client.group_coordinator import GroupCoordinator
+from tidemark.client.group_leader import GroupLeader
+from tidemark.client.group_requests import join_request, leave_request, sync_request
 from tidemark.client.group_settings import GroupSettings
-from tidemark.client.network import Network, address_of
+from tidemark.client.network import Network
 from tidemark.client.pool import Pool
 from tidemark.client.retries import STALE_COORDINATOR, may_pass
-from tidemark.protocol.consumer_protocol import decode_assignment, decode_subscription
+from tidemark.protocol.consumer_protocol import decode_assignment
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
-from tidemark.protocol.messages.heartbeat import HeartbeatResponse
 from tidemark.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from tidemark.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from tidemark.protocol.messages.sync_group import SyncGroupResponse
@@ -76,16 +65,13 @@ class GroupMember:
         listener: GroupListener,
     ) -> None:
         self._network = network
-        self._pool = pool
         self._settings = settings
         self._topics = topics
         self._listener = listener
-        self._connection: Connection | None = None
-        self._owned: frozenset[TopicPartition] = frozenset()
+        self._coordinator = GroupCoordinator(network, pool, settings)
+        self._leader = GroupLeader(network, settings.group)
         self._is_leader = False
-        # As the leader assigned them last: all topics that members read, and their partitions.
-        self._topics_of_group: frozenset[str] = frozenset()
-        self._counts: dict[str, int] = {}
+        self._owned: frozenset[TopicPartition] = frozenset()
         self.membership = Membership(instance_id=settings.instance_id)
 
     async def take_part_until_cancelled(self) -> None:
@@ -119,7 +105,7 @@ class GroupMember:
             self._listener.failed(error)
             return False
         if isinstance(error, OSError) or error.code in STALE_COORDINATOR:
-            self._connection = None
+            self._coordinator.forget()
             await self._network.heed(error)
         return True
 
@@ -141,17 +127,11 @@ class GroupMember:
             self._owned = frozenset()
         for topic in self._topics:
             await self._network.topic(topic)
-        connection = await self._coordinator()
+        connection = await self._coordinator.connection()
         joined = await self._ask_to_join(connection)
-        assignments = await self._assign(joined)
+        assignments = await self._leader.assign(joined) if self._is_leader else {}
         partitions = await self._sync(connection, joined, assignments)
         await self._take(partitions)
-
-    async def _coordinator(self) -> Connection:
-        if self._connection is None or self._connection.is_closed:
-            coordinator = await find_coordinator(self._network, self._settings.group)
-            self._connection = await self._pool.connection(address_of(coordinator))
-        return self._connection
 
     async def _ask_to_join(self, connection: Connection) -> JoinGroupResponse:
         settings = self._settings
@@ -174,40 +154,6 @@ class GroupMember:
         )
         self._is_leader = answer.leader == answer.member_id
         return answer
-
-    async def _assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
-        """Everybody's partitions, if it falls to this member to say."""
-        if not self._is_leader:
-            return {}
-        members = {
-            member.member_id: decode_subscription(member.metadata, member.group_instance_id)
-            for member in joined.members
-        }
-        topics = {topic for subscription in members.values() for topic in subscription.topics}
-        if not topics <= self._network.view.topics.keys():
-            # Others read topics that this member does not.
-            await self._network.refresh(sorted(topics))
-        self._topics_of_group, self._counts = frozenset(topics), self._count_partitions(topics)
-        if joined.skip_assignment:
-            return {}
-        return self._assignor(joined).assign(members, self._counts)
-
-    def _assignor(self, joined: JoinGroupResponse) -> Assignor:
-        assignor = ASSIGNORS.get(joined.protocol_name or "")
-        if assignor is None:
-            raise RequestError(
-                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-                f"group {self._settings.group} chose {joined.protocol_name!r}",
-            )
-        return assignor
-
-    def _count_partitions(self, topics: Set[str]) -> dict[str, int]:
-        view = self._network.view
-        return {
-            topic: len(view.topics[topic].partitions)
-            for topic in sorted(topics)
-            if topic in view.topics
-        }
 
     async def _sync(
         self,
@@ -241,14 +187,10 @@ class GroupMember:
 
     async def _stay(self) -> None:
         """Send heartbeats until there is a reason to join again, which is raised."""
-        settings = self._settings
-        request = heartbeat_request(settings.group, self.membership)
         while True:
-            await trio.sleep(settings.heartbeat_seconds)
-            connection = await self._coordinator()
-            answer = await connection.request(request, HeartbeatResponse)
-            check(answer.error_code, f"group {settings.group}")
-            if self._is_leader and self._counts != self._count_partitions(self._topics_of_group):
+            await trio.sleep(self._settings.heartbeat_seconds)
+            await self._coordinator.beat(self.membership)
+            if self._is_leader and self._leader.is_outdated():
                 raise RequestError(ErrorCode.REBALANCE_IN_PROGRESS, "a topic has changed")
 
     async def leave(self) -> None:

@@ -212,6 +212,8 @@ class ReplicationDriver:
         if self._has_stopped:
             return
         output = self.node.take_output()
+        if output.disk_failure is not None:
+            self._disk.fail(output.disk_failure)
         if output.sends:
             self.send(output.sends)
         for change in output.changes:

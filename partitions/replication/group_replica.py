@@ -33,6 +33,7 @@ from tidemark.partitions.replication.out_of_room import without_records
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -178,8 +179,9 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             if ready.reset is not None and self._applier is not None:
                 self._applier.restore(ready.reset.snapshot, ready.reset.start)
         except (OSError, StorageError, CorruptBatch) as error:
-            # What the disk has is not known: the next start finds out. The others go on.
+            # What the disk has is not known: the next start finds out.
             self.fail(f"cannot be cut: {error}. Start the broker again")
+            self._judge(error)
             return
         if not self._write(ready):
             return
@@ -274,6 +276,11 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         self._host.outbox.failed(self.key)
         self._host.leadership(self, Leadership(self._group.epoch, None))
 
+    def _judge(self, error: Exception) -> None:
+        """The disk has refused something: unless that may pass, the broker is to end."""
+        if isinstance(error, OSError) and not may_pass(error):
+            self._host.disk_failed(error)
+
     def close(self) -> None:
         """The broker takes no part in the group any more. The log is its caller's."""
         if self._held is not None or self._group.has_ready:
@@ -286,6 +293,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         begin anew from there in a while. Behind a cut they are in the journal already: a redo
         writes them, and they are what the leader has; else it sends them again."""
         self.fail(f"cannot be written to now: {error}")
+        self._judge(error)
         shape, first = self._group.shape, ready.entries[0]
         if self._group.has_ready:
             return  # There is more to be done on top of it: only a new start can tell.
@@ -294,7 +302,8 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             epoch = shape.floor(Epoch(epoch - 1)).epoch
         try:
             self._store.truncate(end_offset)
-        except (OSError, StorageError):
+        except (OSError, StorageError) as failure:
+            self._judge(failure)
             return
         shape.truncate(Position(epoch, end_offset))
         # A new core takes all that it finds for durable.

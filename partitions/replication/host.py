@@ -54,6 +54,10 @@ class Host(Protocol):
         """A replica has failed, and may be resumed in a while."""
         ...
 
+    def disk_failed(self, error: OSError) -> None:
+        """The disk has refused what does not pass: the broker is to end."""
+        ...
+
     def warn(self, what: str) -> None:
         """Something that should not happen, for people to read."""
         ...

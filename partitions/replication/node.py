@@ -149,8 +149,13 @@ class ReplicationNode(GroupsNode):
         self._news.send_pressing(self._now)
         output = self.outbox.take()
         ended_moves = self.moves.take_ended()
-        if self._warnings or ended_moves:
-            output = replace(output, warnings=self._warnings, ended_moves=ended_moves)
+        if self._warnings or ended_moves or self._disk_failure:
+            output = replace(
+                output,
+                warnings=self._warnings,
+                ended_moves=ended_moves,
+                disk_failure=self._disk_failure,
+            )
             self._warnings = []
         return output
 

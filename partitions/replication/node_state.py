@@ -64,6 +64,7 @@ class NodeState:
         self.peers = PeerTable(node_id, failure_timeout_s=self.timing.failure_timeout_s)
         self._now_ms = now_ms
         self._warnings: list[str] = []
+        self._disk_failure: OSError | None = None
         self._replicas: dict[PartitionKey, GroupReplica] = {}
         self._leaders = Leaders(node_id, self.peers, self.outbox, self._replicas)
         self.known = self._leaders.known
@@ -112,6 +113,9 @@ class NodeState:
 
     def now_ms(self) -> int:
         return self._now_ms()
+
+    def disk_failed(self, error: OSError) -> None:
+        self._disk_failure = self._disk_failure or error
 
     def warn(self, what: str) -> None:
         if len(self._warnings) < _WARNINGS_MAX:

@@ -58,6 +58,8 @@ class Output:
     """What should not happen, for people to read."""
     ended_moves: Sequence[EndedMove] = ()
     """Leaders that were to go, and have gone, or stay."""
+    disk_failure: OSError | None = None
+    """Nothing is known about the disk since: the process is to end."""
 
 
 # Made for every batch: calling the class takes twice the time.

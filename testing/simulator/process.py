@@ -184,7 +184,7 @@ class Process:
     def turn(self) -> None:
         """What has come of the event: look at it, write it, send it, answer it."""
         self._turn()
-        while self.transactions is not None and self.transactions.has_more():
+        while self.is_alive and self.transactions is not None and self.transactions.has_more():
             self._turn()
 
     def _turn(self) -> None:
@@ -192,6 +192,9 @@ class Process:
         output = self.node.take_output()
         if touched:
             self.world.watch.believe(self.broker.node_id, touched)
+        if output.disk_failure is not None:
+            self.disk_failed(output.disk_failure)
+            return
         if output is not NOTHING:
             self._follow(output)
         self.desk.release()

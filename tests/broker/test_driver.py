@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,6 +36,7 @@ class Recorder:
         self.turn = Turn()
         self.done: list[tuple[str, int]] = []
         self.told: dict[int, bool] = {}
+        self.failures: list[OSError] = []
         self.node = ReplicationNode(NodeId(1), 1, rng=Random(1))
         self.timers = Timers()
         self.driver = ReplicationDriver(
@@ -63,6 +65,9 @@ class Recorder:
     ) -> None:
         self.done.append(("written", batch))
         self.told[batch] = is_told
+
+    def fail(self, error: OSError) -> None:
+        self.failures.append(error)
 
     def do(self, *, sends: bool) -> None:
         if sends:
@@ -114,6 +119,13 @@ def test_where_nothing_is_sent_the_disk_is_told_at_once() -> None:
     recorder = Recorder()
     recorder.turn.run(lambda: recorder.do(sends=False))
     assert recorder.done == [("written", 1)]
+
+
+def test_a_disk_that_a_group_has_found_to_have_failed_is_told_so() -> None:
+    recorder, error = Recorder(), OSError(errno.EIO, "gone")
+    recorder.node.disk_failed(error)
+    recorder.turn.run(recorder.driver.touch)
+    assert recorder.failures == [error]
 
 
 async def test_where_nothing_is_due_until_later_nobody_is_woken_before(

@@ -26,6 +26,36 @@ MUTATIONS = (
         "::test_a_log_that_cannot_be_written_to_ends_the_broker_unless_that_may_pass",
     ),
     Mutation(
+        name="a follower whose disk takes nothing more does not stay one",
+        file="partitions/replication/group_replica.py",
+        old="""        self.fail(f"cannot be written to now: {error}")
+        self._judge(error)
+""",
+        new="""        self.fail(f"cannot be written to now: {error}")
+""",
+        killed_by=f"{_GROUPS}"
+        "test_a_disk_that_takes_nothing_more_ends_the_broker_and_a_full_one_does_not",
+    ),
+    Mutation(
+        name="a cut whose sync fails is the end",
+        file="partitions/replication/group_replica.py",
+        old="""Start the broker again")
+            self._judge(error)
+""",
+        new="""Start the broker again")
+""",
+        killed_by="tests/partitions/replication/test_cluster.py"
+        "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
+    ),
+    Mutation(
+        name="what a group finds of the disk ends the broker",
+        file="broker/replicas/driver.py",
+        old="            self._disk.fail(output.disk_failure)\n",
+        new="            pass\n",
+        killed_by="tests/broker/test_driver.py"
+        "::test_a_disk_that_a_group_has_found_to_have_failed_is_told_so",
+    ),
+    Mutation(
         name="records are refused before the reserve is needed",
         file=_ROOM,
         old="    if spare < below:\n",

@@ -1,5 +1,6 @@
 """Three brokers and one group: what was acknowledged stays, whoever dies."""
 
+import errno
 from random import Random
 from uuid import UUID
 
@@ -458,6 +459,9 @@ def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(is_checkpointed: bool
     broken.files.failing_syncs = 1
     broken.node.persisted(broken.unwritten[-1].batch)
     assert broken.replica().failure is not None
+    failure = broken.take().disk_failure
+    assert failure is not None
+    assert failure.errno == errno.EIO, "which ends the broker"
     assert broken.values() == ["a", "lost"]
     if is_checkpointed:
         broken.checkpoint()

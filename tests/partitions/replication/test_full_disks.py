@@ -1,6 +1,7 @@
 """Brokers without room: what their groups do meanwhile, and once there is some."""
 
 import errno
+from collections.abc import Sequence
 
 import pytest
 
@@ -32,6 +33,28 @@ def test_a_follower_whose_disk_is_full_takes_part_again_when_there_is_room() -> 
     back = cluster.start(3, *cluster.kill(3))
     back.open([1, 2, 3])
     assert back.values() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_takes_nothing_more_ends_the_broker_and_a_full_one_does_not(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    cluster = three()
+    cluster[2].append("a")
+    cluster.run(0.3)
+    write, victim = Log._write, cluster[3].replica().log
+
+    def refuse(log: Log, parts: Sequence[BytesLike], size_bytes: int, last: Offset) -> int:
+        if log is victim:
+            raise OSError(number, "not taken")
+        return write(log, parts, size_bytes, last)
+
+    monkeypatch.setattr(Log, "_write", refuse)
+    cluster[2].append("b")
+    cluster.run(0.3)
+    assert "not taken" in (cluster[3].replica().failure or "")
+    failure = cluster[3].take().disk_failure
+    assert failure is None if number == errno.ENOSPC else failure is not None
 
 
 def test_after_a_full_disk_nothing_counts_that_was_not_synced_before() -> None:

@@ -12,7 +12,8 @@ async def open_background() -> AsyncIterator[trio.Nursery]:
 
     What the block raises leaves it as itself: users of a library should not have to unwrap an
     exception group because the library has tasks. That is only sound because the tasks raise
-    nothing of their own; if one does, it is a bug, and the group goes out whole.
+    nothing of their own but what a callback of the user's has raised, after which the block is
+    cancelled. If two raise something, it is a bug, and the group goes out whole.
     """
     try:
         async with trio.open_nursery() as nursery:
@@ -22,9 +23,15 @@ async def open_background() -> AsyncIterator[trio.Nursery]:
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         others = group.split(trio.Cancelled)[1]
-        if others is not None and len(others.exceptions) == 1:
-            raise others.exceptions[0] from None
-        raise
+        if others is None or len(others.exceptions) > 1:
+            raise
+        alone = others.exceptions[0]
+        # As it was raised, and not as something that came of its group.
+        context = alone.__context__
+        try:
+            raise alone
+        finally:
+            alone.__context__ = context
 
 
 class Signal:

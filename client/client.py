@@ -119,7 +119,7 @@ class Client:
         `until_end` notes where each partition ends when it is first read and ends the iteration
         there. `auto_commit_seconds` None leaves commits to the caller; otherwise they are made in
         the background, at a rebalance and at the end of the block. `on_assigned` and `on_revoked`
-        run in the background, too; heartbeats wait for them.
+        run in the background, too; heartbeats wait for them, and what they raise ends the block.
 
         `read_level` is "committed", "strict", "two-step" or "replica": see `ReadLevel`. Without it,
         a client with a rack reads from replicas near it, any other from the leaders. With "strict"

@@ -15,6 +15,7 @@ from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.coordinator import GroupMembership
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
+from tidemark.client.group_settings import Rebalanced
 from tidemark.client.lookups import list_offsets, require_partitions, resolve_starts
 from tidemark.client.network import Network
 from tidemark.client.offsets import AtOffset, Beginning, Start, as_start
@@ -45,6 +46,7 @@ class Consumer:
         self._taken = 0
         self._in_hand: Offset | None = None
         self._is_assigned = False
+        self._callbacks_error: Exception | None = None
 
     # Reading
 
@@ -282,28 +284,39 @@ class Consumer:
             for tp in sorted(partitions)
         }
         await self._readings.add(starts, until_end=self._settings.until_end)
-        if self._settings.on_assigned is not None:
-            try:
-                await self._settings.on_assigned(partitions)
-            except BaseException:
-                self._drop(partitions)
-                raise
+        try:
+            await self._tell(self._settings.on_assigned, partitions)
+        except BaseException:
+            self._drop(partitions)
+            raise
         self._is_assigned = True
         self._readings.buffer.changed.set()
 
     async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
         if self._committer is not None and self._settings.auto_commit_seconds is not None:
             await self._committer.try_commit({tp: self.done(tp) for tp in partitions})
-        if self._settings.on_revoked is not None:
-            await self._settings.on_revoked(partitions)
+        await self._tell(self._settings.on_revoked, partitions)
         self._drop(partitions)
 
     async def lost(self, partitions: frozenset[TopicPartition]) -> None:
         self._drop(partitions)
-        if self._settings.on_revoked is not None:
-            await self._settings.on_revoked(partitions)
+        await self._tell(self._settings.on_revoked, partitions)
 
-    def failed(self, error: OSError | RequestError) -> None:
+    async def _tell(
+        self, callback: Rebalanced | None, partitions: frozenset[TopicPartition]
+    ) -> None:
+        if callback is None:
+            return
+        try:
+            await callback(partitions)
+        except Exception as error:  # whatever it is, it is the caller's, and goes to the caller
+            self._callbacks_error = error
+            raise
+
+    def is_callers(self, error: Exception) -> bool:
+        return error is self._callbacks_error
+
+    def failed(self, error: Exception) -> None:
         self._readings.buffer.fail(error)
 
     def _drop(self, partitions: frozenset[TopicPartition]) -> None:
@@ -325,6 +338,9 @@ class Consumer:
 
     async def close(self, *, is_done: bool) -> None:
         """Commit a last time; `is_done` says whether that goes for the record in hand, too."""
+        if self._callbacks_error is not None:
+            # The block ends with it. Whoever reads in another task would wait for ever.
+            self.failed(self._callbacks_error)
         if is_done:
             self._in_hand = None
             self._records, self._taken = self._records[self._taken :], 0

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from tidemark.client.background import Signal
 from tidemark.client.records import FetchedBatches
-from tidemark.protocol.errors import CorruptBatch, RequestError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
 
@@ -99,7 +98,7 @@ class FetchBuffer:
 
     def __init__(self) -> None:
         self._fetched: deque[tuple[Reading, int, FetchedBatches]] = deque()
-        self._failures: deque[OSError | RequestError | CorruptBatch] = deque()
+        self._failures: deque[Exception] = deque()
         self.buffered_bytes = 0
         self.changed = Signal()
 
@@ -109,7 +108,7 @@ class FetchBuffer:
         self.buffered_bytes += len(fetched.data)
         self.changed.set()
 
-    def fail(self, error: OSError | RequestError | CorruptBatch) -> None:
+    def fail(self, error: Exception) -> None:
         """Tell the reader; once."""
         self._failures.append(error)
         self.changed.set()

@@ -52,6 +52,10 @@ class GroupListener(Protocol):
     def failed(self, error: OSError | RequestError) -> None:
         """The member has given up."""
 
+    def is_callers(self, error: Exception) -> bool:
+        """Whether one of the above has raised what a callback of the caller's had: no trouble of
+        the group's, whatever its type, but for the caller to see."""
+
 
 class GroupMember:
     """See the module."""
@@ -75,7 +79,10 @@ class GroupMember:
         self.membership = Membership(instance_id=settings.instance_id)
 
     async def take_part_until_cancelled(self) -> None:
-        """The member's task. Ends by itself only after telling the listener why."""
+        """The member's task. Ends by itself only after telling the listener why.
+
+        Raises what a callback of the caller's has raised, and nothing else.
+        """
         failures, failing_since = 0, trio.current_time()
         while True:
             try:
@@ -83,6 +90,8 @@ class GroupMember:
                 failures = 0
                 await self._stay()
             except (OSError, RequestError, MalformedMessage) as error:
+                if self._listener.is_callers(error):
+                    raise
                 failing_since = trio.current_time() if failures == 0 else failing_since
                 if not await self._heed(error, trio.current_time() - failing_since):
                     return

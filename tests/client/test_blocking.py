@@ -98,6 +98,7 @@ OF_ITS_TASKS = {
     "done",
     "expire_until_cancelled",
     "failed",
+    "is_callers",
     "find_new_partitions_until_cancelled",
     "is_idempotent",
     "lost",

@@ -91,6 +91,9 @@ class Nobody:
     def failed(self, error: OSError | RequestError) -> None:
         raise AssertionError(error)
 
+    def is_callers(self, _error: Exception) -> bool:
+        return False
+
 
 async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> None:
     coordinator = Coordinator()

@@ -18,6 +18,7 @@ from tidemark.client import (
     blocking,
     open_client,
 )
+from tidemark.client.coordinator import GroupMembership
 from tidemark.client.offsets import Isolation
 from tidemark.protocol.types import Offset
 from tidemark.testing import BlockingCluster
@@ -232,6 +233,21 @@ async def test_what_is_sent_while_it_is_committed_is_refused(client: Client, top
         for _ in range(10):
             await commit_meanwhile(producer)
     assert await committed(client, topic) == sent
+
+
+async def test_a_transaction_that_is_prepared_takes_nothing_more(
+    client: Client, topic: str, group: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer(transactional_id=topic) as producer, producer.transaction():
+        await producer.send(topic, b"prepared")
+        await producer.prepare_transaction()
+        with pytest.raises(ValueError, match="within"):
+            await producer.send(topic, b"late")
+        with pytest.raises(ValueError, match="no transaction is open"):
+            await producer.send_offsets_to_transaction(
+                {TopicPartition(topic, 0): Offset(1)}, GroupMembership(group=group)
+            )
 
 
 async def test_none_begins_until_the_one_before_has_ended(client: Client, topic: str) -> None:

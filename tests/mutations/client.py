@@ -1,0 +1,131 @@
+"""What keeps the Python client from losing records, and from having them twice."""
+
+from tests.mutations import Mutation
+
+_TESTS = "tests/client"
+_GROUP = f"{_TESTS}/test_group.py"
+_HEARTBEATS = f"{_TESTS}/test_group_coordinator.py"
+_CALLBACKS = f"{_TESTS}/test_group_callbacks.py"
+_NETWORK = f"{_TESTS}/test_network.py"
+_TRANSACTIONS = f"{_TESTS}/test_transactions.py"
+
+MUTATIONS = (
+    Mutation(
+        name="a member that leads its group asks for the topics that others read",
+        file="client/group_leader.py",
+        old="        if not topics <= self._network.view.topics.keys():\n",
+        new="        if False:\n",
+        killed_by=f"{_GROUP}::test_a_member_is_given_topics_that_the_leader_does_not_read",
+    ),
+    Mutation(
+        name="a member that leads its group shares out topics that are made later",
+        file="client/group_leader.py",
+        old="self._count_partitions(self._topics)\n",
+        new="self._count_partitions(self._counts.keys())\n",
+        killed_by=f"{_TESTS}/test_group_leader.py"
+        "::test_a_topic_that_is_made_or_grows_is_to_be_shared_out_anew",
+    ),
+    Mutation(
+        name="a partition counts as read by a member once it is",
+        file="client/group.py",
+        old="        await self._listener.assigned(added)\n        self._owned = partitions\n",
+        new="        self._owned = partitions\n        await self._listener.assigned(added)\n",
+        killed_by=f"{_GROUP}::test_what_could_not_be_taken_is_given_again",
+    ),
+    Mutation(
+        name="nothing is committed of what a callback has refused",
+        file="client/consumer.py",
+        old="            self._drop(partitions)\n            raise\n",
+        new="            raise\n",
+        killed_by=f"{_CALLBACKS}::test_what_on_assigned_raises_reaches_the_caller_as_it_is",
+    ),
+    Mutation(
+        name="what a callback raises is no trouble of the network's",
+        file="client/group.py",
+        old="                if self._listener.is_callers(error):\n                    raise\n",
+        new="",
+        killed_by=f"{_CALLBACKS}::test_what_on_revoked_raises_reaches_the_caller_as_it_is",
+    ),
+    Mutation(
+        name="a consumer that a callback has ended is read by nobody",
+        file="client/consumer.py",
+        old="        if self._callbacks_error is not None:\n",
+        new="        if False:\n",
+        killed_by=f"{_CALLBACKS}::test_what_a_callback_raises_reaches_who_reads_from_a_thread",
+    ),
+    Mutation(
+        name="a coordinator that moves ends no generation",
+        file="client/group_coordinator.py",
+        old="if not _has_moved(error) or trio.current_time() + pause > session_end:",
+        new="if True:",
+        killed_by=f"{_TESTS}/test_group_failover.py"
+        "::test_members_keep_what_they_read_when_the_coordinator_moves",
+    ),
+    Mutation(
+        name="a coordinator that has moved is looked up",
+        file="client/group_coordinator.py",
+        old="            self.forget()\n            await trio",
+        new="            await trio",
+        killed_by=f"{_HEARTBEATS}"
+        "::test_a_coordinator_that_has_moved_is_found_and_told_of_the_same_generation",
+    ),
+    Mutation(
+        name="a generation that has ended is not held on to",
+        file="client/group_coordinator.py",
+        old="if not _has_moved(error) or trio",
+        new="if trio",
+        killed_by=f"{_HEARTBEATS}::test_what_ends_a_generation_is_raised_at_once",
+    ),
+    Mutation(
+        name="a member that nobody hears does not outlive its session",
+        file="client/group_coordinator.py",
+        old="if not _has_moved(error) or trio.current_time() + pause > session_end:",
+        new="if not _has_moved(error):",
+        killed_by=f"{_HEARTBEATS}::test_nobody_is_told_for_longer_than_a_session_lasts",
+    ),
+    Mutation(
+        name="a commit is of the generation that it was asked for in",
+        file="client/committing.py",
+        old="            await commit(connection, self._group, commits, membership)\n",
+        new="            await commit(connection, self._group, commits, self._membership)\n",
+        killed_by=f"{_TESTS}/test_committing.py"
+        "::test_a_retry_commits_nothing_in_the_name_of_the_next_generation",
+    ),
+    Mutation(
+        name="a refresh that fails has failed for all whom it covers",
+        file="client/network.py",
+        old="            if self._failure is not None:\n                raise self._failure\n",
+        new="                if self._failure is not None:\n"
+        "                    raise self._failure\n",
+        killed_by=f"{_NETWORK}::test_who_is_covered_by_a_refresh_that_fails_hears_so",
+    ),
+    Mutation(
+        name="a refresh that is cancelled covers nobody",
+        file="client/network.py",
+        old="            if self._refreshed <= asked_at:",
+        new="            if self._refreshes <= asked_at:",
+        killed_by=f"{_NETWORK}::test_a_refresh_that_is_cancelled_has_covered_nobody",
+    ),
+    Mutation(
+        name="nothing is taken into a transaction that is being committed",
+        file="client/producer.py",
+        old="        self._is_shut = True\n        await self.flush()\n",
+        new="        await self.flush()\n",
+        killed_by=f"{_TRANSACTIONS}::test_what_is_sent_while_it_is_committed_is_refused",
+    ),
+    Mutation(
+        name="no offsets are taken into a transaction that is being committed",
+        file="client/producer.py",
+        old="        if self._transaction is None or self._is_shut:\n",
+        new="        if self._transaction is None:\n",
+        killed_by=f"{_TRANSACTIONS}::test_a_transaction_that_is_prepared_takes_nothing_more",
+    ),
+    Mutation(
+        name="a transaction is open until its end is answered",
+        file="client/producer.py",
+        old="                self._go_on(await calls.end(commit=True))\n",
+        new="                self._transaction = None\n"
+        "                self._go_on(await calls.end(commit=True))\n",
+        killed_by=f"{_TRANSACTIONS}::test_none_begins_until_the_one_before_has_ended",
+    ),
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ from tidemark.broker.config import BrokerSettings
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices, compaction_settings
 from tidemark.partitions.storage.compaction.job import Job, Rewritten, Tally
+from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.log_compacting import Dirt
@@ -63,11 +64,13 @@ class Cleaner:
         self._set_aside: dict[PartitionKey, float] = {}
         # To where a run would come again: a transaction there is undecided.
         self._stuck_at: dict[PartitionKey, Offset] = {}
+        self._unfinished: dict[LogSwap, Log] = {}
 
     async def run(self) -> None:
         """Compact what is due, until the end."""
         while True:
             await trio.sleep(self._interval)
+            await self._finish_again()
             # It writes the new segments before the old ones go.
             while not self._services.room.is_out and (due := await self._dirtiest()) is not None:
                 await self._compact(due)
@@ -160,19 +163,42 @@ class Cleaner:
             raise _Changed
         with trio.CancelScope(shield=True):
             try:
-                is_committed = await trio.to_thread.run_sync(swap.commit)
-            except OSError as error:
+                if not await self._do(log, swap.commit):
+                    raise _Changed
+            except (OSError, _Changed):
                 log.end_swap(swap)
-                if log.has_failed:
-                    self._services.disk.fail(error)
                 raise
-            if not is_committed:
-                log.end_swap(swap)
-                raise _Changed
             log.adopt(swap)
-            if not await trio.to_thread.run_sync(swap.finish):
-                raise _Changed
-            await trio.to_thread.run_sync(log.sweep().run)
+            self._unfinished[swap] = log
+            await self._finish(swap)
+
+    async def _finish(self, swap: LogSwap) -> None:
+        log = self._unfinished[swap]
+        is_same = await self._do(log, swap.finish)
+        del self._unfinished[swap]
+        if not is_same:
+            raise _Changed
+        await trio.to_thread.run_sync(log.sweep().run)
+
+    async def _finish_again(self) -> None:
+        """What could not be done to its end: till it is, the log keeps what it should not."""
+        for swap, log in list(self._unfinished.items()):
+            try:
+                with trio.CancelScope(shield=True):
+                    await self._finish(swap)
+            except _Changed:
+                pass
+            except OSError as error:
+                logger.warning("%s: old segments cannot be removed now: %s", log.directory, error)
+
+    async def _do(self, log: Log, step: Callable[[], bool]) -> bool:
+        """A step of a swap, on a thread. A sync that fails ends the broker, as any."""
+        try:
+            return await trio.to_thread.run_sync(step)
+        except OSError as error:
+            if log.has_failed:
+                self._services.disk.fail(error)
+            raise
 
     def _succeed(self, replica: Replica, tally: Tally, seconds: float) -> None:
         self._set_aside.pop(replica.key, None)

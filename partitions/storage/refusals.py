@@ -3,7 +3,7 @@
 | error | what was refused |
 |---|---|
 | no room (`ENOSPC`, `EDQUOT`) | may be taken once there is some |
-| no descriptors (`EMFILE`, `ENFILE`) | was never asked of the disk |
+| no descriptors, no memory (`EMFILE`, `ENFILE`, `ENOMEM`) | was never asked of the disk |
 | anything else | the disk does not take what it is told, and nothing is known about it since |
 
 A sync that found no room is none that passes: what it was for may be lost.
@@ -13,8 +13,8 @@ import errno
 from typing import Final
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
-_PASSING: Final = NO_ROOM | NO_DESCRIPTORS
+NOT_ASKED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_PASSING: Final = NO_ROOM | NOT_ASKED
 
 
 def may_pass(error: OSError) -> bool:

@@ -115,8 +115,8 @@ MUTATIONS = (
     _rule(
         "the old files are gone before the new one has their name",
         "compaction/swapping.py",
-        old='        files.remove(f"{directory}/{name}")\n    files.sync_directory(directory)\n',
-        new='        files.remove(f"{directory}/{name}")\n',
+        old='            files.remove(f"{directory}/{name}")\n        sync()\n',
+        new='            files.remove(f"{directory}/{name}")\n',
         killed_by=f"{_CRASHES}::test_every_crash_leaves_the_old_segments_or_the_new_ones",
     ),
     _rule(
@@ -187,5 +187,37 @@ MUTATIONS = (
         new="until = 0.0 if is_final else",
         killed_by="tests/broker/compaction/test_cleaner.py"
         "::test_a_partition_that_is_damaged_is_set_aside_and_named",
+    ),
+    Mutation(
+        name="a sync that fails at the end of a swap is the end",
+        file="partitions/storage/compaction/log_swap.py",
+        old="self._range, self._sync)",
+        new="self._range)",
+        killed_by="tests/partitions/storage/compaction/test_crashes.py"
+        "::test_a_sync_that_fails_when_a_swap_is_finished_is_the_end",
+    ),
+    Mutation(
+        name="a sync of a swap that fails ends the broker",
+        file="broker/compaction/cleaner.py",
+        old="            if log.has_failed:\n",
+        new="            if False:\n",
+        killed_by="tests/broker/compaction/test_cleaner.py"
+        "::test_a_sync_that_fails_at_the_end_of_a_swap_ends_the_broker",
+    ),
+    Mutation(
+        name="a swap that is finished later does not take the new segment for an old one",
+        file="partitions/storage/compaction/swapping.py",
+        old="    if swap in swaps_in(there):\n",
+        new="    if True:\n",
+        killed_by="tests/partitions/storage/compaction/test_crashes.py"
+        "::test_a_swap_that_could_not_be_finished_is_finished_later",
+    ),
+    Mutation(
+        name="a swap that could not be finished is finished later",
+        file="broker/compaction/cleaner.py",
+        old="            await self._finish_again()\n",
+        new="",
+        killed_by="tests/broker/compaction/test_cleaner.py"
+        "::test_what_could_not_be_done_to_its_end_is_tried_again",
     ),
 )

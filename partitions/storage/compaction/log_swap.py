@@ -26,6 +26,7 @@ from tidemark.partitions.storage.compaction.swapping import (
 from tidemark.partitions.storage.files import read_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
+from tidemark.partitions.storage.refusals import NOT_ASKED
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.syncing import SyncState, final
 
@@ -63,7 +64,11 @@ class LogSwap:
             return True
 
     def finish(self) -> bool:
-        """Remove the old files; whether the log is still what it was. Blocking."""
+        """Remove the old files; whether the log is still what it was. Blocking.
+
+        Raises `OSError`. Unless the log has failed by it, it is to be tried again: until then the
+        log is neither compacted nor trimmed.
+        """
         with self._state.lock:
             if self._state.generation != self._generation:
                 return False
@@ -73,10 +78,18 @@ class LogSwap:
     def finish_locked(self) -> None:
         """As `finish`, by who holds the lock. Twice is allowed."""
         if self._state.swap is self:
-            finish_swap(self._home.files, self._home.directory, self._range)
+            finish_swap(self._home.files, self._home.directory, self._range, self._sync)
             self._state.swap = None
             self.new.use_index(None)
             self.new.pinned = None
+
+    def _sync(self) -> None:
+        try:
+            self._home.sync()
+        except OSError as error:
+            if error.errno not in NOT_ASKED:
+                self._state.failure = error
+            raise
 
     def _open_new(self) -> None:
         """Until its files have their names it is read by this handle, its index is in memory."""

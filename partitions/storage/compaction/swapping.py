@@ -9,6 +9,9 @@
 A second swap of the same log begins when the first is done.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from tidemark.partitions.storage.compaction.names import (
     SwapRange,
     new_index_path,
@@ -32,20 +35,29 @@ def commit_swap(files: Files, directory: str, swap: SwapRange) -> None:
     files.rename(new_log_path(directory, *swap), swap_path(directory, *swap))
 
 
-def finish_swap(files: Files, directory: str, swap: SwapRange) -> None:
-    """Steps 3 and 4. Blocking; durable on return. It may have been begun before."""
-    for name in replaced_by(swap, files.sizes(directory)):
-        files.remove(f"{directory}/{name}")
-    files.sync_directory(directory)
-    base_offset = swap.base_offset
-    files.rename(swap_path(directory, *swap), f"{directory}/{file_name(base_offset, LOG_SUFFIX)}")
+def finish_swap(
+    files: Files, directory: str, swap: SwapRange, sync: Callable[[], None] | None = None
+) -> None:
+    """Steps 3 and 4. Blocking; durable on return. It may have been begun before, and left anywhere.
+
+    `sync` syncs the directory, if somebody wants to know how that ends.
+    """
+    sync, base_offset = sync or partial(files.sync_directory, directory), swap.base_offset
+    there = files.sizes(directory)
+    # Else the new segment has its own name already, and is none of those that it replaces.
+    if swap in swaps_in(there):
+        for name in replaced_by(swap, there):
+            files.remove(f"{directory}/{name}")
+        sync()
+        path = f"{directory}/{file_name(base_offset, LOG_SUFFIX)}"
+        files.rename(swap_path(directory, *swap), path)
     for path, suffix in (
         (new_index_path(directory, *swap), INDEX_SUFFIX),
         (new_time_index_path(directory, *swap), TIME_INDEX_SUFFIX),
     ):
         if files.exists(path):
             files.rename(path, f"{directory}/{file_name(base_offset, suffix)}")
-    files.sync_directory(directory)
+    sync()
 
 
 def give_up_swap(files: Files, directory: str, swap: SwapRange) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 import trio
@@ -15,9 +17,12 @@ from tidemark.broker.compaction.process import CompactionFailed, open_run
 from tidemark.broker.replicas.replica import Replica
 from tidemark.client import open_client
 from tidemark.partitions.storage.compaction.job import Job, SourceSegment
+from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.inspect import verify
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import HEADER_BYTES, seal
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset
@@ -183,6 +188,59 @@ async def test_logs_that_are_not_compacted_are_passed_over_without_a_round_of_th
         assert await cleaner._dirtiest() is None
         trio.lowlevel.remove_instrument(rounds)
     assert 1 <= rounds.count <= 20, "others had their turns, and not one for each"
+
+
+async def test_what_could_not_be_done_to_its_end_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is, the log's old segments stay, and its start cannot move past them."""
+    finish, tries = LogSwap.finish, list[LogSwap]()
+
+    def refuse_once(swap: LogSwap) -> bool:
+        tries.append(swap)
+        if len(tries) == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return finish(swap)
+
+    monkeypatch.setattr(LogSwap, "finish", refuse_once)
+    async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+        await create(cluster, "waves")
+        await fill(cluster, "waves")
+        await until(lambda: len(tries) > 1)
+        assert tries[1] is tries[0]
+        directory = Path(replica_of(cluster, "waves").log.directory)
+        await until(lambda: not list(directory.glob("*.swap")))
+    assert verify(OsFiles(), str(directory)).problems == []
+
+
+async def test_a_sync_that_fails_at_the_end_of_a_swap_ends_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, sync, finishing = LogSwap.finish, LogHome.sync, set[int]()
+
+    def begin(swap: LogSwap) -> bool:
+        finishing.add(get_ident())
+        try:
+            return finish(swap)
+        finally:
+            finishing.clear()
+
+    def fail(home: LogHome) -> None:
+        if get_ident() in finishing:
+            raise OSError(errno.EIO, "Input/output error")
+        sync(home)
+
+    async def compact() -> None:
+        async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
+            await create(cluster, "waves")
+            await fill(cluster, "waves")
+            with trio.fail_after(10):
+                await trio.sleep_forever()
+
+    monkeypatch.setattr(LogSwap, "finish", begin)
+    monkeypatch.setattr(LogHome, "sync", fail)
+    with pytest.raises(StorageError, match=r"a write or a sync of .* failed"):
+        await compact()
 
 
 def a_job(directory: str) -> Job:

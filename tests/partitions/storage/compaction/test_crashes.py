@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from random import Random
+
 import pytest
 
 from tests.partitions.storage.compaction.keyed import (
@@ -18,6 +24,7 @@ from tests.partitions.storage.compaction.keyed import (
 )
 from tests.partitions.storage.test_every_crash import Crashes
 from tidemark.partitions.storage.compaction.compacting import CompactionRun
+from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
 from tidemark.partitions.storage.inspect import verify
 from tidemark.partitions.storage.log import Log
@@ -114,6 +121,70 @@ def test_a_full_disk_ends_the_run_and_nothing_else() -> None:
     assert (rows(log), segment_names(files)) == (before, names)
     compact(files, log)
     assert [offset for offset, _, _ in rows(log)] == [8, 9, 10, 11, 12]
+
+
+class Short:
+    """What is done to the names of a disk, of which one step fails once: there is no descriptor."""
+
+    def __init__(self, files: MemoryFiles, patch: pytest.MonkeyPatch, *, failing: int) -> None:
+        self.left = failing
+        for name in ("remove", "rename", "sync_directory"):
+            patch.setattr(files, name, partial(self._do, getattr(files, name)))
+
+    def _do(self, step: Callable[..., None], *paths: str) -> None:
+        self.left -= 1
+        if self.left == -1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        step(*paths)
+
+
+def adopted(files: MemoryFiles, log: Log) -> LogSwap:
+    """The first segment of a run, which counts, with the old ones still there."""
+    rewritten = next(iter(run_of(files, log)))
+    swap = log.begin_swap(rewritten)
+    assert swap is not None
+    assert swap.commit()
+    log.adopt(swap)
+    return swap
+
+
+def test_a_swap_that_could_not_be_finished_is_finished_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = 0
+    while True:
+        files, log = filled()
+        swap, found = adopted(files, log), values(log)
+        with monkeypatch.context() as patch:
+            short = Short(files, patch, failing=steps)
+            with suppress(OSError):
+                swap.finish()
+            assert values(log) == found
+            is_over = short.left >= 0
+            assert swap.finish()
+        assert not log.has_failed
+        assert values(log) == found
+        assert not [name for name in files.sizes(DIRECTORY) if name.endswith((".tmp", ".swap"))]
+        assert verify(files, DIRECTORY).problems == []
+        assert values(opened(files.after_crash(Random(steps)), 13)) == found
+        compact(files, log)
+        assert [offset for offset, _, _ in rows(log)] == [8, 9, 10, 11, 12]
+        if is_over:
+            break
+        steps += 1
+    assert steps > 6
+
+
+@pytest.mark.parametrize("spared", [0, 1])
+def test_a_sync_that_fails_when_a_swap_is_finished_is_the_end(spared: int) -> None:
+    files, log = filled()
+    swap = adopted(files, log)
+    files.failing_syncs, files.spared_syncs = 1, spared
+    with pytest.raises(OSError, match="Input/output error"):
+        swap.finish()
+    assert log.has_failed
+    with pytest.raises(StorageError, match="a sync failed"):
+        log.sync()
 
 
 # What is done to the log between the steps of a swap

@@ -98,6 +98,14 @@ MUTATIONS = (
         "::test_who_has_gone_quiet_is_forgotten_and_who_sends_is_not",
     ),
     Mutation(
+        name="what was given up and may yet be applied comes before the next decision",
+        file="broker/metadata/cluster_log.py",
+        old="        while self._is_behind:\n            await self._applied_more.wait()\n",
+        new="        pass\n",
+        killed_by="tests/broker/test_cluster_log.py"
+        "::test_a_command_that_was_given_up_and_applied_later_only_delays_the_next",
+    ),
+    Mutation(
         name="a lower producer epoch is fenced",
         file=_PRODUCERS,
         old="    if epoch < producer.epoch:",

@@ -7,6 +7,7 @@ its disk, and whether what a leader takes its followers to hold is on theirs.
 
 from __future__ import annotations
 
+from tidemark.partitions.raft.epochs import LogShape
 from tidemark.protocol.types import NodeId, Position
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.checkers.violation import Violation
@@ -17,6 +18,14 @@ def is_durable(group: str, node: NodeId, durable: Position, disk: Lineage) -> No
     if durable.epoch >= 0 and not holds(disk, durable):
         what = f"{node} takes {durable} for durable; its disk has {disk}"
         raise Violation("what a core takes for durable is", group, what)
+
+
+def is_in_log(group: str, node: NodeId, durable: Position, log: LogShape) -> None:
+    """What a replica takes for durable is its own: not what it has cut since, though a disk that is
+    about to hear of the cut may still have that."""
+    if durable.epoch >= 0 and durable > log.start and not log.contains(durable):
+        what = f"{node} takes {durable} for durable; its log ends at {log.last}"
+        raise Violation("what a core takes for durable is in its log", group, what)
 
 
 def is_matched(

@@ -228,6 +228,7 @@ class GroupJudge(Generic[R]):
                 self.unclean.discard(node)
             return
         logs = self.durable_logs
+        beliefs.is_in_log(self.name, node, group.durable, group.shape)
         beliefs.is_durable(self.name, node, group.durable, logs.of(node))
         if not replica.is_leader:
             return

@@ -1,10 +1,12 @@
 """The judges of what cores believe fire when they should, and only then."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from tidemark.partitions.raft.entries import Configuration
+from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.raft.epochs import LogShape
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 from tidemark.testing.checkers import beliefs
 from tidemark.testing.checkers.committed import CommittedLog
@@ -35,6 +37,19 @@ def test_what_is_durable_is_on_the_disk() -> None:
     beliefs.is_durable("g", A, at(3, 7), disk)
     beliefs.is_durable("g", A, at(1, 5), disk)
     fires(lambda: beliefs.is_durable("g", A, at(1, 6), disk), "what a core takes for durable is")
+
+
+def test_what_is_durable_is_in_the_log() -> None:
+    starts = (at(1, 0), at(3, 5))
+    rows = [EpochStart(each.epoch, each.offset, A, THREE) for each in starts]
+    own = LogShape(rows, start_offset=Offset(0), end_offset=Offset(7), config=THREE)
+    beliefs.is_in_log("g", A, at(3, 7), own)
+    beliefs.is_in_log("g", A, at(-2, 0), own)
+    for cut in (at(2, 5), at(1, 6), at(3, 8)):
+        fires(
+            partial(beliefs.is_in_log, "g", A, cut, own),
+            "what a core takes for durable is in its log",
+        )
 
 
 def test_below_a_logs_start_nothing_is_known() -> None:

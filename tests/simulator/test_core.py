@@ -9,7 +9,10 @@ import pytest
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.leader import Leader
+from tidemark.partitions.raft.messages import Ballot
+from tidemark.partitions.raft.replica import Replica
 from tidemark.partitions.replication.moves import Moves
+from tidemark.protocol.types import Position
 from tidemark.testing.simulator import run
 from tidemark.testing.simulator.core import process
 from tidemark.testing.simulator.drawing import draw_knobs
@@ -20,6 +23,8 @@ from tidemark.testing.simulator.scenarios import Scenario, read_scenario
 
 KNOBS = Knobs(layer=Layer.CORE, seconds=6.0, groups=1, send_interval=0.05, fault_interval=0)
 SECONDS = 20.0
+CUTTING_SEED = 37
+"""One in which entries are cut that are being synced."""
 CALM_SEED = 0
 """One in which whoever leads is among those that are healed in the end."""
 
@@ -40,6 +45,7 @@ def test_without_faults_everything_is_committed_and_nobody_else_campaigns() -> N
     counts = verdict.coverage.counts
     assert counts["leader"] == 2  # one, and who is told to lead in the end
     assert counts["batches"] > 50
+    assert counts["leaders out of sight"] == 1
 
 
 def test_a_run_is_the_same_again_and_from_its_file(tmp_path: Path) -> None:
@@ -76,6 +82,26 @@ def test_a_leader_that_commits_alone_is_noticed(monkeypatch: pytest.MonkeyPatch)
 def test_a_follower_that_takes_in_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Follower, "append", lambda self, group, source, request: None)
     assert calm().invariant == "a healed core does its work"
+
+
+def test_a_replica_that_does_not_ask_before_it_stands_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each that has lost its leader from sight begins an epoch, and others hear of that."""
+    monkeypatch.setattr(Group, "campaign", lambda self: self.stand(Ballot.REAL))
+    assert calm().invariant == "who comes back disturbs nobody"
+
+
+def test_a_sync_that_was_for_what_is_cut_makes_nothing_durable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forget_durable_beyond(self: Replica, to: Position) -> None:
+        self.durable = min(self.durable, to)  # and not what is on its way
+
+    assert simulate(CUTTING_SEED, layer=Layer.CORE).coverage.marks["token_taken_back"]
+    monkeypatch.setattr(Replica, "_forget_durable_beyond", forget_durable_beyond)
+    verdict = simulate(CUTTING_SEED, layer=Layer.CORE)
+    assert verdict.invariant == "what a core takes for durable is in its log"
 
 
 def test_writes_that_are_held_for_long_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from tidemark.testing.simulator.randomness import stream
 _RESUME_SECONDS: Final = 2.0
 _CONVERGE_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.5
+_OUT_OF_SIGHT_SECONDS: Final = 2.0
 _QUICK_DISK: Final = 0.05
 
 
@@ -27,6 +28,7 @@ def finish(world: CoreWorld) -> None:
     world.queue.run_until(world.queue.now + LATE_SECONDS_MAX)
     _wait_converged(world, core)
     _stay_quiet(world)
+    _lose_sight(world, core)
     _hand_over(world, core)
 
 
@@ -98,6 +100,33 @@ def _stay_quiet(world: CoreWorld) -> None:
     if elections.epoch_max != before:
         what = f"epoch {before} became {elections.epoch_max}"
         raise Violation("no election while all is well", world.judge.name, what)
+
+
+def _lose_sight(world: CoreWorld, core: list[NodeId]) -> None:
+    """Who hears all but the leader stands in vain, and disturbs nobody when it hears that again."""
+    leader, judge, network = world.leader(world.group), world.judge, world.network
+    if leader is None or leader.process is None:
+        return
+    node, config = leader.node_id, leader.process.group.config
+    others = [each for each in config.voters if each in core and each != node]
+    if not others:
+        return
+    victim = stream(world.seed, "out of sight").choice(others)
+    if not config.agreed(lambda each: each in core and each != victim):
+        return
+    before = judge.elections.epoch_max
+    for link in ((node, victim), (victim, node)):
+        network.cut(*link)
+    world.queue.run_until(world.queue.now + _OUT_OF_SIGHT_SECONDS + 2 * world.knobs.failure_timeout)
+    for link in ((node, victim), (victim, node)):
+        network.mend(*link)
+    world.coverage.counts["leaders out of sight"] += 1
+    world.queue.run_until(world.queue.now + _quiet_seconds(world))
+    if judge.elections.epoch_max != before:
+        what = (
+            f"epoch {before} became {judge.elections.epoch_max}, for {victim} did not hear {node}"
+        )
+        raise Violation("who comes back disturbs nobody", judge.name, what)
 
 
 def _hand_over(world: CoreWorld, core: list[NodeId]) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from tidemark.partitions.replication.group_replica import GroupReplica
-from tidemark.partitions.state_machines.producers import Duplicate
+from tidemark.partitions.state_machines.producers import BATCHES_KEPT, Duplicate
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.records.control import Marker
-from tidemark.protocol.records.header import iter_headers, read_header
+from tidemark.protocol.records.header import BatchHeader, iter_headers, read_header
 from tidemark.protocol.types import Epoch, NodeId, Offset
 from tidemark.testing.checkers import serving
 from tidemark.testing.simulator.rpc import (
@@ -148,7 +148,8 @@ class Desk:
         segments = replica.log.segment_count
         data = bytearray(request.batch)
         try:
-            appended = replica.append(read_header(data), data, self._hosting.wall_ms)
+            header = read_header(data)
+            appended = replica.append(header, data, self._hosting.wall_ms)
         except RequestError as error:
             self._reply(client, Produced(request.request, error.code))
             return
@@ -157,6 +158,8 @@ class Desk:
             return
         if isinstance(appended, Duplicate):
             end_offset = appended.next_offset
+            if _is_oldest_kept(replica, header, appended):
+                self._hosting.moment("retry of the oldest")
         else:
             end_offset = appended.end_offset
         self._waiters.setdefault(request.key, []).append(
@@ -213,7 +216,15 @@ class Desk:
             self._hosting.moment("rot read")
             return Fetched(request.request, ErrorCode.KAFKA_STORAGE_ERROR)
         if not self._hosting.is_rotten(request.key):  # else who gets it checks it
+            # What was held, and is taken in the turn's end, may be committed before the next one.
+            self._watch.groups[request.key].changed(replica.group.node_id, replica)
             self._watch.reads(request.key, (header for _, header in iter_headers(found)))
         return Fetched(
             request.request, ErrorCode.NONE, found, end, replica.epoch, replica.log_start
         )
+
+
+def _is_oldest_kept(replica: GroupReplica, header: BatchHeader, found: Duplicate) -> bool:
+    """Whether a retry is of a batch that the next one of its producer makes the broker forget."""
+    kept = dict(replica.producers.producers)[header.producer_id].batches
+    return len(kept) == BATCHES_KEPT and kept[0][2] == found.base_offset

@@ -22,6 +22,7 @@ from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.orders import (
     with_compactions,
     with_cut_compactions,
+    with_departures,
     with_late_resets,
     with_lost_markers,
     with_returns,
@@ -51,7 +52,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
         return _with_changes_at_once(stream(seed, "changes at once"), knobs)
     if layer is Layer.REPLICAS:
         knobs = _with_bad_disks(stream(seed, "disks"), _draw_replica_moves(rng, seconds))
-        return with_returns(stream(seed, "returns"), knobs)
+        knobs = with_returns(stream(seed, "returns"), knobs)
+        return with_departures(stream(seed, "departures"), knobs)
     if layer is Layer.TRANSACTIONS:
         knobs = draw_transactions(seed, draw(rng, seconds))
         return with_compactions(stream(seed, "compactions"), knobs)

@@ -12,6 +12,7 @@ from tidemark.testing.simulator.profiles import coups
 
 _COMPACTIONS_SHARE: Final = 0.5
 _CUT_COMPACTIONS_SHARE: Final = 0.06
+_DEPARTURES_SHARE: Final = 0.1
 _LATE_RESETS_SHARE: Final = 0.08
 _LOST_MARKERS_SHARE: Final = 0.05
 _RETURNS_SHARE: Final = 0.2
@@ -116,6 +117,45 @@ def with_returns(rng: Random, knobs: Knobs) -> Knobs:
         trigger_delay=rng.choice((0.1, 0.5, 1.0)),
         answers=("isolate", "kill", "power", "power"),
         fault_seconds=rng.choice((0.5, 1.0)),
+    )
+
+
+def with_departures(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs without another aim brokers crash just when they give up a replica, of which
+    `state.db` has nothing newer than the run's beginning, and the group comes back to them."""
+    if rng.random() >= _DEPARTURES_SHARE or knobs.aim:
+        return knobs
+    return replace(
+        knobs,
+        aim="departures",
+        nodes=3,
+        voters=rng.choice((1, 2)),
+        groups=rng.choice((2, 3)),
+        producers=1,
+        send_interval=rng.choice((0.1, 0.3)),
+        replicas_max=2,
+        append_bytes_max=4096,
+        window_bytes=8 << 20,
+        copy_bytes=0,
+        near_bytes=1 << 20,
+        journal_file_bytes=256 * 4096,
+        checkpoint_interval=30.0,
+        sync_seconds=rng.choice((0.002, 0.02)),
+        unsynced=rng.choice((0.0, 0.5)),
+        failure_timeout=0.4,
+        heartbeat=0.05,
+        resets_seen=1.0,
+        drift=0.0,
+        duplication=0.0,
+        lateness=0.0,
+        loss=0.0,
+        fault_interval=rng.choice((0.3, 0.6)),
+        fault_kinds=("move replicas", "move replicas", "hand over"),
+        triggers=("replica given up",),
+        trigger_chance=rng.choice((0.3, 0.6)),
+        trigger_delay=0.05,
+        answers=("kill", "power"),
+        fault_seconds=rng.choice((0.3, 1.0)),
     )
 
 

@@ -17,6 +17,7 @@ from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Offset, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History, Outcome, Send
+from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.rpc import Answer, GiveUp, Produce, Produced
 from tidemark.testing.simulator.sessions import Session
 
@@ -173,8 +174,11 @@ class Producer:
                 self._give_transaction_up(lane)
             return
         if error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            self._finish(lane, batch, Outcome.OK, ())
-            return
+            raise Violation(
+                "a retry is told where its batch lies",
+                str(lane.partition),
+                f"{self._session.name}: batch {batch.number} of {lane.next_number} is too old",
+            )
         if error not in _NOT_APPENDED:
             batch.may_be_appended = True
             self._session.doubt(lane.key)

@@ -166,6 +166,7 @@ AIMS = {
     "no journal file is written over before its checkpoint": "long checkpoints",
     "what was in the page cache only is unclean when that was lost": "page caches",
     "who comes back does not lead with the old part of the log": "returns",
+    "a crash while a replica is given up keeps its epoch": "departures",
     "a new segment is on the disk before it counts": "compactions",
     "its name is on the disk before the old ones go": "compactions",
     "an answer to an older pull is not taken": "late resets",

@@ -4,8 +4,12 @@ from collections import Counter
 
 import pytest
 
+from tidemark.partitions.state_machines import producer_entry
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
-from tidemark.protocol.types import Offset
+from tidemark.partitions.storage.journal import redo
+from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
+from tidemark.partitions.storage.state_db import PartitionState
+from tidemark.protocol.types import NO_EPOCH, Offset
 from tidemark.testing.simulator.drawing import draw_knobs
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
@@ -76,11 +80,38 @@ def test_logs_are_cut_while_they_are_compacted() -> None:
     assert counts["compactions of logs that were cut"]
 
 
+def test_brokers_crash_while_they_give_up_replicas() -> None:
+    """In this one, too, what was held is taken and read before anybody looks at it again."""
+    verdict = run("departures", Layer.REPLICAS, seconds=30)
+    assert verdict.coverage.counts["replica given up"]
+    assert any(kind == "after replica given up" for kind, _ in verdict.coverage.cells)
+
+
+def test_a_crash_that_loses_the_epoch_in_which_a_replica_left_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(stored: PartitionState, known: PartitionState) -> PartitionReplay:
+        replay = forgotten(stored, known)
+        replay.left_in = NO_EPOCH
+        return replay
+
+    monkeypatch.setattr(redo, "forgotten", unknown)
+    seed, knobs = first("departures", Layer.REPLICAS, seconds=30)
+    assert simulate(seed, knobs=knobs).invariant == "durable epochs never go back"
+
+
+def test_a_retry_of_the_oldest_of_five_batches_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert simulate(0).coverage.counts["retry of the oldest"]
+    monkeypatch.setattr(producer_entry, "BATCHES_KEPT", 4)
+    assert simulate(0).invariant == "a retry is told where its batch lies"
+
+
 @pytest.mark.parametrize(
-    "aim", ["late resets", "returns", "compactions", "lost markers", "cut compactions"]
+    "aim",
+    ["late resets", "returns", "departures", "compactions", "lost markers", "cut compactions"],
 )
 def test_most_seeds_are_what_they_were(aim: str) -> None:
-    layers = {"returns": Layer.REPLICAS, "compactions": Layer.TRANSACTIONS}
-    layer = layers.get(aim, Layer.FULL)
+    layers = dict.fromkeys(("returns", "departures"), Layer.REPLICAS)
+    layer = (layers | {"compactions": Layer.TRANSACTIONS}).get(aim, Layer.FULL)
     drawn = [draw_knobs(seed, seconds=1, layer=layer).aim for seed in range(300)]
     assert 0 < drawn.count(aim) < 90

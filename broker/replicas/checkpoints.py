@@ -21,7 +21,6 @@ would pay for it.
 
 from __future__ import annotations
 
-import errno
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +34,7 @@ from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.partitions.storage.syncing import Capture, NoRoom
@@ -197,7 +197,7 @@ class Checkpoints:
                     with self._disk.others():
                         await trio.to_thread.run_sync(self._journal.prepare_file)
                 except OSError as error:
-                    if error.errno != errno.ENOSPC:
+                    if not may_pass(error):
                         self._disk.fail(error)
 
     async def _sync_early(self) -> None:

@@ -10,8 +10,8 @@ would not hear them.
 A large run of batches is not written twice: its log's files are synced first, and the journal has
 only a record that says so.
 
-A write for which there is no room on the disk is tried again until there is: nothing has happened
-to what was written before, and whoever waits goes on waiting.
+A write for which there is no room on the disk, or no descriptor, is tried again until there is:
+nothing has happened to what was written before, and whoever waits goes on waiting.
 
 A sync that fails is never tried again: the kernel may have dropped the pages and would report
 success (the fsyncgate of 2018). Nothing is known about the disk any more, so nothing that
@@ -20,7 +20,6 @@ waited is answered, and the broker stops.
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -35,6 +34,7 @@ import trio
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.quick_syncs import QuickSyncs
 from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.partitions.storage.refusals import NO_ROOM, may_pass
 from tidemark.protocol.values import dataclass
 
 STOP_SECONDS_MAX: Final = 30.0
@@ -224,11 +224,11 @@ class DiskWriter:
         return True
 
     def _has_room_for(self, records: Sequence[JournalRecord]) -> bool:
-        """Write these, unless the disk is full: then nothing was written."""
+        """Write these, unless the disk is full, say: then nothing was written."""
         try:
             self._journal.write(records)
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if not may_pass(error):
                 raise
             return False
         return True
@@ -301,9 +301,9 @@ class DiskWriter:
                 self._journal.write(records)
                 return
             except OSError as error:
-                if error.errno != errno.ENOSPC:
+                if not may_pass(error):
                     raise
-                if self._make_room():
+                if error.errno in NO_ROOM and self._make_room():
                     continue
                 if self._is_stopping:
                     raise

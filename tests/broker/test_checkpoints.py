@@ -15,6 +15,7 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.checkpoints import Captured, Checkpoints
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
 from tidemark.broker.replicas.early_syncs import EARLY_BYTES
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN
 from tidemark.partitions.storage.journal.journal import Journal, JournalStart
 from tidemark.partitions.storage.journal.records import batches
@@ -233,6 +234,23 @@ async def test_no_room_for_the_journals_next_file_is_not_the_end(bench: Bench) -
         nursery.cancel_scope.cancel()
     assert bench.disk.error is None
     assert len(bench.files.sizes("/data/journal")) == 1
+
+
+async def test_no_descriptor_for_the_journals_next_file_is_not_the_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> File:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    await fill_half(bench)
+    monkeypatch.setattr(bench.files, "create", refuse)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        bench.checkpoints.look()
+        await wait_until(lambda: not bench.journal.wants_file)
+        await bench.checkpoints.wait_saved()
+        nursery.cancel_scope.cancel()
+    assert bench.disk.error is None
 
 
 async def test_a_log_that_has_got_much_is_synced_before_the_checkpoint_comes(bench: Bench) -> None:

@@ -319,6 +319,32 @@ async def test_a_journal_without_room_is_given_some_of_the_reserve_at_once() -> 
         await disk.wait_durable(3)
 
 
+async def test_a_journal_without_a_descriptor_waits_and_leaves_the_reserve() -> None:
+    journal, persisted, warned = FakeJournal(), list[int](), trio.Event()
+    write, given = journal.write, list[bool]()
+
+    def refuse(records: Sequence[JournalRecord]) -> None:
+        if not warned.is_set():
+            raise OSError(errno.EMFILE, "Too many open files")
+        write(records)
+
+    def give() -> bool:
+        given.append(True)
+        return False
+
+    journal.write = refuse  # type: ignore[method-assign]  # refuses at first
+    async with open_disk_writer(
+        journal,
+        turn=Turn(),
+        failed=never,
+        warn=lambda error: warned.set(),
+        make_room=give,
+    ) as disk:
+        disk.write(1, [record(1)], persisted.append)
+        await disk.wait_durable(1)
+    assert (persisted, given) == ([1], [])
+
+
 async def test_the_thread_syncs_what_others_keep_the_disk_busy_with() -> None:
     journal, persisted = FakeJournal(), list[int]()
     async with opened(journal) as disk:

@@ -30,7 +30,7 @@ MUTATIONS = (
     storage_rule(
         "the name of a journal file that was prepared is synced",
         "journal/making.py",
-        old='    files.sync_directory(path.rpartition("/")[0])\n',
+        old='        files.sync_directory(path.rpartition("/")[0])\n',
         new="",
         killed_by="journal/test_prepared_files.py"
         "::test_what_was_synced_to_a_prepared_file_survives_a_crash",

@@ -9,7 +9,6 @@ If that takes its time there are more files for a while: the writer does not wai
 """
 
 import contextlib
-import errno
 from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
@@ -26,6 +25,7 @@ from tidemark.partitions.storage.journal.blocks import (
 from tidemark.partitions.storage.journal.making import JournalFile, create, prepare, prewrite
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.protocol.errors import StorageError
 
 FILE_BYTES: Final = 16 * 1024 * 1024
@@ -141,8 +141,8 @@ class Journal:
         """Make the file that follows. Blocking; for another thread than the writer's, which goes on
         meanwhile.
 
-        Raises `OSError`. If the disk is full (`ENOSPC`) the writer makes the file itself, when it
-        comes to that. Any other error is final, for the writer as well.
+        Raises `OSError`. If it may pass (the disk is full) the writer makes the file itself, when
+        it comes to that. Any other error is final, for the writer as well.
         """
         with self._lock:
             self._prepared_for = self._active
@@ -165,9 +165,9 @@ class Journal:
     def write(self, records: Sequence[JournalRecord]) -> Lsn:
         """Write records in one block, or a few if they are more than a file holds. Blocking.
 
-        Returns where the next block will be. They are durable after a `sync`. When the disk is
-        full it raises `OSError` (`ENOSPC`), nothing was written, and it may be tried again; any
-        other `OSError` is final.
+        Returns where the next block will be. They are durable after a `sync`. If it
+        raises an `OSError` that may pass (the disk is full, or there is no descriptor for the next
+        file), nothing was written, and it may be tried again; any other is final.
         """
         self._refuse_after_failure()
         for some in _split(records, self._file_pages * PAGE_BYTES):
@@ -183,7 +183,7 @@ class Journal:
             parts = encode(self._owner, self._next, self._synced, records)
             active.file.pwritev(parts, active.page * PAGE_BYTES)
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if not may_pass(error):
                 self._failure = error
             raise
         active.page += pages

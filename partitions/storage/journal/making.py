@@ -5,12 +5,12 @@ wait for that one behind each other. A file that has all its blocks on the disk 
 and nothing but its bytes goes to the disk.
 """
 
-import errno
 from collections.abc import Iterator
 from typing import Final
 
 from tidemark.partitions.storage.files import File, Files, remove_if_there
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, Lsn
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.protocol.values import dataclass
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -36,18 +36,18 @@ def create(files: Files, path: str) -> JournalFile:
 def prepare(files: Files, path: str, size_bytes: int) -> JournalFile:
     """One of full size, on the disk with its name. Blocking.
 
-    Raises `OSError`. If that says that the disk is full (`ENOSPC`), nothing is left of the file.
+    Raises `OSError`. If that may pass (the disk is full), nothing is left of the file.
     """
     made = create(files, path)
     try:
         for _ in prewrite(made.file, size_bytes):
             # Little by little: a commit may wait for the same disk.
             made.file.sync()
+        files.sync_directory(path.rpartition("/")[0])
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if may_pass(error):
             remove_if_there(files, path)
         raise
-    files.sync_directory(path.rpartition("/")[0])
     made.is_new = False
     return made
 

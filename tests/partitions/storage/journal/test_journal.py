@@ -15,6 +15,7 @@ from tests.partitions.storage.journal.records import (
     payloads,
     read,
 )
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, PAGE_BYTES
 from tidemark.partitions.storage.journal.reader import ReadJournal
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -239,6 +240,27 @@ def test_a_write_that_finds_the_disk_full_can_be_tried_again() -> None:
     journal.write([note(1001, size=6000)])
     journal.sync()
     assert payloads(files) == [*written, note(1000).payload, note(1001, size=6000).payload]
+
+
+def test_a_write_that_finds_no_descriptor_for_the_next_file_can_be_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = MemoryFiles()
+    journal = opened(files)
+    journal.write([note(0, size=(FILE_PAGES - 2) * PAGE_BYTES)])
+
+    def refuse(path: str) -> File:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "create", refuse)
+        with pytest.raises(OSError, match="Too many open files"):
+            journal.write([note(1, size=3 * PAGE_BYTES)])
+        journal.sync()
+    journal.write([note(2, size=3 * PAGE_BYTES)])
+    journal.sync()
+    kept = note(0, size=(FILE_PAGES - 2) * PAGE_BYTES), note(2, size=3 * PAGE_BYTES)
+    assert payloads(files) == [each.payload for each in kept]
 
 
 def test_half_a_block_is_not_met_where_the_next_try_went_to_another_file() -> None:

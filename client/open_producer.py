@@ -42,6 +42,7 @@ async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIt
         request_bytes_max=settings.request_bytes_max,
         in_flight_max=settings.max_in_flight,
         request_timeout_ms=int(network.settings.request_timeout_seconds * 1000),
+        delivery_timeout_seconds=settings.delivery_timeout_seconds,
         transactional_id=settings.transactional_id,
     )
     async with open_pool(network.settings) as pool, open_background() as nursery:

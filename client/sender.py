@@ -43,6 +43,7 @@ class SendSettings:
     request_bytes_max: int
     in_flight_max: int
     request_timeout_ms: int
+    delivery_timeout_seconds: float
     transactional_id: str | None = None
 
 
@@ -262,6 +263,10 @@ class BrokerSender:
             message=message,
             retry_at=retry_at,
         )
+        if code is not ErrorCode.NONE:
+            # What comes back too late is not sent again: its time has run out.
+            timeout_seconds = self._settings.delivery_timeout_seconds
+            queue.expire(trio.current_time() - timeout_seconds, timeout_seconds)
         if queue.has_more:
             # Its leader may be another broker by now.
             self._offer_to_leader(queue)

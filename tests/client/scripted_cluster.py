@@ -46,6 +46,8 @@ class ScriptedCluster:
         self.batches: list[bytes] = []
         self.tells_leader = False
         """Whether it says who leads where it refuses a batch."""
+        self.produce_seconds = 0.0
+        """How long it takes to answer a Produce."""
         self.asked_for_metadata = 0
         self._sequences = SequenceModel()
         self.addresses: dict[int, Address] = {}
@@ -85,6 +87,8 @@ class ScriptedCluster:
                 return
             if isinstance(request, fetch.FetchRequest) and not _has_news(answer):
                 await trio.sleep(0.005)
+            if isinstance(request, produce.ProduceRequest):
+                await trio.sleep(self.produce_seconds)
             await peer.answer(header, answer)
 
     def _metadata(self) -> metadata.MetadataResponse:

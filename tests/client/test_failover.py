@@ -62,6 +62,21 @@ async def test_a_producer_that_is_told_who_leads_goes_there_at_once() -> None:
         assert cluster.asked_for_metadata == asked
 
 
+async def test_what_comes_back_too_late_is_not_sent_again() -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer(delivery_timeout_seconds=0.1) as producer:
+            await (await producer.send(TOPIC, b"0")).wait()
+            cluster.produce_seconds, cluster.tells_leader = 0.3, True
+            cluster.elect(2)
+            late = await producer.send(TOPIC, b"1")
+            with (
+                trio.fail_after(20),
+                pytest.raises(RequestError, match=r"REQUEST_TIMED_OUT.*NOT_LEADER_OR_FOLLOWER"),
+            ):
+                await late.wait()
+        assert cluster.values == numbered(1)
+
+
 async def test_a_consumer_follows_the_leader() -> None:
     async with (
         open_pair() as (cluster, client),

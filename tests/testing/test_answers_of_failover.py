@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from tests.testing.raw import RawClient, batch, open_raw
-from tidemark.broker.metadata import controller, topics
+from tidemark.broker.metadata import controller, made_topics
 from tidemark.client import Client, open_client
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.find_coordinator import (
@@ -294,7 +294,7 @@ async def test_who_is_cut_off_says_soon_that_what_would_have_to_be_made_is_not_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The one that leads the metadata, too: it does not know yet that it has lost its majority."""
-    for module in (controller, topics):
+    for module in (controller, made_topics):
         monkeypatch.setattr(module, "WAIT_SECONDS_MIN", 0.3)
     async with open_waves() as (cluster, _, _):
         leads = cluster.controller

@@ -128,10 +128,10 @@ def test_what_several_brokers_are_told_is_encoded_once_unless_it_lies_in_a_file(
 ) -> None:
     row = AppendRow(row_key(key()), Epoch(1), Offset(3), Offset(4), Offset(3), 3)
     shared = SharedFrames()
-    message = SteadyAppends([row], [b"abc"])
+    message, other = SteadyAppends([row], [b"abc"]), SteadyAppends([row], [b"xyz"])
     frames = [encode([message], 1, shared) for _ in range(2)]
     assert frames[0][0] is frames[1][0]
-    assert encode([SteadyAppends([row], [b"xyz"])], 1, shared) != frames[0]
+    assert encode([other], 1, shared) != frames[0]
     file = OsFiles().create(str(tmp_path / "log"))
     in_file = SteadyAppends([row], [LogSlice(file, 0, 3, Offset(4))])
     first, second = (encode([in_file], 1, shared)[0] for _ in range(2))

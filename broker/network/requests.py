@@ -124,7 +124,7 @@ class Pending(Generic[R]):
             return
         try:
             response = answer()
-        except Exception as error:
+        except Exception as error:  # whatever it is, only this request has it
             self.fail(error)
         else:
             if response is not None:

@@ -31,7 +31,7 @@ async def test_what_is_no_bytes_is_refused_and_the_others_are_sent(
         await producer.send(topic, b"before")
         with pytest.raises(TypeError, match=message):
             await producer.send(topic, **record)
-        await producer.send(topic, bytearray(b"after"), memoryview(b"key"))  # type: ignore[arg-type]
+        await producer.send(topic, bytearray(b"after"), memoryview(b"key"))  # type: ignore[arg-type]  # not bytes, on purpose
     assert [record.value for record in await read(client, topic)] == [b"before", b"after"]
 
 
@@ -73,7 +73,7 @@ async def test_a_word_that_a_consumer_does_not_know_is_refused_with_those_it_doe
 
 async def test_what_is_read_is_named_by_topics_or_partitions(client: Client) -> None:
     with pytest.raises(TypeError, match=r"TopicPartition, not \('t', 0\)"):
-        client.consumer(["t", ("t", 0)])  # type: ignore[list-item]
+        client.consumer(["t", ("t", 0)])  # type: ignore[list-item]  # the mistake
 
 
 async def test_a_codec_goes_by_its_name(client: Client, topic: str) -> None:

@@ -5,7 +5,6 @@ What the journal holds is done again first, before anybody looks at a log.
 
 from __future__ import annotations
 
-import errno
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
@@ -35,6 +34,7 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.redo import redo
+from tidemark.partitions.storage.refusals import may_lose
 from tidemark.partitions.storage.room import DirectoryRoom
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import StorageError
@@ -42,8 +42,6 @@ from tidemark.protocol.types import NodeId
 
 logger = logging.getLogger(__name__)
 
-_LOSING: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})
-"""How a sync fails that leaves in the page cache what the disk has not; fsync(2)."""
 _BOOT_ID_PATH: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -134,7 +132,7 @@ async def open_services(
 
 
 def _failed(directory: DataDirectory, failed: Callable[[OSError], None], error: OSError) -> None:
-    if error.errno in _LOSING:
+    if may_lose(error):
         directory.note_failed_sync()
     failed(error)
 

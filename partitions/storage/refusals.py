@@ -20,3 +20,8 @@ _PASSING: Final = NO_ROOM | NOT_ASKED
 def may_pass(error: OSError) -> bool:
     """Whether what was not written may be tried again."""
     return error.errno in _PASSING
+
+
+def may_lose(error: OSError) -> bool:
+    """Whether a sync that failed so leaves in the page cache what the disk has not; fsync(2)."""
+    return error.errno == errno.EIO or error.errno in NO_ROOM

@@ -219,8 +219,10 @@ async def test_a_journal_file_that_cannot_be_synced_is_the_end(bench: Bench) -> 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(bench.checkpoints.run)
         bench.checkpoints.look()
-        await wait_until(lambda: bench.disk.error is not None)
+        await wait_until(lambda: not bench.journal.wants_file)
+        await bench.checkpoints.wait_saved()
         nursery.cancel_scope.cancel()
+    assert bench.disk.error is not None
 
 
 async def test_no_room_for_the_journals_next_file_is_not_the_end(bench: Bench) -> None:
@@ -277,8 +279,10 @@ async def test_an_early_sync_that_fails_is_the_end(bench: Bench) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(bench.checkpoints.run)
         bench.checkpoints.note(bench.replica, EARLY_BYTES)
-        await wait_until(lambda: bench.disk.error is not None)
+        await wait_until(lambda: bool(bench.replica.early_syncs))
+        await bench.checkpoints.wait_saved()
         nursery.cancel_scope.cancel()
+    assert bench.disk.error is not None
     with pytest.raises(StorageError, match="nothing is known about the disk"):
         await bench.checkpoints.checkpoint()
     assert bench.recovery_point() is None

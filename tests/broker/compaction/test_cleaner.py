@@ -6,7 +6,7 @@ import errno
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from threading import get_ident
+from threading import Event, get_ident
 
 import pytest
 import trio
@@ -216,9 +216,12 @@ async def test_what_could_not_be_done_to_its_end_is_tried_again(
 async def test_a_sync_that_fails_at_the_end_of_a_swap_ends_the_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, sync, finishing = LogSwap.finish, LogHome.sync, set[int]()
+    finish, sync, finishing, tries = LogSwap.finish, LogHome.sync, set[int](), list[LogSwap]()
+    filled = Event()
 
     def begin(swap: LogSwap) -> bool:
+        assert filled.wait(20), "a producer would try again and again"
+        tries.append(swap)
         finishing.add(get_ident())
         try:
             return finish(swap)
@@ -234,8 +237,8 @@ async def test_a_sync_that_fails_at_the_end_of_a_swap_ends_the_broker(
         async with open_cluster(data_dir=tmp_path, settings=SETTINGS) as cluster:
             await create(cluster, "waves")
             await fill(cluster, "waves")
-            with trio.fail_after(10):
-                await trio.sleep_forever()
+            filled.set()
+            await until(lambda: len(tries) > 1)  # it has ended before
 
     monkeypatch.setattr(LogSwap, "finish", begin)
     monkeypatch.setattr(LogHome, "sync", fail)

@@ -193,8 +193,18 @@ def _why(address: Address, error: Exception) -> str:
 class Membership:
     """This broker's place in a cluster that it belongs to."""
 
-    def __init__(self, own: BrokerMetadata, cluster: Cluster, calls: Calls, voters: Voters) -> None:
+    def __init__(
+        self,
+        own: BrokerMetadata,
+        cluster_id: str,
+        cluster: Cluster,
+        calls: Calls,
+        voters: Voters,
+    ) -> None:
+        """`cluster_id` is what the data directory says: the metadata say the same, but not before
+        enough voters have met to know what is committed."""
         self._own = own
+        self._cluster_id = cluster_id
         self._cluster = cluster
         self._calls = calls
         self._voters = voters
@@ -231,7 +241,7 @@ class Membership:
             raise RequestError(
                 ErrorCode.NOT_CONTROLLER, "no broker that leads the cluster's metadata is connected"
             )
-        request = join_request(self._own, self._cluster.state.cluster_id)
+        request = join_request(self._own, self._cluster_id)
         with trio.fail_after(CALL_SECONDS):
             answered = await self._calls.call(leader, request, JoinResponse)
         _check(self._own, answered)
@@ -239,11 +249,10 @@ class Membership:
 
     async def serve_join(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
         """Take a broker in, if this one leads the metadata; else ask the one that does."""
-        state = self._cluster.state
-        if request.cluster_id not in (None, state.cluster_id):
+        if request.cluster_id not in (None, self._cluster_id):
             raise RequestError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
-                f"it belongs to cluster {request.cluster_id}, and this is {state.cluster_id}: "
+                f"it belongs to cluster {request.cluster_id}, and this is {self._cluster_id}: "
                 "correct its cluster.id or its --join",
             )
         broker = metadata_of(
@@ -271,7 +280,7 @@ class Membership:
     def _welcome(self) -> JoinResponse:
         state = self._cluster.state
         return JoinResponse(
-            cluster_id=state.cluster_id,
+            cluster_id=self._cluster_id,
             metadata_version=state.version,
             node_id=self._own.node_id,
             directory_id=self._own.directory_id,

@@ -208,7 +208,9 @@ class _Parts:
         """Set once what is here has been held against the metadata as they are."""
         self.brokers = Brokers(own.node_id, lambda: self.cluster.state, GroupLiveness(driver))
         self.controller = Controller(own.node_id, self.cluster, network)
-        self._membership = Membership(own, self.cluster, network, lambda: self._group.voters)
+        self._membership = Membership(
+            own, identity.cluster_id, self.cluster, network, lambda: self._group.voters
+        )
         self._hosting = hosting
         self._observing = Observing(driver.node, lambda: self.cluster.state)
         self.topics = Topics(

@@ -57,15 +57,13 @@ async def open_replicas(
         services.metrics.recovery_seconds += time.perf_counter() - started
     replicas = [_replica(services, *each) for each in zip(specs, opened, strict=True)]
     services.turn.run(lambda: _take_part(services, specs, replicas))
-    await wait_leaders(
-        services,
-        (
-            replica
-            for spec, replica in zip(specs, replicas, strict=True)
-            if spec.voters in ((), (services.node_id,))
-        ),
-    )
+    await wait_leaders(services, (each for each in replicas if _votes_alone(services, each)))
     return replicas
+
+
+def _votes_alone(services: ReplicaServices, replica: Replica) -> bool:
+    """By its log. Others may have come to vote since those began whom its spec names."""
+    return replica.is_available and replica.member.group.config.members == (services.node_id,)
 
 
 async def wait_leaders(services: ReplicaServices, replicas: Iterable[Replica]) -> None:

@@ -12,6 +12,7 @@ from tests.broker.clusters import Brokers, open_brokers, wait_until
 from tests.broker.handlers.asking import ask
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.handlers import CHANGES, metadata
+from tidemark.broker.metadata import cluster_snapshots
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.server import open_broker
@@ -34,6 +35,7 @@ from tidemark.protocol.messages.describe_quorum_response import (
     PartitionData as QuorumOfPartition,
 )
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tidemark.protocol.types import NodeId
 
 
 async def create(node: Node, name: str, *, partitions: int = 3, replicas: int = 3) -> ErrorCode:
@@ -174,6 +176,21 @@ async def test_a_cluster_that_was_stopped_comes_back(tmp_path: Path) -> None:
         for number in (1, 2, 3):
             await wait_until(lambda n=number: brokers[n].topics.by_id(topic_id) is not None)  # type: ignore[misc]  # a default
         assert await create(brokers[2], "tides") is ErrorCode.NONE
+
+
+async def test_the_founder_starts_without_the_others_and_serves_what_it_holds_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was the only voter on the metadata once, and is not any more."""
+    monkeypatch.setattr(cluster_snapshots, "COMMANDS_MAX", 1)
+    async with open_brokers(tmp_path, 3) as brokers:
+        await brokers.create(NewTopic(name="alone", assignments=((NodeId(1),),)))
+        await wait_until(lambda: brokers[1].topics.replica("alone", 0) is not None)
+        await brokers.stop(1, 2, 3)
+        with trio.fail_after(40):
+            await brokers.start(1)
+        assert brokers[1].topics.replica_here("alone", 0).is_serving
+        assert brokers[1].brokers.controller is None
 
 
 async def test_a_deleted_topic_goes_from_every_disk(tmp_path: Path) -> None:

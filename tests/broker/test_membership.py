@@ -76,7 +76,7 @@ def found(state: ClusterState) -> FoundCluster:
 async def leader() -> AsyncIterator[tuple[Membership, FakeGroup]]:
     group = FakeGroup(commits_at_once=True)
     cluster = cluster_log(group)
-    membership = Membership(broker(1), cluster, Line(), lambda: [NodeId(1)])
+    membership = Membership(broker(1), "ours", cluster, Line(), lambda: [NodeId(1)])
     await membership.register(found)
     yield membership, group
 
@@ -189,11 +189,27 @@ async def test_a_directory_of_one_cluster_is_not_started_for_another() -> None:
             await refuse_another_cluster(broker(3), "theirs", addresses, call, directory="d")
 
 
+async def test_a_broker_knows_its_cluster_before_it_knows_what_is_committed() -> None:
+    """All brokers of a cluster were stopped, and some are started: they do not refuse the others
+    that would make the majority."""
+    first = FakeGroup(is_serving=False, leader=None)
+    membership = Membership(broker(1), "ours", cluster_log(first), Line(), list)
+    line = Line(membership)
+
+    async def call(address: Address, request: JoinRequest) -> JoinResponse:
+        return await line.call(NodeId(1), request, JoinResponse)
+
+    addresses = [Address("by-another-name", 1)]
+    await refuse_another_cluster(broker(2), "ours", addresses, call, directory="d")
+    with pytest.raises(StorageError, match="belongs to cluster theirs, and this is ours"):
+        await refuse_another_cluster(broker(3), "theirs", addresses, call, directory="d")
+
+
 async def test_a_start_is_registered_with_the_leader_and_applied_here() -> None:
     async with leader() as (membership, group):
         follower = FakeGroup(log=group.log, is_serving=False, leader=None)
         line = Line(membership)
-        second = Membership(broker(2, incarnation=4), cluster_log(follower), line, list)
+        second = Membership(broker(2, incarnation=4), "ours", cluster_log(follower), line, list)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(second.register, found)
             await trio.sleep(0.02)
@@ -212,7 +228,7 @@ async def test_a_join_is_passed_on_once() -> None:
         follower = FakeGroup(log=group.log, is_serving=False, leader=NodeId(1))
         line = Line(membership, up={NodeId(1): 1})
         follower.commit()
-        second = Membership(broker(2), cluster_log(follower), line, list)
+        second = Membership(broker(2), "ours", cluster_log(follower), line, list)
         request = join_request(broker(3), None)
         assert (await second.serve_join(None, request)).node_id == 1
         assert (await second.serve_join(NodeId(3), request)).node_id == 1

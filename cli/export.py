@@ -32,6 +32,8 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
         for name in names:
             if name not in _COLUMNS:
                 self.fail(f"no column {name!r}; there are {', '.join(_COLUMNS)}", param, ctx)
+            if names.count(name) > 1:
+                self.fail(f"the column {name!r} twice: a file has each once", param, ctx)
         return names
 
 
@@ -98,6 +100,10 @@ def export(
         raise click.ClickException(
             f'this needs pyarrow ({error}): pip install "tidemark[columns]"'
         ) from error
+    if path.exists() and not path.is_file():
+        # A rename would put the file in the place of a pipe, or of a device.
+        raise click.UsageError(f"{path} is not a file to be replaced: name a new one")
+    path = path.resolve()  # what a link stands for is replaced, and the link stays
     isolation = Isolation.READ_COMMITTED if read_committed else Isolation.READ_UNCOMMITTED
     batches = read_topic(
         session.bootstrap,

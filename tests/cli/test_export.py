@@ -1,5 +1,6 @@
 """`tidemark export` against a broker."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,24 @@ def test_what_cannot_be_exported_is_said_and_leaves_no_file(
     assert done.status == 1
     assert "not UTF-8" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_file_is_not_replaced_by_one(
+    command: Command, topic: str, tmp_path: Path
+) -> None:
+    """A rename as root put a file in the place of /dev/stdout."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = command("export", topic, "--to", str(pipe))
+    assert done.status == 2
+    assert "is not a file to be replaced" in done.err
+    assert pipe.is_fifo()
+
+
+def test_what_a_link_stands_for_is_replaced(command: Command, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    path, link = tmp_path / "there" / "all.parquet", tmp_path / "latest.parquet"
+    link.symlink_to(path)
+    assert command("export", topic, "--to", str(link)).status == 0
+    assert link.is_symlink()
+    assert parquet.read_table(path).num_rows == 20

@@ -1,11 +1,13 @@
 """The types of the command line's own arguments."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 import click
 
+from tidemark.cli.numbers import Whole
 from tidemark.cli.places import Shift, parse_start, parse_target
 from tidemark.client.offsets import Start
 
@@ -27,6 +29,21 @@ class PlaceType(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # not g
             self.fail(str(error), param, ctx)
 
 
+class Name(click.ParamType):  # type: ignore[type-arg]  # not generic in click 8.1
+    """What a topic or a group is called: text, and not none at all."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("it is empty: is a variable of the script not set?", param, ctx)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{os.fsencode(value)!r} is not UTF-8, which names have to be", param, ctx)
+        return value
+
+
 START: Final[PlaceType[Start]] = PlaceType(parse_start)
 TARGET: Final[PlaceType[Start | Shift]] = PlaceType(parse_target)
 
@@ -43,7 +60,7 @@ partitions_option = click.option(
     "-p",
     "--partition",
     "partitions",
-    type=click.IntRange(0),
+    type=Whole(0),
     multiple=True,
     help="Only this one; repeatable.",
 )

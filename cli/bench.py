@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Column, Form, Json, output_option, print_rows, progress
 from tidemark.cli.session import Session, talks_to_brokers
 
@@ -35,24 +36,22 @@ _LATENCY = (
 @click.command()
 @click.option(
     "--records",
-    type=click.IntRange(1),
+    type=Whole(1, bits=64),
     default=1_000_000,
     show_default=True,
     help="How many to write and read.",
 )
-@click.option(
-    "--size", type=click.IntRange(8), default=100, show_default=True, help="Bytes of each record."
-)
+@click.option("--size", type=Whole(8), default=100, show_default=True, help="Bytes of each record.")
 @click.option(
     "--partitions",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=1,
     show_default=True,
     help="Of the topic.",
 )
 @click.option(
     "--batch",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=16_384,
     show_default=True,
     help="Bytes of each record batch.",
@@ -85,12 +84,10 @@ _LATENCY = (
     metavar="KEY=VALUE",
     help="A config of the topic there; repeatable.",
 )
-@click.option(
-    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="With --against."
-)
+@click.option("--rounds", type=Whole(1), default=5, show_default=True, help="With --against.")
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=Real(0, min_open=True),
     help="Measure latency instead, at this many single records a second.",
 )
 @click.option("--keep", is_flag=True, help="Keep the topic at the end.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import (
     Column,
     Form,
@@ -60,7 +61,7 @@ def broker() -> None:
 
 
 @broker.command()
-@click.argument("node_ids", nargs=-1, type=int, metavar="[BROKER…]")
+@click.argument("node_ids", nargs=-1, type=Whole(0), metavar="[BROKER…]")
 @output_option
 @talks_to_brokers
 @click.pass_obj
@@ -78,7 +79,7 @@ def status(session: Session, node_ids: tuple[int, ...], form: Form) -> None:
 
 
 @broker.command()
-@click.argument("node_id", type=int, metavar="BROKER")
+@click.argument("node_id", type=Whole(0), metavar="BROKER")
 @force_option
 @dry_run_option
 @wait_option
@@ -114,7 +115,7 @@ def drain(
 
 
 @broker.command()
-@click.argument("node_id", type=int, metavar="BROKER")
+@click.argument("node_id", type=Whole(0), metavar="BROKER")
 @output_option
 @talks_to_brokers
 @click.pass_obj
@@ -133,7 +134,7 @@ def resume(session: Session, node_id: int, form: Form) -> None:
 
 
 @broker.command()
-@click.argument("node_id", type=int, metavar="BROKER")
+@click.argument("node_id", type=Whole(0), metavar="BROKER")
 @click.option("--cancel", is_flag=True, help="Call it off: replicas being moved go back.")
 @force_option
 @dry_run_option

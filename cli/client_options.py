@@ -23,7 +23,11 @@ def read_file(path: Path) -> dict[str, str]:
     A name that means nothing to the command is let be: the file may be other clients', too.
     """
     found: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{path}: expected lines of name=value in UTF-8") from None
+    for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text[0] in "#!":
             continue

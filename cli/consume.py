@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 import trio
 
-from tidemark.cli.arguments import from_option, partitions_option, read_committed_option
+from tidemark.cli.arguments import Name, from_option, partitions_option, read_committed_option
 from tidemark.cli.formats.formatter import FormatError, Formatter, Source
 from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.kcat import compile_kcat
 from tidemark.cli.formats.rpk import compile_rpk
 from tidemark.cli.leaderless import tell_of_leaderless
+from tidemark.cli.numbers import Whole
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import write_out
 from tidemark.client import (
@@ -50,12 +51,18 @@ class Plan:
 
 
 @click.command(short_help="Print a topic's records.")
-@click.argument("topics", nargs=-1, required=True, metavar="TOPIC…")
+@click.argument("topics", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
 @from_option
 @partitions_option
-@click.option("-g", "--group", help="Read as a member of this group, and commit.")
 @click.option(
-    "-n", "--max", "records_max", type=click.IntRange(0), help="Stop after this many records."
+    "-g",
+    "--group",
+    type=Name(),
+    metavar="GROUP",
+    help="Read as a member of this group, and commit.",
+)
+@click.option(
+    "-n", "--max", "records_max", type=Whole(0, bits=64), help="Stop after this many records."
 )
 @click.option(
     "-e", "--exit", "until_end", is_flag=True, help="Stop at the end of what is there now."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tidemark.cli.leader_balance import balance
+from tidemark.cli.numbers import SECONDS_MAX, Real, Whole
 from tidemark.cli.output import (
     Column,
     Form,
@@ -62,13 +63,13 @@ leader.add_command(balance)
 
 @leader.command()
 @click.argument("topic")
-@click.argument("partition", type=click.IntRange(min=0))
-@click.option("--to", "target", type=int, required=True, help="The broker that is to lead.")
+@click.argument("partition", type=Whole(0))
+@click.option("--to", "target", type=Whole(0), required=True, help="The broker that is to lead.")
 @click.option("--reason", default="", help="Why, for the brokers' logs.")
 @click.option(
     "--timeout",
     "timeout_seconds",
-    type=click.FloatRange(min=0.001),
+    type=Real(0.001, fits=SECONDS_MAX),
     default=30.0,
     show_default=True,
     help="Give up after this many seconds.",
@@ -125,7 +126,7 @@ def _move_row(moved: MovedLeader, *, dry_run: bool) -> dict[str, Json]:
 
 @leader.command("list")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]…")
-@click.option("--broker", "broker", type=int, help="Only what this broker leads.")
+@click.option("--broker", "broker", type=Whole(0), help="Only what this broker leads.")
 @click.option(
     "--strayed", is_flag=True, help="Only partitions that their preferred leader does not lead."
 )

@@ -26,6 +26,9 @@ _END: Final = {"end", "latest"}
 _AGO: Final = re.compile(
     r"-(?=\d)(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?"
 )
+_SECONDS: Final = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
+_TIME_MAX: Final = 2**63 - 1
+"""Milliseconds, as a record's timestamp has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,11 @@ def parse_target(text: str, *, now_ms: int) -> Start | Shift:
 
 def _parse_time(text: str, now_ms: int) -> int:
     if re.fullmatch(r"@\d+", text, re.ASCII):
-        return int(text[1:])
+        return _checked(text, int(text[1:]))
     if text.startswith("@") and (ago := _AGO.fullmatch(text[1:])):
         parts = {unit: int(count) for unit, count in ago.groupdict(default="0").items()}
-        return now_ms - timedelta(**parts) // timedelta(milliseconds=1)
+        seconds = sum(count * _SECONDS[unit] for unit, count in parts.items())
+        return _checked(text, now_ms - seconds * 1000)
     try:
         time = datetime.fromisoformat(text.removeprefix("@"))
     except ValueError:
@@ -71,3 +75,9 @@ def _parse_time(text: str, now_ms: int) -> int:
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _checked(text: str, time_ms: int) -> int:
+    if abs(time_ms) > _TIME_MAX:
+        raise ValueError(f"{text!r} is a time further off than a record's can be")
+    return time_ms

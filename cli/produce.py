@@ -10,10 +10,12 @@ from typing import BinaryIO, Final, Literal
 import click
 import trio
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.formats.escapes import unescape_kcat
 from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
 from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
 from tidemark.cli.leaderless import tell_of_leaderless
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import notice, progress
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import read_piece
@@ -43,7 +45,7 @@ class Plan:
 
 
 @click.command(short_help="Write records to a topic.")
-@click.argument("topic")
+@click.argument("topic", type=Name(), metavar="TOPIC")
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("-k", "--key", help="The key of every record that has none in its line.")
 @click.option("-K", "--key-delimiter", metavar="TEXT", help="What ends the key in each line.")
@@ -59,7 +61,7 @@ class Plan:
 @click.option(
     "-p",
     "--partition",
-    type=click.IntRange(0),
+    type=Whole(0),
     help="To this partition; chosen by the key if not given.",
 )
 @click.option("-Z", "--empty-is-null", is_flag=True, help="Empty values and keys are sent as null.")

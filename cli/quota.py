@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 import click
 
+from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.verbs import Verbs
@@ -87,12 +88,12 @@ def _whole(rate: float | None) -> int | None:
 @quota.command(name="set")
 @_entity
 @click.option(
-    "--produce", type=click.IntRange(1), metavar="BYTES", help="Bytes produced per second."
+    "--produce", type=Whole(1, bits=64), metavar="BYTES", help="Bytes produced per second."
 )
-@click.option("--fetch", type=click.IntRange(1), metavar="BYTES", help="Bytes fetched per second.")
+@click.option("--fetch", type=Whole(1, bits=64), metavar="BYTES", help="Bytes fetched per second.")
 @click.option(
     "--request",
-    type=click.FloatRange(0, min_open=True),
+    type=Real(0, min_open=True),
     metavar="PERCENT",
     help="Percent of one processor's time.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tidemark.cli.confirm import dry_run_option
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.replica_status import (
     REPLICA_COLUMNS,
@@ -36,13 +37,19 @@ _CHANGE_COLUMNS: Final = (
 )
 
 topic_argument = click.argument("topic")
-partition_argument = click.argument("partition", type=click.IntRange(min=0), required=False)
+partition_argument = click.argument("partition", type=Whole(0), required=False)
 
 
 def brokers_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """`--broker N`, which may be repeated."""
     return click.option(
-        "--broker", "brokers", type=int, multiple=True, required=True, metavar="BROKER", help=what
+        "--broker",
+        "brokers",
+        type=Whole(0),
+        multiple=True,
+        required=True,
+        metavar="BROKER",
+        help=what,
     )
 
 
@@ -59,9 +66,9 @@ def replica() -> None:
 
 @replica.command()
 @topic_argument
-@click.argument("partition", type=click.IntRange(min=0))
-@click.option("--from", "source", type=int, required=True, help="The broker that holds it.")
-@click.option("--to", type=int, required=True, help="The broker that is to hold it instead.")
+@click.argument("partition", type=Whole(0))
+@click.option("--from", "source", type=Whole(0), required=True, help="The broker that holds it.")
+@click.option("--to", type=Whole(0), required=True, help="The broker that is to hold it instead.")
 @dry_run_option
 @wait_option
 @timeout_option

@@ -68,7 +68,9 @@ def open_session(
     command line or from its variable, then `-X`, then the file."""
     options = {} if client_config is None else read_file(client_config)
     options |= read_pairs(pairs)
-    return Session(bootstrap or options.get(BOOTSTRAP) or DEFAULT_BOOTSTRAP, options)
+    if bootstrap is None:
+        bootstrap = options.get(BOOTSTRAP, DEFAULT_BOOTSTRAP)
+    return Session(bootstrap, options)
 
 
 def shared_options(command: Command) -> Command:

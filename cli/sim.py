@@ -4,13 +4,13 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import isfinite
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Final
 
 import click
 
+from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.output import Form, output_option, print_value
 from tidemark.cli.sim_output import (
     Progress,
@@ -50,12 +50,6 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # not generic in click 
         return seeds
 
 
-def _finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not isfinite(value):
-        raise click.BadParameter(f"{value} is not in the range x>0.")
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One run that is to be done, here or in another process."""
@@ -92,7 +86,7 @@ class _Run:
 @click.argument(
     "files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False), metavar="[FILE]..."
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Run this seed alone.")
+@click.option("--seed", type=Whole(0, bits=64), metavar="N", help="Run this seed alone.")
 @click.option(
     "--seeds",
     type=Seeds(),
@@ -107,16 +101,13 @@ class _Run:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=_finite,
+    type=Real(0, min_open=True),
     metavar="S",
     help="Simulated seconds of faults in each run.  "
     f"[default: {SECONDS[Layer.FULL]:g}; core {SECONDS[Layer.CORE]:g}]",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@click.option(
-    "--trace", type=click.IntRange(min=0), metavar="LINES", help="Print what happened last."
-)
+@click.option("--jobs", type=Whole(1), default=1, show_default=True, help="Processes.")
+@click.option("--trace", type=Whole(0, bits=64), metavar="LINES", help="Print what happened last.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path, file_okay=False),

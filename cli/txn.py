@@ -8,6 +8,7 @@ import click
 
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import partitions_of
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import (
     Column,
     Form,
@@ -159,10 +160,8 @@ def _partition_rows(found: TransactionDescription) -> list[dict[str, Json]]:
 @txn.command()
 @click.argument("transactional_id", metavar="[ID]", required=False)
 @click.option("-t", "--topic", help="Instead of an id: end what hangs in this topic.")
-@click.option(
-    "-p", "--partition", type=click.IntRange(0), help="Only in this partition of the topic."
-)
-@click.option("--producer", type=click.IntRange(0), help="Only of this producer id.")
+@click.option("-p", "--partition", type=Whole(0), help="Only in this partition of the topic.")
+@click.option("--producer", type=Whole(0, bits=64), help="Only of this producer id.")
 @yes_option
 @dry_run_option
 @output_option

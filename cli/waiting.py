@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 
+from tidemark.cli.numbers import Real
 from tidemark.cli.output import Column, Json, render_table
 
 wait_option = click.option(
@@ -14,7 +15,7 @@ wait_option = click.option(
 timeout_option = click.option(
     "--timeout",
     "timeout_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(0, min_open=True),
     default=3600.0,
     show_default=True,
     metavar="SECONDS",

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tidemark.cli.numbers import Real
+
 if TYPE_CHECKING:
     from tidemark.testing.process_cluster import ProcessCluster
 
@@ -28,14 +30,14 @@ BROKERS: Final = 3
 @click.command()
 @click.option(
     "--seconds",
-    type=click.FloatRange(3),
+    type=Real(3),
     default=15.0,
     show_default=True,
     help="How long records flow; longer if a broker takes longer to come back.",
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(10, 5000),
+    type=Real(10, 5000),
     default=300.0,
     show_default=True,
     help="Records a second.",

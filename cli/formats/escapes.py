@@ -33,9 +33,9 @@ def unescape_kcat(text: str) -> bytes:
     """
     out, at = b"", 0
     for escape in _KCAT_ESCAPE.finditer(text):
-        out += text[at : escape.start()].encode() + _kcat_escape(*escape.groups())
+        out += _bytes(text[at : escape.start()]) + _kcat_escape(*escape.groups())
         at = escape.end()
-    return out + text[at:].encode()
+    return out + _bytes(text[at:])
 
 
 def _kcat_escape(hexadecimal: str | None, number: str | None, character: str | None) -> bytes:
@@ -44,4 +44,9 @@ def _kcat_escape(hexadecimal: str | None, number: str | None, character: str | N
     if number is not None:
         return bytes([int(number, 8 if number.startswith("0") else 10) & 0xFF])
     assert character is not None
-    return _SIMPLE.get(character) or character.encode()
+    return _SIMPLE.get(character) or _bytes(character)
+
+
+def _bytes(text: str) -> bytes:
+    """An argument's own bytes, even where they are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape")

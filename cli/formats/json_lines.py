@@ -142,7 +142,24 @@ def _headers(value: object) -> list[tuple[str, bytes | None]]:
         case None:
             return []
         case dict():
-            return [(name, _bytes(name, item)) for name, item in value.items()]
+            return [(checked_name(name), _bytes(name, item)) for name, item in value.items()]
         case list() if all(isinstance(h, dict) and isinstance(h.get("key"), str) for h in value):
-            return [(header["key"], _data(header, "value")) for header in value]
+            return [(_header_name(header), _data(header, "value")) for header in value]
     raise InputError('headers are neither an object nor a list of {"key": …, "value": …}')
+
+
+def _header_name(header: Mapping[str, object]) -> str:
+    if other := header.keys() - {"key", "value", "value_base64"}:
+        raise InputError(
+            f'there is no "{min(other)}" in a header: it takes key, value_base64, value'
+        )
+    return checked_name(str(header["key"]))
+
+
+def checked_name(name: str) -> str:
+    """A header's name, which is text. Raises `InputError` for one that is none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"a header's name is text in UTF-8, which {name!a} is not") from None
+    return name

@@ -8,7 +8,7 @@ empty.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidemark.cli.formats.json_lines import InputError, NewRecord
+from tidemark.cli.formats.json_lines import InputError, NewRecord, checked_name
 
 
 class LineSplitter:
@@ -81,4 +81,4 @@ def parse_header(text: str) -> tuple[str, bytes | None]:
     name, equals, value = text.partition("=")
     if not name:
         raise InputError(f"{text!r} is not a header: say NAME=VALUE, or NAME for a null value")
-    return name, value.encode("utf-8", "surrogateescape") if equals else None
+    return checked_name(name), value.encode("utf-8", "surrogateescape") if equals else None

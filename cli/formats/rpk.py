@@ -92,7 +92,8 @@ def _parse(text: str, token: _Token) -> list[Piece]:
             data, at = read_escape(text, at)
             pieces.append(Literal(data))
         elif text[at] != "%":
-            pieces.append(Literal(text[at].encode()))
+            # An argument's own bytes, even where they are not UTF-8.
+            pieces.append(Literal(text[at].encode("utf-8", "surrogateescape")))
             at += 1
         elif text[at + 1 : at + 2] in ("%", "{", "}"):
             pieces.append(Literal(text[at + 1].encode()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import click
 
@@ -14,6 +15,9 @@ from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, Start, TopicPartition
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.types import Offset
+
+_PARTITIONS_MAX: Final = 100_000
+"""As many as a topic can have."""
 
 
 @click.command()
@@ -121,7 +125,10 @@ def _parse_choice(text: str) -> _Choice:
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (not dash or last.isdecimal())):
             raise click.BadParameter(f"{text!r}: say partitions as in orders:0,3-5")
-        found.update(range(int(first), int(last or first) + 1))
+        start, end = int(first), int(last or first) + 1
+        if not start < end <= start + _PARTITIONS_MAX:
+            raise click.BadParameter(f"{text!r}: {part} is no range of a topic's partitions")
+        found.update(range(start, end))
     return _Choice(topic, frozenset(found))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import trio
 
+from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.top.figures import Figures
 from tidemark.cli.top.screen import Screen
@@ -28,7 +29,7 @@ _PATIENCE_SECONDS: Final = 10.0
 @click.option(
     "--every",
     "seconds",
-    type=click.FloatRange(min=0.1),
+    type=Real(0.1),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
@@ -38,7 +39,7 @@ _PATIENCE_SECONDS: Final = 10.0
     "-n",
     "--count",
     "frames",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="Stop after this many frames.  [default: when interrupted]",
 )

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import click
 
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import notice
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
@@ -64,13 +65,13 @@ def _config_option(help: str) -> Callable[[Command], Command]:
 @click.option(
     "-p",
     "--partitions",
-    type=click.IntRange(1),
+    type=Whole(1),
     help="Number of partitions; the broker's default if not given.",
 )
 @click.option(
     "-r",
     "--replicas",
-    type=click.IntRange(1),
+    type=Whole(1),
     help="Replicas of each partition; the broker's default if not given.",
 )
 @click.option(
@@ -144,8 +145,8 @@ def alter(
 
 @click.command("add-partitions")
 @click.argument("name", metavar="TOPIC")
-@click.option("-n", "--add", type=click.IntRange(1), help="How many to add.")
-@click.option("--total", type=click.IntRange(1), help="Or how many there are to be in total.")
+@click.option("-n", "--add", type=Whole(1), help="How many to add.")
+@click.option("--total", type=Whole(1), help="Or how many there are to be in total.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
 @talks_to_brokers
 @click.pass_obj

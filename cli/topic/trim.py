@@ -8,6 +8,7 @@ import click
 from tidemark.cli.arguments import START
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import Extent, extents, partitions_of, resolve
+from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, Start, TopicPartition
@@ -30,7 +31,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
     "-p",
     "--partition",
     "chosen",
-    type=click.IntRange(0),
+    type=Whole(0),
     multiple=True,
     help="Only this one; repeatable.",
 )

@@ -52,3 +52,19 @@ def test_a_line_that_is_none_is_named(command: Command, tmp_path: Path) -> None:
     refused = command("--client-config", str(config), "topic", "list")
     assert refused.status == 2
     assert f"{config}, line 2: expected name=value" in refused.err
+
+
+def test_a_file_that_is_no_text_is_refused(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "client.p12"
+    config.write_bytes(b"a=\xff\n")
+    refused = command("--client-config", str(config), "topic", "list")
+    assert refused.status == 2
+    assert f"{config}: expected lines of name=value in UTF-8" in refused.err
+
+
+def test_brokers_that_are_named_by_nothing_are_not_those_of_the_default(command: Command) -> None:
+    """As a script does whose variable is not set."""
+    for arguments in (["--bootstrap", "", "topic", "list"], ["topic", "list", "--bootstrap", ""]):
+        refused = command(*arguments)
+        assert refused.status == 1
+        assert "no bootstrap address" in refused.err

@@ -52,3 +52,13 @@ def test_a_groups_offsets_can_be_shifted(text: str, target: Shift | Start) -> No
 def test_a_plus_is_no_place_to_start() -> None:
     with pytest.raises(ValueError, match="not a place"):
         parse_start("+5", now_ms=NOW_MS)
+
+
+@pytest.mark.parametrize("text", ["@99999999999999999999", "@-99999999999999d"])
+def test_a_time_that_no_record_can_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="further off than a record's can be"):
+        parse_start(text, now_ms=NOW_MS)
+
+
+def test_a_time_before_the_calendar_is_a_place() -> None:
+    assert parse_start("@-999999d", now_ms=NOW_MS) == AtTime(NOW_MS - 999_999 * 86_400_000)

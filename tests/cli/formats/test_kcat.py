@@ -19,6 +19,7 @@ from tidemark.cli.formats.kcat import compile_kcat
         ("%h", b"H1=V1,h2=NULL"),
         ("100%%", b"100%"),
         (r"%s\t%k\r\n", b"value\tkey\r\n"),
+        ("\udcff%s\\\udcfe", b"\xffvalue\xfe"),  # an argument that is not UTF-8
     ],
 )
 def test_tokens(layout: str, printed: bytes) -> None:

@@ -78,3 +78,5 @@ def test_headers_are_named_with_or_without_a_value() -> None:
     assert parse_header("trace") == ("trace", None)
     with pytest.raises(InputError, match="not a header"):
         parse_header("=x")
+    with pytest.raises(InputError, match="a header's name is text"):
+        parse_header("a\udcff=x")

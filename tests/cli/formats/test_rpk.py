@@ -27,6 +27,7 @@ from tidemark.cli.formats.rpk import compile_rpk
         ("naïve ✓", "naïve ✓".encode()),
         ("%o%%d", b"343%d"),
         ("100%% %v", b"100% value"),
+        ("\udcff%v", b"\xffvalue"),  # an argument that is not UTF-8
     ],
 )
 def test_tokens_and_escapes(layout: str, printed: bytes) -> None:

@@ -102,5 +102,8 @@ def _partition(
         leader_epoch=view.epoch,
         replica_nodes=view.replicas,
         isr_nodes=view.in_sync,
+        # Null by the protocol, too; but Java's `describeTopics` (4.0 on) goes through both lists.
+        eligible_leader_replicas=(),
+        last_known_elr=(),
         offline_replicas=view.offline,
     )

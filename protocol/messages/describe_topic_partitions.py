@@ -63,12 +63,12 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     isr_nodes: Sequence[int] = wire(array(INT32), "Those that hold all that is committed.")
     eligible_leader_replicas: Sequence[int] | None = wire(
         array(INT32),
-        "Those that may lead though they are not in sync: none here, and null.",
+        "Those that may lead though they are not in sync: none here.",
         null_since=0,
         default=None,
     )
     last_known_elr: Sequence[int] | None = wire(
-        array(INT32), "Those that might once have: null.", null_since=0, default=None
+        array(INT32), "Those that might once have: none here.", null_since=0, default=None
     )
     offline_replicas: Sequence[int] = wire(
         array(INT32), "Those that are not there.", ignorable=True

@@ -67,7 +67,17 @@ async def test_a_topic_comes_with_all_that_metadata_say_of_it(tmp_path: Path) ->
         partition = topic.partitions[0]
         assert (partition.error_code, partition.leader_id) == (0, 1)
         assert [*partition.replica_nodes] == [*partition.isr_nodes] == [1]
-        assert partition.eligible_leader_replicas is None
+
+
+async def test_lists_that_are_empty_are_not_null_which_java_takes_for_a_list(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        await with_topics(node)
+        (topic,) = (await page(node, "a")).topics
+        for each in topic.partitions:
+            lists = (each.eligible_leader_replicas, each.last_known_elr, each.offline_replicas)
+            assert all(numbers is not None and [*numbers] == [] for numbers in lists)
 
 
 async def test_a_cursor_goes_on_though_its_topic_has_gone(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class Look(NamedTuple):
 
         The first step decompresses: up to 128 MiB, and without holding up other threads.
         """
-        records = iter(()) if self.header.is_control else times(self.data, self.header)
+        records = times(self.data, self.header)
         first = next(records, None)
         return iter(()) if first is None else chain((first,), records)
 
@@ -102,7 +102,7 @@ class FirstSince(Search):
                 if header.base_offset >= end:
                     self.is_over = True
                     return None
-                if header.max_timestamp >= self._timestamp_ms:
+                if header.max_timestamp >= self._timestamp_ms and not header.is_control:
                     return Look(segment.read_batch(position, header), header, self._at, end)
                 self._at = header.next_offset
             if self._at < segment.end_offset:
@@ -122,7 +122,11 @@ class FirstSince(Search):
 
 
 class Largest(Search):
-    """The first of the records that have the largest timestamp."""
+    """The first of the records that have the largest timestamp.
+
+    A transaction's marker counts, as it does with Kafka: the index says where the largest is, and
+    a marker is stamped after all that it ends.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.partitions.storage.batches import batch
-from tests.partitions.storage.searches import max_timestamp
+from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.records.header import iter_headers
-from tidemark.protocol.types import Offset
+from tidemark.protocol.records.control import Marker, encode_marker
+from tidemark.protocol.records.header import iter_headers, place
+from tidemark.protocol.types import Epoch, Offset, ProducerId
 
 
 def open_log(directory: Path, recovery_point: int = 0, **settings: int) -> Log:
@@ -181,3 +182,16 @@ def test_what_a_batch_states_of_records_behind_the_end_does_not_count(tmp_path: 
     log.append(batch(2, records=2, timestamps_ms=[5, 9]))
     assert max_timestamp(log, end_offset=Offset(3)) == (5, 0)
     assert max_timestamp(log, end_offset=Offset(4)) == (9, 3)
+
+
+def test_a_marker_may_be_the_latest_and_is_not_what_a_time_finds(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append(batch(0, records=2, timestamps_ms=[5, 7]))
+    ended = bytearray(encode_marker(ProducerId(1), 0, Marker(True, 0), timestamp_ms=9))
+    place(ended, 0, base_offset=Offset(2), epoch=Epoch(1))
+    log.append(bytes(ended))
+    log.append(batch(3, timestamps_ms=[8]))
+    assert max_timestamp(log, end_offset=Offset(4)) == (9, 2)
+    assert max_timestamp(log, end_offset=Offset(2)) == (7, 1)
+    assert find_timestamp(log, 8, end_offset=Offset(4)) == (8, 3)
+    assert find_timestamp(log, 9, end_offset=Offset(4)) is None

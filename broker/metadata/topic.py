@@ -1,7 +1,9 @@
 """One topic, and what is asked for when one is to be made."""
 
+from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
@@ -13,6 +15,7 @@ from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 BROKER_DEFAULT: Final = -1
+_partition_of: Final = attrgetter("partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,8 @@ class Topic:
     """A topic as it is now; a change makes another value.
 
     `defaults` are the broker's, for what the topic does not set itself. `replicas` are those that
-    are open on this broker, by partition; none if the topic was only looked at and not made.
+    are open on this broker, in the order of their partitions; none if the topic was only looked at
+    and not made.
     """
 
     metadata: TopicMetadata
@@ -77,10 +81,14 @@ class Topic:
 
     def replica(self, partition: int) -> Replica | None:
         """The one on this broker, if there is one, and it is open."""
-        # On a broker alone they are all here, each at its own place.
-        if partition < len(self.replicas) and self.replicas[partition].partition == partition:
-            return self.replicas[partition] if partition >= 0 else None
-        return next((each for each in self.replicas if each.partition == partition), None)
+        # Where the broker holds all of them each is at its own place. Else there may be thousands
+        # all the same, and somebody asks for each.
+        at = partition
+        if not 0 <= at < len(self.replicas) or self.replicas[at].partition != partition:
+            at = bisect_left(self.replicas, partition, key=_partition_of)
+        if at < len(self.replicas) and self.replicas[at].partition == partition:
+            return self.replicas[at]
+        return None
 
     def specs(self, node_id: NodeId, *, without: Container[int] = ()) -> list[ReplicaSpec]:
         """What that broker has to open of its partitions, but for those that are open.

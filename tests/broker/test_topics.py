@@ -1,9 +1,12 @@
 """Topics: what a change does, what it leaves behind, and what a crash in between comes to."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from uuid import UUID
 
 import pytest
 import trio
@@ -11,8 +14,10 @@ import trio
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs
+from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.partitions.storage.state_db import StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
@@ -295,3 +300,26 @@ async def test_a_disk_that_does_not_take_a_change_is_an_answer(
         assert node.metrics.storage_errors.value == 1
         monkeypatch.undo()
         await node.topics.change_configs(topic, lambda _: {"retention.ms": "1"})
+
+
+class _InOrder(list[object]):
+    """Replicas of which nobody looks at all."""
+
+    def __iter__(self) -> Iterator[object]:
+        raise AssertionError("there may be thousands, and each is asked for")
+
+
+@pytest.mark.parametrize("here", [(), (0, 1, 2), (1,), (0, 2, 3), (2, 3, 7), (0, 1, 5)])
+def test_a_replica_is_found_wherever_the_others_are(here: Sequence[int]) -> None:
+    replicas = _InOrder(SimpleNamespace(partition=each) for each in here)
+    metadata = TopicMetadata(
+        name="waves",
+        id=UUID(int=1),
+        assignments=((NodeId(1),),) * 8,
+        configs={},
+        created_ms=0,
+    )
+    topic = Topic.of(metadata, {}, cast("Sequence[Replica]", replicas))
+    found = [topic.replica(partition) for partition in range(-2, 10)]
+    assert [each.partition for each in found if each is not None] == list(here)
+    assert [at for at, each in enumerate(found, start=-2) if each is not None] == list(here)

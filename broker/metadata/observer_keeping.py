@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import trio
 
@@ -56,16 +56,32 @@ async def keep_placing(
 ) -> None:
     """Place observers, again and again, as long as this runs. Nothing happens but on the leader.
 
-    `wait_more` waits until the metadata have changed.
+    `wait_more` waits until the metadata have changed. Where more observers are asked for than there
+    are brokers for, that stands, and is not looked at again before something has changed.
     """
+    settled: _Seen | None = None
     while True:
-        if cluster.leads:
+        seen = _Seen.now(cluster.state, is_alive) if cluster.leads else None
+        if seen is not None and seen != settled:
             try:
                 await _place_all(cluster, is_alive)
             except RequestError as error:
                 logger.info("some observers are not placed yet: %s", error.message)
+                seen = None
+        settled = seen
         with trio.move_on_at(next_look(LOOK_SECONDS)):
             await wait_more()
+
+
+class _Seen(NamedTuple):
+    """All that decides who observes what."""
+
+    version: int
+    alive: tuple[NodeId, ...]
+
+    @classmethod
+    def now(cls, state: ClusterState, is_alive: Callable[[NodeId], bool]) -> _Seen:
+        return cls(state.version, tuple(filter(is_alive, state.brokers)))
 
 
 async def _place_all(cluster: Cluster, is_alive: Callable[[NodeId], bool]) -> None:
@@ -84,23 +100,43 @@ def _decided(
         at_version=state.version,
         topic_id=topic.id,
         partition=partition.partition,
-        replicas=_placed(state, topic, partition.partition, is_alive),
+        replicas=_placed(topic, partition.partition, _candidates(state, is_alive)),
     )
 
 
 def missing(state: ClusterState, is_alive: Callable[[NodeId], bool]) -> list[PartitionId]:
     """The partitions that should be observed by others than they are."""
+    candidates = _candidates(state, is_alive)
     return [
         PartitionId(topic.id, number)
         for topic in state.topics.values()
         if topic.observers or topic.configs.get(OBSERVERS, "-1") not in ("-1", "0")
         for number in range(topic.partitions)
-        if _placed(state, topic, number, is_alive) != topic.observers.get(number, ())
+        if _placed(topic, number, candidates) != topic.observers.get(number, ())
     ]
 
 
+def _candidates(
+    state: ClusterState, is_alive: Callable[[NodeId], bool]
+) -> dict[NodeId, ObserverCandidate]:
+    """The brokers that may observe: all but those that are to leave."""
+    observed = Counter(
+        node
+        for topic in state.topics.values()
+        for observers in topic.observers.values()
+        for node in observers
+    )
+    return {
+        node: ObserverCandidate(
+            node_id=node, rack=broker.rack, is_alive=is_alive(node), observed=observed[node]
+        )
+        for node, broker in state.brokers.items()
+        if state.wishes.broker_state(node) is not BrokerState.DECOMMISSIONING
+    }
+
+
 def _placed(
-    state: ClusterState, topic: TopicMetadata, number: int, is_alive: Callable[[NodeId], bool]
+    topic: TopicMetadata, number: int, candidates: Mapping[NodeId, ObserverCandidate]
 ) -> Assignment:
     """Who is to observe a partition."""
     now = topic.observers.get(number, ())
@@ -109,24 +145,8 @@ def _placed(
         wanted = len(now)
     if not wanted:
         return ()
-    if len(now) == wanted and not any(_is_leaving(state, node) for node in now):
+    if len(now) == wanted and all(node in candidates for node in now):
         return now
-    observed = Counter(
-        node
-        for each in state.topics.values()
-        for observers in each.observers.values()
-        for node in observers
+    return place_observers(
+        list(candidates.values()), held=topic.replicas(number), now=now, wanted=wanted
     )
-    candidates = [
-        ObserverCandidate(
-            node_id=node, rack=broker.rack, is_alive=is_alive(node), observed=observed[node]
-        )
-        for node, broker in state.brokers.items()
-        if not _is_leaving(state, node)
-    ]
-    held = (*topic.assignments[number], *topic.wanted.get(number, ()))
-    return place_observers(candidates, held=held, now=now, wanted=wanted)
-
-
-def _is_leaving(state: ClusterState, node: NodeId) -> bool:
-    return state.wishes.broker_state(node) is BrokerState.DECOMMISSIONING

@@ -1,7 +1,7 @@
 """What commands print: the answer on standard output, in the form that was asked for, and
 everything else on standard error, and that only where somebody is looking.
 
-Nothing here wraps or cuts a line, and nothing is coloured, unless it goes to a terminal.
+Nothing here folds a column, and nothing is coloured, unless it goes to a terminal.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import click
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Command = TypeVar("Command", bound=Callable[..., None])
+
+
+_GAP: Final = 2
+_FOLDED_MIN: Final = 20
+"""How many characters wide a column that is folded has to be."""
 
 
 class Form(StrEnum):
@@ -130,16 +135,32 @@ def _escaped(text: str) -> str:
 def render_table(
     rows: Sequence[Mapping[str, Json]], columns: Sequence[Column], console: "Console"
 ) -> str:
-    """The table as text: no borders, numbers to the right, no spaces at line ends."""
+    """The table as text: no borders, numbers to the right, no spaces at line ends.
+
+    Where it is wider than the console, the last column is folded if that leaves it some room.
+    Otherwise the lines are longer than the console: a terminal breaks them where it ends, which
+    can be read and copied, and a number that is broken within its column cannot.
+    """
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    *others, last = (
+        max(map(cell_len, (column.title, *(cell(row.get(column.key)) for row in rows))))
+        for column in columns
+    )
+    room = console.width - sum(others) - _GAP * len(others)
+    if last > room and room < _FOLDED_MIN:
+        console.width = console.width - room + last
     for column in columns:
         known = [value for row in rows if (value := row.get(column.key)) is not None]
         numeric = bool(known) and all(type(value) is int for value in known)
         table.add_column(
-            Text(column.title), justify="right" if numeric else "left", overflow="fold"
+            Text(column.title),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=column is not columns[-1],
         )
     for row in rows:
         table.add_row(*(Text(cell(row.get(column.key))) for column in columns))

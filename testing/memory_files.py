@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from tidemark.partitions.storage.files import File, Lock, Space
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.protocol.types import BytesLike
 from tidemark.testing.memory_nodes import (
     Directory,
@@ -81,8 +82,10 @@ class MemoryFiles:
         self.capacity_bytes: int | None = None
         """How much content fits; a write beyond it writes what fits and fails with ENOSPC."""
         self.failing_syncs = 0
-        """So many syncs from now on fail with EIO. What they were to sync of a file is then never
+        """So many syncs from now on fail. What they were to sync of a file is then never
         written, but later syncs succeed, as on Linux."""
+        self.sync_error = errno.EIO
+        """What they fail with."""
         self.failed_syncs = 0
         """How many have failed so."""
         self.spared_syncs = 0
@@ -134,7 +137,7 @@ class MemoryFiles:
             self.failed_syncs += 1
             if isinstance(node, Inode):  # names are in a journal, which is not dropped in parts
                 node.unsynced.clear()
-            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+            raise SyncFailed(self.sync_error, os.strerror(self.sync_error), path)
         self.synced_paths.append(path)
 
     def flip_bit(self, path: str, position: int, bit: int) -> None:

@@ -37,7 +37,7 @@ from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
-from tidemark.partitions.storage.syncing import Capture, NoRoom
+from tidemark.partitions.storage.syncing import Capture, NotTaken
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch
 
@@ -296,7 +296,7 @@ class Checkpoints:
         try:
             with self._disk.others():
                 await trio.to_thread.run_sync(self._sync_and_record, captured, left, mark)
-        except NoRoom as error:
+        except NotTaken as error:
             self._changed.update(dict.fromkeys(replicas))
             raise StorageError(str(error)) from error
         except OSError as error:
@@ -313,15 +313,15 @@ class Checkpoints:
         self, captured: Sequence[Captured], left: Mapping[PartitionKey, Epoch], mark: Lsn | None
     ) -> None:
         """On a thread."""
-        states, no_room = [], None
+        states, not_taken = [], None
         for each in captured:
             # All of them, whatever becomes of one: they count as synced for those that follow.
             try:
                 states.append(replace(each.state, recovery_point=each.capture.sync()))
-            except NoRoom as error:
-                no_room = error
-        if no_room is not None:
-            raise no_room
+            except NotTaken as error:
+                not_taken = error
+        if not_taken is not None:
+            raise not_taken
         with self._state.transaction():
             remember(self._state, left)
             self._state.save(states, journal_start=mark)

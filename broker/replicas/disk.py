@@ -10,8 +10,9 @@ would not hear them.
 A large run of batches is not written twice: its log's files are synced first, and the journal has
 only a record that says so.
 
-A write for which there is no room on the disk, or no descriptor, is tried again until there is:
-nothing has happened to what was written before, and whoever waits goes on waiting.
+A write for which there is no room on the disk, or no descriptor, is tried again until there is,
+and so is a sync that could not be begun: nothing has happened to what was written before, and
+whoever waits goes on waiting.
 
 A sync that fails is never tried again: the kernel may have dropped the pages and would report
 success (the fsyncgate of 2018). Nothing is known about the disk any more, so nothing that
@@ -34,7 +35,7 @@ import trio
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.quick_syncs import QuickSyncs
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import NO_ROOM, may_pass
+from tidemark.partitions.storage.refusals import NO_ROOM, may_pass, was_not_asked
 from tidemark.protocol.values import dataclass
 
 STOP_SECONDS_MAX: Final = 30.0
@@ -212,6 +213,9 @@ class DiskWriter:
                 return False  # the thread can wait for it
             self._journal.sync(notes=False)
         except OSError as error:
+            if was_not_asked(error):
+                group.records.clear()  # the thread syncs them, and does not write them again
+                return False
             self.fail(error)
             return True
         finally:
@@ -273,10 +277,10 @@ class DiskWriter:
             started = time.perf_counter()
             try:
                 for sync in group.syncs.values():
-                    sync.run()
+                    self._insist(sync.run, was_not_asked)
                 with self._using_journal:
-                    self._write_when_there_is_room(group.records)
-                    self._journal.sync(notes=False)
+                    self._insist(partial(self._journal.write, group.records), may_pass)
+                    self._insist(partial(self._journal.sync, notes=False), was_not_asked)
             except OSError as error:
                 self._call_in_loop(partial(self.fail, error))
                 return
@@ -295,13 +299,15 @@ class DiskWriter:
             self._journal.note_synced()
         return self._groups.get()
 
-    def _write_when_there_is_room(self, records: Sequence[JournalRecord]) -> None:
+    def _insist(
+        self, step: Callable[[], object], may_be_repeated: Callable[[OSError], bool]
+    ) -> None:
         while True:
             try:
-                self._journal.write(records)
+                step()
                 return
             except OSError as error:
-                if not may_pass(error):
+                if not may_be_repeated(error):
                     raise
                 if error.errno in NO_ROOM and self._make_room():
                     continue

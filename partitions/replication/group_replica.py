@@ -33,7 +33,7 @@ from tidemark.partitions.replication.out_of_room import without_records
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
-from tidemark.partitions.storage.refusals import may_pass
+from tidemark.partitions.storage.refusals import SyncFailed, may_pass
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
@@ -278,7 +278,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _judge(self, error: Exception) -> None:
         """The disk has refused something: unless that may pass, the broker is to end."""
-        if isinstance(error, OSError) and not may_pass(error):
+        if isinstance(error, SyncFailed) or (isinstance(error, OSError) and not may_pass(error)):
             self._host.disk_failed(error)
 
     def close(self) -> None:

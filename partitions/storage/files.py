@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 
@@ -59,7 +60,8 @@ class File(Protocol):
     def size(self) -> int: ...
 
     def sync(self) -> None:
-        """Block until all that was written is on the disk (`fdatasync`: the size too)."""
+        """Block until all that was written is on the disk (`fdatasync`: the size too). Raises
+        `SyncFailed`."""
         ...
 
 
@@ -115,7 +117,8 @@ class Files(Protocol):
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Block until the names in this directory are on the disk as they are now."""
+        """Block until the names in this directory are on the disk as they are now. Raises
+        `SyncFailed`; any other `OSError` before it has begun."""
         ...
 
     def sync_directories(self, paths: Sequence[str]) -> None:
@@ -184,7 +187,10 @@ class OsFile:
         return os.fstat(self._descriptor).st_size
 
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        try:
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise SyncFailed(*error.args) from error
 
 
 class OsLock:
@@ -249,6 +255,8 @@ class OsFiles:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            raise SyncFailed(*error.args) from error
         finally:
             os.close(descriptor)
 

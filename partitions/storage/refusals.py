@@ -6,7 +6,9 @@
 | no descriptors, no memory (`EMFILE`, `ENFILE`, `ENOMEM`) | was never asked of the disk |
 | anything else | the disk does not take what it is told, and nothing is known about it since |
 
-A sync that found no room is none that passes: what it was for may be lost.
+A sync that found no room is none that passes: what it was for may be lost. So `Files` says of a
+sync whether it was one that failed, with `SyncFailed`; a directory that could not be opened for its
+sync was not synced, and nothing has happened to it.
 """
 
 import errno
@@ -17,9 +19,18 @@ NOT_ASKED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _PASSING: Final = NO_ROOM | NOT_ASKED
 
 
+class SyncFailed(OSError):
+    """The disk was asked to sync, and did not. Asked again, it might say that it has."""
+
+
 def may_pass(error: OSError) -> bool:
     """Whether what was not written may be tried again."""
     return error.errno in _PASSING
+
+
+def was_not_asked(error: OSError) -> bool:
+    """Whether it may be tried again though it was a sync: none has begun."""
+    return error.errno in NOT_ASKED and not isinstance(error, SyncFailed)
 
 
 def may_lose(error: OSError) -> bool:

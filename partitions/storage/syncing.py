@@ -8,7 +8,6 @@ A `TailSync` is smaller: it is for batches that are to be durable now, is indepe
 and leaves everything but the batches to them.
 """
 
-import errno
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidemark.partitions.storage.files import File, replace_file
 from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.refusals import may_pass, was_not_asked
 from tidemark.partitions.storage.segment import Segment
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from tidemark.partitions.storage.compaction.log_swap import LogSwap
 
 
-class NoRoom(OSError):
-    """The disk is full: what is beside the batches could not be written, and will be later."""
+class NotTaken(OSError):
+    """The disk is full, say, or there is no descriptor: what is beside the batches could not be
+    written, or no sync of their names begun, and will be later."""
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class SyncState:
     unsaved: list["PendingSnapshot"] = field(default_factory=list)
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
     unfinished: tuple[Segment, ...] = ()
-    """Complete ones that were captured, for whose indexes there was no room."""
+    """Complete ones that were captured, whose indexes were not taken."""
     swap: "LogSwap | None" = None
     """The segments that are being replaced, until the files of the old ones are gone. Set on the
     loop, without the lock."""
@@ -76,7 +77,7 @@ class SyncCapture:
         """Block until it is on the disk; the end offset that is durable then.
 
         Raises `OSError` when the disk does not take it. That is final: the kernel may have
-        dropped the pages, and would report success if it were asked again. Only `NoRoom` is not:
+        dropped the pages, and would report success if it were asked again. Only `NotTaken` is not:
         the batches are on the disk then, and the next capture has what could not be written.
         """
         with final(self.state):
@@ -97,11 +98,11 @@ class SyncCapture:
             with final(self.state):
                 try:
                     self._write(sealed, saved)
-                except NoRoom:
+                    if sealed or saved:
+                        sync_names(self.home)
+                except NotTaken:
                     self.state.unfinished += sealed
                     raise
-                if sealed or saved:
-                    self.home.sync()
             # Only now: a segment without a writer counts as one that is on the disk, name and all.
             for segment in sealed:
                 segment.writer = None
@@ -117,8 +118,9 @@ class SyncCapture:
                     snapshot.offset, snapshot.payload, log_start=self.start_offset
                 )
         except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise NoRoom(*error.args) from error
+            # Also a sync without room: what it was for is written anew, under another name.
+            if may_pass(error):
+                raise NotTaken(*error.args) from error
             raise
 
 
@@ -140,7 +142,7 @@ def final(state: SyncState) -> Iterator[None]:
     """Whatever the disk refuses in this block is final: the log is not synced again."""
     try:
         yield
-    except NoRoom:
+    except NotTaken:
         raise
     except OSError as error:
         state.failure = error
@@ -167,6 +169,7 @@ class TailSync:
         """Block until every batch is on the disk that was in the log when this was made.
 
         Raises `OSError`, which is final as that of a capture, and is raised again after one.
+        `NotTaken` is not, and may be tried again.
         """
         if self.state.failure is not None:
             raise self.state.failure
@@ -174,9 +177,19 @@ class TailSync:
             for file in self.files:
                 file.sync()
             if self.unnamed:
-                self.home.sync()
+                sync_names(self.home)
         for segment in self.unnamed:
             segment.is_new = False
+
+
+def sync_names(home: LogHome) -> None:
+    """Sync the directory. Raises `NotTaken` if that has not begun, and may be tried again."""
+    try:
+        home.sync()
+    except OSError as error:
+        if was_not_asked(error):
+            raise NotTaken(*error.args) from error
+        raise
 
 
 def save_index(home: LogHome, segment: Segment) -> None:

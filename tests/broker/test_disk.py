@@ -345,6 +345,48 @@ async def test_a_journal_without_a_descriptor_waits_and_leaves_the_reserve() -> 
     assert (persisted, given) == ([1], [])
 
 
+def no_descriptor() -> None:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+async def test_a_sync_that_cannot_be_begun_is_begun_later() -> None:
+    """Of a log's names, as of the journal's."""
+    journal, persisted, warned = FakeJournal(), list[int](), trio.Event()
+
+    def begin() -> None:
+        if not warned.is_set():
+            no_descriptor()
+
+    async with open_disk_writer(
+        journal, turn=Turn(), failed=never, warn=lambda error: warned.set()
+    ) as disk:
+        journal.sync_disk = begin
+        disk.write(1, [record(1)], persisted.append)
+        await disk.wait_durable(1)
+        warned = trio.Event()
+        disk.write(2, [record(2)], persisted.append, syncs=[FakeSync(begin)])
+        await disk.wait_durable(2)
+    assert persisted == [1, 2]
+    assert journal.groups == [[b"1"], [b"2"]]
+
+
+async def test_what_the_loop_has_written_the_thread_only_syncs() -> None:
+    journal, persisted, loop = FakeJournal(), list[int](), threading.get_ident()
+
+    def begin() -> None:
+        if threading.get_ident() == loop:
+            no_descriptor()
+
+    async with opened(journal) as disk:
+        await make_quick(disk)
+        journal.sync_disk = begin
+        disk.write(2, [record(2)], persisted.append)
+        assert persisted == []
+        await disk.wait_durable(2)
+    assert persisted == [2]
+    assert journal.groups == [[b"1"], [b"2"], []]
+
+
 async def test_the_thread_syncs_what_others_keep_the_disk_busy_with() -> None:
     journal, persisted = FakeJournal(), list[int]()
     async with opened(journal) as disk:

@@ -48,6 +48,62 @@ MUTATIONS = (
         "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),
     Mutation(
+        name="a cut whose sync finds no room is the end, too",
+        file="partitions/replication/group_replica.py",
+        old="isinstance(error, SyncFailed) or (isinstance(error, OSError) and not may_pass(error))",
+        new="isinstance(error, OSError) and not may_pass(error)",
+        killed_by="tests/partitions/replication/test_cluster.py"
+        "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
+    ),
+    Mutation(
+        name="a sync that was begun is not begun again",
+        file="partitions/storage/refusals.py",
+        old="NOT_ASKED and not isinstance(error, SyncFailed)",
+        new="NOT_ASKED",
+        killed_by="tests/partitions/storage/test_disk_full.py"
+        "::test_a_sync_of_names_that_fails_is_the_end_whatever_it_says",
+    ),
+    Mutation(
+        name="a sync that could not be begun is begun later",
+        file="partitions/storage/syncing.py",
+        old="        if was_not_asked(error):\n",
+        new="        if False:\n",
+        killed_by="tests/partitions/storage/test_disk_full.py"
+        "::test_what_could_not_be_opened_beside_a_log_is_in_the_next_capture",
+    ),
+    Mutation(
+        name="an index that was not taken is in the next capture",
+        file="partitions/storage/syncing.py",
+        old="                    self.state.unfinished += sealed\n",
+        new="",
+        killed_by="tests/partitions/storage/test_disk_full.py"
+        "::test_what_could_not_be_opened_beside_a_log_is_in_the_next_capture",
+    ),
+    Mutation(
+        name="the journal's names are synced though the first try did not begin",
+        file="partitions/storage/journal/journal.py",
+        old="            if not was_not_asked(error):\n                self._failure = error\n",
+        new="            self._failure = error\n",
+        killed_by="tests/partitions/storage/journal/test_journal.py"
+        "::test_a_directory_that_cannot_be_opened_for_its_sync_is_synced_later",
+    ),
+    Mutation(
+        name="what the loop has written is not written again",
+        file="broker/replicas/disk.py",
+        old="                group.records.clear()  "
+        "# the thread syncs them, and does not write them again\n",
+        new="",
+        killed_by="tests/broker/test_disk.py::test_what_the_loop_has_written_the_thread_only_syncs",
+    ),
+    Mutation(
+        name="a swap whose name is not synced is undone",
+        file="partitions/storage/compaction/log_swap.py",
+        old="                undo_commit(self._home.files, self._home.directory, self._range)\n",
+        new="",
+        killed_by="tests/partitions/storage/compaction/test_crashes.py"
+        "::test_a_swap_whose_name_could_not_be_synced_does_not_count",
+    ),
+    Mutation(
         name="what a group finds of the disk ends the broker",
         file="broker/replicas/driver.py",
         old="            self._disk.fail(output.disk_failure)\n",

@@ -129,7 +129,8 @@ MUTATIONS = (
     storage_rule(
         "the directory is synced after what a roll wrote",
         "syncing.py",
-        old="                if sealed or saved:\n                    self.home.sync()\n",
+        old="                    if sealed or saved:\n"
+        "                        sync_names(self.home)\n",
         new="",
         killed_by="test_syncing.py::test_a_new_segments_name_is_synced_before_it_counts",
     ),

@@ -22,13 +22,13 @@ from tidemark.partitions.storage.compaction.swapping import (
     commit_swap,
     finish_swap,
     give_up_swap,
+    undo_commit,
 )
 from tidemark.partitions.storage.files import read_file
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.index import GrowingIndex
-from tidemark.partitions.storage.refusals import NOT_ASKED
 from tidemark.partitions.storage.segment import Segment
-from tidemark.partitions.storage.syncing import SyncState, final
+from tidemark.partitions.storage.syncing import NotTaken, SyncState, final, sync_names
 
 
 class LogSwap:
@@ -51,15 +51,21 @@ class LogSwap:
         self._generation = state.generation
 
     def commit(self) -> bool:
-        """Have the new segment count; whether it does. Blocking, and durable on return."""
+        """Have the new segment count; whether it does. Blocking, and durable on return.
+
+        Raises `OSError`. Unless the log has failed by it, the new segment does not count.
+        """
         self._open_new()
         with self._state.lock:
             if self._state.generation != self._generation:
                 give_up_swap(self._home.files, self._home.directory, self._range)
                 return False
             commit_swap(self._home.files, self._home.directory, self._range)
-            with final(self._state):
-                self._home.sync()
+            try:
+                self._sync()
+            except NotTaken:
+                undo_commit(self._home.files, self._home.directory, self._range)
+                raise
             self.is_committed = True
             return True
 
@@ -84,12 +90,8 @@ class LogSwap:
             self.new.pinned = None
 
     def _sync(self) -> None:
-        try:
-            self._home.sync()
-        except OSError as error:
-            if error.errno not in NOT_ASKED:
-                self._state.failure = error
-            raise
+        with final(self._state):
+            sync_names(self._home)
 
     def _open_new(self) -> None:
         """Until its files have their names it is read by this handle, its index is in memory."""

@@ -35,6 +35,11 @@ def commit_swap(files: Files, directory: str, swap: SwapRange) -> None:
     files.rename(new_log_path(directory, *swap), swap_path(directory, *swap))
 
 
+def undo_commit(files: Files, directory: str, swap: SwapRange) -> None:
+    """Undo step 2, of which nobody knows whether it is durable: a start finds what is read now."""
+    files.rename(swap_path(directory, *swap), new_log_path(directory, *swap))
+
+
 def finish_swap(
     files: Files, directory: str, swap: SwapRange, sync: Callable[[], None] | None = None
 ) -> None:

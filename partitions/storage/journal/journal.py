@@ -25,7 +25,7 @@ from tidemark.partitions.storage.journal.blocks import (
 from tidemark.partitions.storage.journal.making import JournalFile, create, prepare, prewrite
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import may_pass
+from tidemark.partitions.storage.refusals import may_pass, was_not_asked
 from tidemark.protocol.errors import StorageError
 
 FILE_BYTES: Final = 16 * 1024 * 1024
@@ -213,7 +213,7 @@ class Journal:
     def sync(self, *, notes: bool = True) -> None:
         """Block until all that was written is on the disk; `notes` whether to `note_synced` then.
 
-        An `OSError` is final.
+        An `OSError` is final, unless no sync has begun (`was_not_asked`).
         """
         self._refuse_after_failure()
         if not self._unsynced:
@@ -226,7 +226,8 @@ class Journal:
                 for file in self._unsynced:
                     file.is_new = False
         except OSError as error:
-            self._failure = error
+            if not was_not_asked(error):
+                self._failure = error
             raise
         self._unsynced = []
         self._synced = self._next

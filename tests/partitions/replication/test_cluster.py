@@ -437,8 +437,11 @@ def test_a_leader_appends_nothing_before_its_epoch_is_committed() -> None:
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 @pytest.mark.parametrize("is_checkpointed", [False, True])
-def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(is_checkpointed: bool) -> None:
+def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(
+    is_checkpointed: bool, number: int
+) -> None:
     cluster = three()
     cluster[2].append("a")
     cluster.run(0.3)
@@ -456,12 +459,12 @@ def test_a_log_that_cannot_be_cut_is_cut_by_the_next_start(is_checkpointed: bool
     for output in broken.unwritten:
         broken.journal.write(output.records)
     broken.journal.sync()
-    broken.files.failing_syncs = 1
+    broken.files.failing_syncs, broken.files.sync_error = 1, number
     broken.node.persisted(broken.unwritten[-1].batch)
     assert broken.replica().failure is not None
     failure = broken.take().disk_failure
     assert failure is not None
-    assert failure.errno == errno.EIO, "which ends the broker"
+    assert failure.errno == number, "which ends the broker"
     assert broken.values() == ["a", "lost"]
     if is_checkpointed:
         broken.checkpoint()

@@ -1,5 +1,6 @@
 """A disk that is full refuses appends; nothing else, and not for ever."""
 
+import errno
 from random import Random
 
 import pytest
@@ -8,7 +9,7 @@ from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.syncing import NoRoom
+from tidemark.partitions.storage.syncing import NotTaken
 from tidemark.protocol.records.header import iter_headers, read_header
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles
@@ -178,7 +179,7 @@ def test_what_could_not_be_written_beside_a_log_is_in_the_next_capture(files: Me
         log.append(batch(offset, size=60))
     log.delete_before(Offset(1), b"of what was below").run()
     files.capacity_bytes = 0
-    with pytest.raises(NoRoom):
+    with pytest.raises(NotTaken):
         log.sync()
     assert log.needs_sync
     files.capacity_bytes = None
@@ -203,8 +204,76 @@ def test_the_batches_are_on_the_disk_all_the_same(files: MemoryFiles, seed: int)
     for offset in range(4):
         log.append(batch(offset, size=60))
     files.capacity_bytes = 0
-    with pytest.raises(NoRoom):
+    with pytest.raises(NotTaken):
         log.sync()
     files.capacity_bytes = None
     assert log.sync() == 4
     assert open_log(files.after_crash(Random(seed))).end_offset == 4
+
+
+# Without a descriptor
+
+
+def refuse_once(files: MemoryFiles, monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
+    """What `name` opens cannot be opened, once, after so many that were."""
+    left, step = at, getattr(files, name)
+
+    def short(path: str) -> object:
+        nonlocal left
+        left -= 1
+        if left == -1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return step(path)
+
+    monkeypatch.setattr(files, name, short)
+
+
+@pytest.mark.parametrize(("name", "at"), [("create", 0), ("create", 3), ("sync_directory", 0)])
+def test_what_could_not_be_opened_beside_a_log_is_in_the_next_capture(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch, name: str, at: int
+) -> None:
+    log = open_log(files, segment_bytes=200)
+    for offset in range(4):
+        log.append(batch(offset, size=60))
+    log.delete_before(Offset(1), b"of what was below").run()
+    refuse_once(files, monkeypatch, name, at)
+    with pytest.raises(NotTaken):
+        log.sync()
+    needed_sync = log.needs_sync
+    assert log.sync() == 4
+    assert (needed_sync, log.needs_sync) == (True, False)
+    assert len(files.sizes(DIRECTORY)) == 8
+    for seed in range(20):
+        crashed = files.after_crash(Random(seed))
+        assert len(crashed.sizes(DIRECTORY)) == 8
+        assert open_log(crashed).end_offset == 4
+
+
+def test_a_large_run_whose_name_could_not_be_synced_is_synced_when_it_is_tried_again(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(files, segment_bytes=200)
+    for offset in range(4):
+        log.append(batch(offset, size=60))
+    refuse_once(files, monkeypatch, "sync_directory", 0)
+    sync = log.begin_tail_sync()
+    with pytest.raises(NotTaken):
+        sync.run()
+    sync.run()
+    for seed in range(20):
+        assert open_log(files.after_crash(Random(seed))).end_offset == 4
+
+
+def test_a_sync_of_names_that_fails_is_the_end_whatever_it_says(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was begun: what it was for may be lost."""
+    log = open_log(files, segment_bytes=200)
+    for offset in range(4):
+        log.append(batch(offset, size=60))
+    sync = log.begin_tail_sync()
+    files.failing_syncs, files.sync_error = 1, errno.ENOMEM
+    files.spared_syncs = len(sync.files)
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        sync.run()
+    assert log.has_failed

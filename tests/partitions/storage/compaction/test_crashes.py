@@ -175,6 +175,28 @@ def test_a_swap_that_could_not_be_finished_is_finished_later(
     assert steps > 6
 
 
+def test_a_swap_whose_name_could_not_be_synced_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, log = filled()
+    found = values(log)
+    swap = log.begin_swap(next(iter(run_of(files, log))))
+    assert swap is not None
+    with monkeypatch.context() as patch:
+        Short(files, patch, failing=1)
+        with pytest.raises(OSError, match="Too many open files"):
+            swap.commit()
+    log.end_swap(swap)
+    assert not log.has_failed
+    assert not [name for name in files.sizes(DIRECTORY) if name.endswith(".swap")]
+    for seed in range(20):
+        assert values(opened(files.after_crash(Random(seed)), 13)) == found
+    log.truncate(Offset(4))  # within what the new segment was made of
+    kept = values(log)
+    for seed in range(20):
+        assert values(opened(files.after_crash(Random(seed)), 4)) == kept
+
+
 @pytest.mark.parametrize("spared", [0, 1])
 def test_a_sync_that_fails_when_a_swap_is_finished_is_the_end(spared: int) -> None:
     files, log = filled()

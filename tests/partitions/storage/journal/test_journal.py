@@ -220,6 +220,29 @@ def test_after_a_failed_sync_nothing_is_written_any_more() -> None:
         journal.write([note(1)])
 
 
+def test_a_directory_that_cannot_be_opened_for_its_sync_is_synced_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = MemoryFiles()
+    journal = opened(files)
+    sync_directory, refused = files.sync_directory, list[str]()
+
+    def refuse_once(path: str) -> None:
+        if not refused:
+            refused.append(path)
+            raise OSError(errno.EMFILE, "Too many open files")
+        sync_directory(path)
+
+    for number in range(FILE_PAGES + 2):  # the second file's name is not on the disk
+        journal.write([note(number)])
+    monkeypatch.setattr(files, "sync_directory", refuse_once)
+    with pytest.raises(OSError, match="Too many open files"):
+        journal.sync()
+    journal.sync()
+    for seed in range(20):
+        assert len(payloads(files.after_crash(Random(seed)))) == FILE_PAGES + 2
+
+
 # A disk that is full
 
 

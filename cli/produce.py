@@ -126,8 +126,13 @@ def produce(
         acks=_ACKS[acks],
         compression=compression,
     )
-    with progress(f"→ {topic}", total=_size(file)) as advance:
-        count = session.run(partial(_produce, plan=plan(advance=advance)))
+    if file.isatty():
+        # A bar would be drawn over what is being typed.
+        notice(f"each line is a record of {topic}; Ctrl-D ends")
+        count = session.run(partial(_produce, plan=plan()))
+    else:
+        with progress(f"→ {topic}", total=_size(file)) as advance:
+            count = session.run(partial(_produce, plan=plan(advance=advance)))
     notice(f"{count} records to {topic}")
 
 

@@ -230,3 +230,29 @@ def kcat(cluster: BlockingCluster, *arguments: str) -> bytes:
         [KCAT, "-b", cluster.bootstrap, *arguments], capture_output=True, check=True, timeout=30
     )
     return done.stdout
+
+
+def test_records_can_be_typed_and_nothing_is_drawn_over_them(
+    tidemark_session: BlockingCluster, command: Command, topic: str
+) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*TIDEMARK, "produce", topic, "--bootstrap", tidemark_session.bootstrap],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        os.write(ours, b"typed\n")
+        assert command("consume", topic, "--max", "1").out == b"typed\n"
+        os.write(ours, b"\x04")  # Ctrl-D
+        assert process.wait(10) == 0
+        shown = os.read(ours, 65536)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert f"each line is a record of {topic}; Ctrl-D ends".encode() in shown
+    assert b"\x1b" not in shown
+    assert f"1 records to {topic}".encode() in shown

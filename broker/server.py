@@ -52,6 +52,7 @@ from tidemark.broker.replicas.services import open_services
 from tidemark.broker.replicas.verifying import Verifier, by_coordinator
 from tidemark.broker.transactions.coordinator import open_transactions
 from tidemark.partitions.storage.files import Files, OsFiles
+from tidemark.partitions.storage.refusals import why_it_ended
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.ask import AskRequest
 from tidemark.protocol.messages.peer.forward import ForwardRequest
@@ -280,11 +281,7 @@ def _fail_stop(parts: _Parts) -> Callable[[OSError], None]:
                 f"{parts.settings.data_dir} has not taken what was left in {STOP_DISK_SECONDS:.0f} "
                 "seconds. Is it full? What was acknowledged is kept; a start needs room on it"
             ) from error
-        raise StorageError(
-            f"a write or a sync of {parts.settings.data_dir} failed: {error}. Nothing is known "
-            "about the disk since, so the broker has stopped; records that were not acknowledged "
-            "may be lost"
-        ) from error
+        raise StorageError(why_it_ended(error, str(parts.settings.data_dir))) from error
 
     return lambda error: parts.tasks.start_soon(raise_it, error)
 

@@ -33,6 +33,26 @@ def was_not_asked(error: OSError) -> bool:
     return error.errno in NOT_ASKED and not isinstance(error, SyncFailed)
 
 
+def why_it_ended(error: OSError, path: str) -> str:
+    """For people: why a broker does not go on with the data directory at `path`.
+
+    It ends though only one file may be gone, as Kafka's does with its only log directory. Where a
+    file was removed that is open, every write and every sync of it succeeds and is lost: so what
+    else is gone nobody can tell, and other replicas had better lead.
+    """
+    if error.errno == errno.ENOENT:
+        return (
+            f"{error.filename or path} is gone: somebody has removed files of {path} while the "
+            "broker used them, so it has stopped. What was written to them since is lost here. "
+            "Start it again: it takes the records from other replicas, and says which partitions "
+            "have none"
+        )
+    return (
+        f"a write or a sync of {path} failed: {error}. Nothing is known about the disk since, so "
+        "the broker has stopped; records that were not acknowledged may be lost"
+    )
+
+
 def may_lose(error: OSError) -> bool:
     """Whether a sync that failed so leaves in the page cache what the disk has not; fsync(2)."""
     return error.errno == errno.EIO or error.errno in NO_ROOM

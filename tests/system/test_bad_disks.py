@@ -152,6 +152,24 @@ def test_a_log_that_cannot_be_written_to_ends_the_process_at_once(tmp_path: Path
             assert [record.value for record in after.fetch_records("t")] == [b"kept"]
 
 
+def test_a_directory_that_somebody_removes_ends_the_process_with_its_name(tmp_path: Path) -> None:
+    """As Kafka's does with its only log directory: what is open takes every write, and is lost."""
+    with open_broker_process(tmp_path / "data") as broker, Peer(broker.bootstrap) as peer:
+        peer.create_topic("t", **{"segment.bytes": "2048"})
+        assert peer.produce("t", batch(bytes(1000))) is ErrorCode.NONE
+        shutil.rmtree(tmp_path / "data" / "t-0")
+        with suppress(OSError):
+            while peer.produce("t", batch(bytes(1000))) is ErrorCode.NONE:
+                pass
+        assert broker.wait(timeout_seconds=10) == 1
+        assert "Traceback" not in broker.log
+        (line,) = [line for line in broker.log.splitlines() if "is gone" in line]
+        assert "data/t-0/" in line
+        assert "somebody has removed files" in line
+        broker.start()
+        wait_said(broker, "t-0 is not served")
+
+
 def wait_said(broker: BrokerProcess, what: str) -> None:
     deadline = time.monotonic() + 20
     while what not in broker.log:

@@ -175,6 +175,7 @@ class Gathering:
             rack=rack,
             state=state,
             is_alive=self._brokers.is_alive(node),
+            is_full=self._reports.is_full(node),
             up_since_ms=now_ms if since_ms is None else since_ms,
         )
 

@@ -112,6 +112,7 @@ async def open_balancing(
         partial(brokers.leader_of, CLUSTER_KEY),
         partial(own.look_at_all, metadata.topics, brokers),
         partial(_tell, services.node_id, reports, network),
+        is_full=lambda: services.room.is_out,
     )
     async with trio.open_nursery() as tasks:
         tasks.start_soon(_watch_brokers, services, brokers, history)

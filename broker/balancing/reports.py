@@ -58,6 +58,7 @@ class Reports:
         self._leading_epoch = leading_epoch
         self._epoch: Epoch | None = None
         self._loads: dict[NodeId, dict[PartitionKey, GroupLoad]] = {}
+        self._full: set[NodeId] = set()
         self._changed: set[PartitionKey] = set()
 
     def take(self, reporter: NodeId, report: LoadReportRequest) -> LoadReportResponse:
@@ -65,6 +66,7 @@ class Reports:
         if epoch is None or epoch != report.epoch:
             return LoadReportResponse(error_code=ErrorCode.NOT_CONTROLLER)
         self._be_in(epoch)
+        (self._full.add if report.is_full else self._full.discard)(reporter)
         if report.begins:
             self._changed.update(self._loads.pop(reporter, ()))
         loads = self._loads.setdefault(reporter, {})
@@ -78,6 +80,10 @@ class Reports:
         """What the leader has said about a partition, since it leads in that epoch."""
         load = self._loads.get(leader, {}).get(key)
         return load if load is not None and load.epoch == epoch else None
+
+    def is_full(self, node: NodeId) -> bool:
+        """Whether a broker has said that its disk takes no records."""
+        return node in self._full
 
     def take_told(self) -> Collection[PartitionKey]:
         """The partitions of which `load` may answer something else than when this was last
@@ -98,15 +104,21 @@ class Reports:
             self._epoch = epoch
             self._changed.update(*self._loads.values())
             self._loads.clear()
+            self._full.clear()
 
 
 class Reporter:
     """This broker's part: tells the leader of the metadata what it leads."""
 
-    def __init__(self, leader: Leader, look: Look, tell: Tell) -> None:
+    def __init__(
+        self, leader: Leader, look: Look, tell: Tell, *, is_full: Callable[[], bool]
+    ) -> None:
+        """`is_full`: whether the disk here takes no records."""
         self._leader = leader
         self._look = look
         self._tell = tell
+        self._is_full = is_full
+        self._told_full = False
         self._told: dict[PartitionKey, GroupLoad] = {}
         # What there was the last time, and was told or was no news: mostly it is all there still.
         self._settled: dict[int, GroupLoad] = {}
@@ -120,7 +132,7 @@ class Reporter:
             pause = REPORT_SECONDS if await self.report() else min(2 * pause, QUIET_SECONDS)
             with trio.move_on_after(pause):
                 await trio.sleep_until(next_look(LOOK_SECONDS))
-                while self._has_begun:  # noqa: ASYNC110 # nobody says when
+                while self._has_told:  # noqa: ASYNC110 # nobody says when
                     await trio.sleep_until(next_look(LOOK_SECONDS))
 
     async def report(self) -> bool:
@@ -129,8 +141,9 @@ class Reporter:
         leader, epoch = self._leader()
         if leader is None:
             return True
-        begins = self._told_to != (leader, epoch)
-        if not begins and loads is self._told_all:
+        begins, is_full = self._told_to != (leader, epoch), self._is_full()
+        is_due = begins or is_full != self._told_full
+        if not is_due and loads is self._told_all:
             return False
         self._told_all = None
         if begins:
@@ -141,14 +154,15 @@ class Reporter:
             for load in loads
             if id(load) not in self._settled and is_news(self._told.get(_key(load)), load)
         ]
-        is_news_told = begins or bool(changed)
-        while changed or begins:
+        is_news_told = is_due or bool(changed)
+        while changed or is_due:
             told, changed = changed[:GROUPS_MAX], changed[GROUPS_MAX:]
-            request = LoadReportRequest(epoch=epoch, begins=begins, groups=told)
+            request = LoadReportRequest(epoch=epoch, begins=begins, is_full=is_full, groups=told)
             if not await self._is_taken(leader, request):
                 self._told_to = None
                 return True
-            self._told_to, begins = (leader, epoch), False
+            self._told_to, self._told_full = (leader, epoch), is_full
+            begins = is_due = False
             self._told.update((_key(load), load) for load in told)
         self._settled = {id(load): load for load in loads}
         self._told_all = loads
@@ -165,10 +179,13 @@ class Reporter:
         return False
 
     @property
-    def _has_begun(self) -> bool:
-        """Whether whoever leads the metadata has been told, if anybody does."""
+    def _has_told(self) -> bool:
+        """Whether whoever leads the metadata, if anybody does, has heard of this broker, and of the
+        room on its disk as it is."""
         leader = self._leader()
-        return leader[0] is None or leader == self._told_to
+        if leader[0] is None:
+            return True
+        return leader == self._told_to and self._is_full() == self._told_full
 
 
 def is_news(told: GroupLoad | None, load: GroupLoad) -> bool:

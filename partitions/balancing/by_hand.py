@@ -146,7 +146,7 @@ class DrainPlan:
 
 
 def _takes_over(broker: Broker) -> bool:
-    return broker.is_alive and broker.state is BrokerState.ACTIVE
+    return broker.is_alive and not broker.is_full and broker.state is BrokerState.ACTIVE
 
 
 def plan_drain(snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random) -> DrainPlan:

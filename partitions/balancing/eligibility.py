@@ -38,6 +38,8 @@ def role_of(broker: Broker, now_ms: int, settings: Settings) -> Role:
         return Role.LEFT_ALONE
     if broker.state is not BrokerState.ACTIVE:
         return Role.EMPTIED
+    if broker.is_full:
+        return Role.LEFT_ALONE
     if now_ms - broker.up_since_ms < settings.start_grace_ms:
         return Role.LEFT_ALONE
     return Role.TAKES
@@ -50,6 +52,8 @@ def why_no_leaders(broker: Broker, now_ms: int, settings: Settings) -> No | None
         return No(Reason.DEAD, f"{name} is not alive")
     if broker.state is not BrokerState.ACTIVE:
         return No(Reason.LEADS_NOTHING, f"{name} is {broker.state.value}")
+    if broker.is_full:
+        return No(Reason.FULL_DISK, f"the disk of {name} is full: it takes no records")
     up_ms = now_ms - broker.up_since_ms
     if up_ms < settings.start_grace_ms:
         return No(

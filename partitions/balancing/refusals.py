@@ -16,6 +16,7 @@ class Reason(Enum):
     DEAD = "dead"
     LEADS_NOTHING = "drained"
     JUST_STARTED = "just started"
+    FULL_DISK = "full disk"
     UNKNOWN = "unknown"
     # Of a replica
     NOT_A_REPLICA = "not a replica"

@@ -245,7 +245,7 @@ class _Planner:
 
 
 def _takes(broker: Broker) -> bool:
-    return broker.is_alive and broker.state is BrokerState.ACTIVE
+    return broker.is_alive and not broker.is_full and broker.state is BrokerState.ACTIVE
 
 
 def _count(number: int, what: str) -> str:

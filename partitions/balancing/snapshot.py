@@ -31,6 +31,8 @@ class Broker:
     """None: not told. All brokers that were not told theirs count as one rack."""
     state: BrokerState = BrokerState.ACTIVE
     is_alive: bool = True
+    is_full: bool = False
+    """Whether its disk takes no records: who leads there refuses them."""
     up_since_ms: int = 0
     """When its process was first heard, or when it was last taken for dead and came back."""
 

@@ -38,6 +38,13 @@ MUTATIONS = (
         killed_by=_NO_TAKER,
     ),
     _rule(
+        "a broker with a full disk takes no leaders",
+        "eligibility.py",
+        old="    if broker.is_full:\n        return Role.LEFT_ALONE\n",
+        new="",
+        killed_by=_NO_TAKER,
+    ),
+    _rule(
         "a broker that has just started is left alone",
         "eligibility.py",
         old="    if now_ms - broker.up_since_ms < settings.start_grace_ms:\n",

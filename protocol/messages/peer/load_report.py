@@ -57,6 +57,7 @@ class LoadReportRequest(Message):
     begins: bool = wire(
         BOOL, "Whether it is the first one to this leader: what it has is outdated."
     )
+    is_full: bool = wire(BOOL, "Whether the sender's disk is too full to take records.")
     groups: Sequence[GroupLoad] = wire(array(GroupLoad), "The partitions.")
 
 

@@ -48,7 +48,7 @@ def load(partition: int = 0, *, epoch: int = 3, size: int = 0, taken: int = 0) -
 
 
 def report(*loads: GroupLoad, epoch: int = 5, begins: bool = False) -> LoadReportRequest:
-    return LoadReportRequest(epoch=epoch, begins=begins, groups=loads)
+    return LoadReportRequest(epoch=epoch, begins=begins, is_full=False, groups=loads)
 
 
 class Told:
@@ -61,7 +61,10 @@ class Told:
         self.is_deaf = False
         self.looks = 0
         self.code = ErrorCode.NONE
-        self.reporter = Reporter(lambda: self.leader, self.look, self.tell)
+        self.is_full = False
+        self.reporter = Reporter(
+            lambda: self.leader, self.look, self.tell, is_full=lambda: self.is_full
+        )
 
     async def look(self) -> list[GroupLoad]:
         self.looks += 1
@@ -96,6 +99,33 @@ async def test_another_leader_is_told_everything() -> None:
     assert await told.tell_once() == [(True, [0])]
     told.leader = (None, Epoch(6))
     assert await told.tell_once() == []
+
+
+async def test_that_the_disk_has_filled_up_is_told_though_nothing_else_has_changed() -> None:
+    told = Told()
+    told.loads = [load(0)]
+    await told.tell_once()
+    reports = Reports(lambda: Epoch(5))
+    for is_full in (True, False):
+        told.is_full = is_full
+        assert await told.tell_once() == [(False, [])]
+        reports.take(ONE, told.reports[0])
+        assert reports.is_full(ONE) is is_full
+        assert await told.tell_once() == []
+    told.is_full, told.is_deaf = True, True
+    await told.tell_once()
+    told.is_deaf = False
+    assert await told.tell_once() == [(True, [0])], "it may not have come"
+    assert told.reports[0].is_full
+
+
+def test_who_was_full_in_an_earlier_epoch_says_so_again() -> None:
+    epoch = Epoch(5)
+    reports = Reports(lambda: epoch)
+    reports.take(ONE, replace(report(), is_full=True))
+    epoch = Epoch(6)
+    reports.take_told()
+    assert not reports.is_full(ONE)
 
 
 @pytest.mark.parametrize("how", ["lost", "refused"])

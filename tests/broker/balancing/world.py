@@ -227,7 +227,14 @@ class World:
             ),
             learners=(),
         )
-        self.reports.take(leader, LoadReportRequest(epoch=EPOCH, begins=False, groups=[load]))
+        self.reports.take(leader, self._report([load]))
+
+    def fill_disk(self, number: int, *, is_full: bool = True) -> None:
+        """It says that its disk takes no records, or some again."""
+        self.reports.take(NodeId(number), self._report([], is_full=is_full))
+
+    def _report(self, loads: Sequence[GroupLoad], *, is_full: bool = False) -> LoadReportRequest:
+        return LoadReportRequest(epoch=EPOCH, begins=False, is_full=is_full, groups=loads)
 
     def tell_all(self) -> None:
         """All leaders report anew."""

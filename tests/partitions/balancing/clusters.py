@@ -18,6 +18,7 @@ def broker(
     rack: str | None = None,
     state: BrokerState = BrokerState.ACTIVE,
     is_alive: bool = True,
+    is_full: bool = False,
     up_ms: int = 1_000_000,
 ) -> Broker:
     return Broker(
@@ -25,6 +26,7 @@ def broker(
         rack=rack,
         state=state,
         is_alive=is_alive,
+        is_full=is_full,
         up_since_ms=NOW_MS - up_ms,
     )
 
@@ -94,6 +96,7 @@ def leaders(of: Snapshot) -> Counter[int]:
 def takes_leaders(one: Broker, now_ms: int, settings: Settings) -> bool:
     return (
         one.is_alive
+        and not one.is_full
         and one.state is BrokerState.ACTIVE
         and now_ms - one.up_since_ms >= settings.start_grace_ms
     )

@@ -44,8 +44,13 @@ def test_a_lopsided_pair_is_evened_out() -> None:
             Reason.LEADS_NOTHING,
             "broker 2 is being decommissioned",
         ),
+        (
+            broker(2, is_full=True),
+            Reason.FULL_DISK,
+            "the disk of broker 2 is full: it takes no records",
+        ),
     ],
-    ids=["dead", "just started", "drained", "being decommissioned"],
+    ids=["dead", "just started", "drained", "being decommissioned", "full"],
 )
 def test_a_broker_that_takes_no_leaders_says_why(
     target: Broker, reason: Reason, sentence: str

@@ -103,10 +103,10 @@ def test_who_observes_a_group_gets_no_other_replica_of_it() -> None:
 
 @pytest.mark.parametrize(
     "fourth",
-    [broker(4, is_alive=False), broker(4, state=BrokerState.DRAINING)],
-    ids=["dead", "draining"],
+    [broker(4, is_alive=False), broker(4, state=BrokerState.DRAINING), broker(4, is_full=True)],
+    ids=["dead", "draining", "full"],
 )
-def test_brokers_that_may_be_stopped_get_no_replicas(fourth: Broker) -> None:
+def test_brokers_that_may_be_stopped_or_are_full_get_no_replicas(fourth: Broker) -> None:
     made = left([*brokers(3), fourth], [group("t-0", (1, 2, 3))], 1)
     assert [r.reason for r in made.refusals] == [Reason.TOO_FEW_BROKERS]
 

@@ -255,13 +255,14 @@ def iter_headers(data: BytesLike) -> Iterator[tuple[int, BatchHeader]]:
 
     A last batch that is not all there ends it silently: a fetch response may be cut anywhere.
     """
-    at = 0
-    while len(data) - at >= HEADER_BYTES:
-        header = read_header(data, at)
-        if at + header.size_bytes > len(data):
+    at, end = 0, len(data)
+    while end - at >= HEADER_BYTES:
+        fields = read_fields(data, at)
+        next_at = at + fields[1] + LOG_OVERHEAD
+        if next_at > end:
             return
-        yield at, header
-        at += header.size_bytes
+        yield at, header_of(fields)
+        at = next_at
 
 
 def place(data: bytearray | memoryview, at: int, *, base_offset: Offset, epoch: Epoch) -> None:

@@ -1,5 +1,6 @@
 """Slices of a buffer as Arrow arrays."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -7,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.protocol.buffers import Buffers
-from tidemark.protocol.records.columns.cursor import HeaderSlices, Slices
+from tidemark.protocol.records.columns.cursor import HeaderSlices, Slices, Table
 from tidemark.protocol.records.columns.schema import HEADERS_TYPE
 from tidemark.protocol.records.columns.varints import Integers
 
@@ -27,7 +28,7 @@ def binary_array(
     if not count or (longest := int(slices.lengths.max())) < 0:
         return pa.nulls(count, pa.binary())
     if longest and longest == slices.lengths.min():
-        return _of_one_length(buffer, slices.starts, longest, memory)
+        return _of_one_length(buffer, slices, longest, memory)
     nulls = slices.lengths < 0
     has_nulls = nulls.any()
     lengths = np.maximum(slices.lengths, 0) if has_nulls else slices.lengths
@@ -47,17 +48,39 @@ def binary_array(
 
 
 def _of_one_length(
-    buffer: pa.Buffer, starts: Integers, length: int, memory: Buffers | None
+    buffer: pa.Buffer, slices: Slices, length: int, memory: Buffers | None
 ) -> pa.BinaryArray:
     """The same for byte strings of one length, as elements of that size: in half the time."""
-    elements = np.ndarray((buffer.size - length + 1,), f"V{length}", buffer=buffer, strides=(1,))
+    starts = slices.starts
     offsets = np.arange(0, len(starts) * length + 1, length, dtype=np.int32)
-    data = None if memory is None else _copied_in_runs(elements, starts, memory)
-    if data is None:
-        data = pa.py_buffer(elements[starts])
+    if slices.tables:
+        data = _copied_from_tables(slices.tables, len(starts), memory)
+    else:
+        data = _copied_elements(buffer, starts, length, memory)
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(starts), [None, pa.py_buffer(offsets), data]
     )
+
+
+def _copied_from_tables(tables: Sequence[Table], count: int, memory: Buffers | None) -> pa.Buffer:
+    """All strings of the tables, of one length, into `memory` or new memory."""
+    dtype = tables[0].elements.dtype
+    if memory is None:
+        copied = np.empty(count, dtype)
+    else:
+        copied = np.frombuffer(memory.take(count * dtype.itemsize), dtype)
+    for elements, part_of in tables:
+        part_of(copied)[:] = elements
+    return pa.py_buffer(copied)
+
+
+def _copied_elements(
+    buffer: pa.Buffer, starts: Integers, length: int, memory: Buffers | None
+) -> pa.Buffer:
+    """The strings at `starts`, into `memory` if they lie in long runs."""
+    elements = np.ndarray((buffer.size - length + 1,), f"V{length}", buffer=buffer, strides=(1,))
+    data = None if memory is None else _copied_in_runs(elements, starts, memory)
+    return pa.py_buffer(elements[starts]) if data is None else data
 
 
 def _copied_in_runs(elements: np.ndarray, starts: Integers, memory: Buffers) -> pa.Buffer | None:

@@ -1,6 +1,7 @@
 """One position in each record of a buffer, all moved together from field to field."""
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,15 @@ _HEADERS_MAX: Final = 64
 """Headers are read one per record and round; a record with more is not worth the rounds."""
 
 
+class Table(NamedTuple):
+    """Byte strings of one length that lie at even distances, as numpy sees them without a copy."""
+
+    elements: np.ndarray
+    """The strings, by batch and record."""
+    part_of: Callable[[np.ndarray], np.ndarray]
+    """Where these are in an array of all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slices:
     """Where byte strings lie in a buffer, in rising order; a null has a length of -1.
@@ -21,6 +31,8 @@ class Slices:
 
     starts: Integers
     lengths: Integers
+    tables: Sequence[Table] = ()
+    """All of them once more, if they lie in tables and are not empty: copied in one piece each."""
 
 
 @dataclass(frozen=True, slots=True)

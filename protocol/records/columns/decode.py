@@ -16,7 +16,7 @@ from tidemark.protocol.records.columns.fields import read_columns
 from tidemark.protocol.records.columns.schema import SCHEMA
 from tidemark.protocol.records.columns.sections import Located, join_sections
 from tidemark.protocol.records.columns.varints import Unusual
-from tidemark.protocol.records.header import check_crc, iter_headers
+from tidemark.protocol.records.header import CONTROL_BIT, check_crc, iter_headers
 from tidemark.protocol.records.records import decode_batch
 from tidemark.protocol.types import BytesLike, Offset
 
@@ -43,14 +43,8 @@ def decode_columns(
     """
     assert bytes_max <= BYTES_MAX
     schema = pa.schema([SCHEMA.field(name) for name in columns])
-    batches = [
-        (at, header)
-        for at, header in iter_headers(data)
-        if not header.is_control
-        and header.record_count
-        and (start is None or header.next_offset > start)
-        and (end is None or header.base_offset < end)
-    ]
+    data = memoryview(data)
+    batches = _within(data, start, end)
     if not batches:
         return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     for at, header in batches:
@@ -61,6 +55,21 @@ def decode_columns(
     except (Unusual, IndexError, ValueError):
         # ValueError is pyarrow's, too: a header's key that is not UTF-8.
         return _decode_plainly(data, batches, schema, start=start, end=end, bytes_max=bytes_max)
+
+
+def _within(data: memoryview, start: Offset | None, end: Offset | None) -> list[Located]:
+    """The batches that have records of clients with offsets in [start, end)."""
+    batches: list[Located] = []
+    for at, header in iter_headers(data):
+        base_offset, _, _, _, _, attributes, delta, _, _, _, _, _, record_count = header
+        if (
+            not attributes & CONTROL_BIT
+            and record_count
+            and (start is None or base_offset + delta >= start)
+            and (end is None or base_offset < end)
+        ):
+            batches.append((at, header))
+    return batches
 
 
 def _decode_plainly(

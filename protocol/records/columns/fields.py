@@ -17,6 +17,7 @@ from tidemark.protocol.records.columns.grids import Grids, Uneven
 from tidemark.protocol.records.columns.scan import find_starts
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Integers, Unusual, VarintReader
+from tidemark.protocol.records.header import LOG_APPEND_TIME_BIT
 from tidemark.protocol.types import BytesLike, Offset
 
 _FAR: Final = 1 << 62
@@ -84,28 +85,30 @@ def _find_records(reader: VarintReader, sections: Sequence[Section]) -> Cursor:
 
 
 def _read_numbers(cursor: Cursor | Grids, sections: Sequence[Section]) -> dict[str, np.ndarray]:
-    headers = [section.header for section in sections]
-    if any(h.base_offset > _FAR or abs(h.base_timestamp) > _FAR for h in headers):
+    # Field by field: there may be hundreds of batches, and to ask each by name takes longer.
+    base_offsets, _, _, _, _, attributes, last_deltas, base_times, max_times, _, _, _, counts = zip(
+        *(section.header for section in sections), strict=True
+    )
+    if max(base_offsets) > _FAR or max(base_times) > _FAR or min(base_times) < -_FAR:
         raise Unusual
-    counts = [header.record_count for header in headers]
 
-    def spread(values: list[int]) -> Integers:
+    def spread(values: Sequence[int]) -> Integers:
         """The value of each record's batch."""
         if len(values) == 1:
             return np.array(values, np.int64)  # numpy spreads one by itself
         return np.repeat(np.array(values, np.int64), counts)
 
     timestamps = cursor.varints()
-    timestamps += spread([header.base_timestamp for header in headers])
+    timestamps += spread(base_times)
     types = np.zeros(len(timestamps), np.int32)
-    if any(header.is_log_append_time for header in headers):
-        types |= spread([header.is_log_append_time for header in headers])
-        of_broker = spread([header.max_timestamp for header in headers])
-        timestamps = np.where(types, of_broker, timestamps)
+    of_broker = [bool(each & LOG_APPEND_TIME_BIT) for each in attributes]
+    if any(of_broker):
+        types |= spread(of_broker)
+        timestamps = np.where(types, spread(max_times), timestamps)
     offsets = cursor.varints()
-    if offsets.min() < 0 or (offsets > spread([h.last_offset_delta for h in headers])).any():
+    if offsets.min() < 0 or (offsets > spread(last_deltas)).any():
         raise ValueError("an offset beyond its batch's last")
-    offsets += spread([header.base_offset for header in headers])
+    offsets += spread(base_offsets)
     return {"offset": offsets, "timestamp": timestamps, "timestamp_type": types}
 
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidemark.protocol.records.columns.cursor import Cursor, HeaderSlices, Slices
+from tidemark.protocol.records.columns.cursor import Cursor, HeaderSlices, Slices, Table
 from tidemark.protocol.records.columns.scan import find_run
 from tidemark.protocol.records.columns.sections import Section
 from tidemark.protocol.records.columns.varints import Bytes, Integers, VarintReader, unzigzag_short
@@ -52,13 +52,16 @@ class Grids:
         return values
 
     def slices(self) -> Slices:
-        slices = Slices(self._column(), self._column())
+        starts, lengths, tables = self._column(), self._column(), list[Table]()
         for grid in self._grids:
             length = grid.length()
-            grid.part_of(slices.starts)[:] = grid.positions(grid.at)
-            grid.part_of(slices.lengths)[:] = length
+            grid.part_of(starts)[:] = grid.positions(grid.at)
+            grid.part_of(lengths)[:] = length
+            begin = grid.at
             grid.skip(max(length, 0))
-        return slices
+            if length > 0:
+                tables.append(Table(grid.strings(begin, length), grid.part_of))
+        return Slices(starts, lengths, tables if len(tables) == len(self._grids) else ())
 
     def headers(self) -> HeaderSlices:
         """If there are any, a `Cursor` reads them."""
@@ -100,7 +103,7 @@ class _Grid:
     def stride(self) -> int:
         return int(self.bytes.shape[2])
 
-    def part_of(self, values: Integers) -> Integers:
+    def part_of(self, values: np.ndarray) -> np.ndarray:
         """Where its records are among the values of all."""
         return values[self.rows].reshape(len(self.bytes), -1)[:, self.columns]
 
@@ -109,6 +112,11 @@ class _Grid:
         batches, records, stride = self.bytes.shape
         within = np.arange(self.begin + at, self.begin + at + records * stride, stride)
         return np.arange(batches)[:, np.newaxis] * self.bytes.strides[0] + within
+
+    def strings(self, at: int, length: int) -> np.ndarray:
+        """So many bytes of each record, as one element."""
+        strings: np.ndarray = self.bytes[:, :, at : at + length].view(f"V{length}")[:, :, 0]
+        return strings
 
     def varints(self) -> NDArray[np.signedinteger]:
         """The next field, of one size in all records. Raises `IndexError` behind the last."""

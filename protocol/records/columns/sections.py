@@ -1,20 +1,23 @@
 """The records sections of many batches as one buffer."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tidemark.protocol.errors import CorruptBatch
-from tidemark.protocol.records.header import COMPRESSION_BITS, HEADER_BYTES, BatchHeader
+from tidemark.protocol.records.header import (
+    COMPRESSION_BITS,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    BatchHeader,
+)
 from tidemark.protocol.records.records import records_section
 from tidemark.protocol.types import BytesLike
-from tidemark.protocol.values import dataclass
 
 Located: TypeAlias = tuple[int, BatchHeader]
 """A batch: the position of its header, and the header."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """Where a batch's uncompressed records lie in the joined buffer."""
 
     header: BatchHeader
@@ -50,6 +53,6 @@ def _view(
     if end - first > bytes_max:
         raise CorruptBatch(first, f"{end - first} bytes of batches, over {bytes_max}")
     return memoryview(data)[first:end], [
-        Section(header, at - first + HEADER_BYTES, at - first + header.size_bytes)
+        Section(header, at - first + HEADER_BYTES, at - first + header.batch_length + LOG_OVERHEAD)
         for at, header in batches
     ]

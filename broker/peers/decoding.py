@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from tidemark.broker.peers.questions import confirm_answers, confirm_rounds, observer_reports
 from tidemark.broker.peers.steady_rows import answers_of, appends_of
-from tidemark.partitions.raft.entries import Entry, EpochStart, Run, configuration, epoch_start
+from tidemark.partitions.raft.entries import (
+    UNVERSIONED,
+    Entry,
+    EpochStart,
+    Run,
+    configuration,
+    epoch_start,
+)
 from tidemark.partitions.raft.messages import (
     AppendRequest,
     AppendResponse,
@@ -247,9 +254,10 @@ def _entry(data: EntryData) -> Entry:
 
 def _epoch_start(epoch: Epoch, offset: Offset, data: EpochStartData) -> EpochStart:
     voters, outgoing = _nodes(data.voters), _nodes(data.outgoing)
-    if not voters or epoch < 0 or offset < 0 or data.leader < 0:
+    if not voters or min(epoch, offset, data.leader, data.version - UNVERSIONED) < 0:
         raise MalformedMessage(f"an epoch {epoch} at {offset} with {len(voters)} voters")
-    return epoch_start(epoch, offset, NodeId(data.leader), configuration(voters, outgoing))
+    config = configuration(voters, outgoing, data.version)
+    return epoch_start(epoch, offset, NodeId(data.leader), config)
 
 
 def _nodes(nodes: Iterable[int]) -> tuple[NodeId, ...]:

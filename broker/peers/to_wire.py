@@ -194,7 +194,12 @@ def _entry(entry: Entry) -> EntryData:
 
 def _start(entry: EpochStart) -> EpochStartData:
     config = entry.config
-    return EpochStartData(leader=entry.leader, voters=config.voters, outgoing=config.outgoing)
+    return EpochStartData(
+        leader=entry.leader,
+        voters=config.voters,
+        outgoing=config.outgoing,
+        version=config.version,
+    )
 
 
 def _reset(message: ResetRequest) -> ResetData:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sized
 from dataclasses import field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 from tidemark.protocol.values import dataclass
+
+UNVERSIONED: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,9 @@ class Configuration:
 
     voters: tuple[NodeId, ...]
     outgoing: tuple[NodeId, ...] = ()
+    version: int = UNVERSIONED
+    """At which version of the cluster's metadata these voters were wished. No later configuration
+    has an earlier one: a leader that has yet to hear of a wish does not undo it."""
 
     @property
     def is_joint(self) -> bool:
@@ -48,9 +53,11 @@ def without(node: NodeId, nodes: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
 
 
 @lru_cache(maxsize=1024)
-def configuration(voters: tuple[NodeId, ...], outgoing: tuple[NodeId, ...] = ()) -> Configuration:
+def configuration(
+    voters: tuple[NodeId, ...], outgoing: tuple[NodeId, ...] = (), version: int = UNVERSIONED
+) -> Configuration:
     """One for all groups that have the same voters: each of thousands keeps its own."""
-    return Configuration(voters, outgoing)
+    return Configuration(voters, outgoing, version)
 
 
 @dataclass(frozen=True, slots=True)

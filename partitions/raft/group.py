@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from tidemark.partitions.raft.candidate import Candidate, Plan, PreCandidate
+from tidemark.partitions.raft.entries import UNVERSIONED
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.follower import Follower
 from tidemark.partitions.raft.leader import Leader
@@ -250,14 +251,17 @@ class Group(Replica):
         if isinstance(self.role, Leader):
             self.role.remove_learner(self, node)
 
-    def change_config(self, voters: tuple[NodeId, ...]) -> None:
+    def change_config(self, voters: tuple[NodeId, ...], version: int = UNVERSIONED) -> None:
         """Begin to go over to these voters, all of them caught up (Raft §6, at epoch starts).
+
+        `version` is the metadata's at which they were wished. The same voters at a newer one take
+        an epoch, too: nobody who leads after that goes back to an earlier wish.
 
         Raises `RequestError` if this is not the leader, or a change may not begin. If another
         replica becomes leader on the way, it finishes the change or has never heard of it: its
         configuration tells which.
         """
-        self._leader().change_config(self, voters)
+        self._leader().change_config(self, voters, version)
 
     def hand_over(self, to: NodeId) -> None:
         """Make `to` the leader once it has everything. Raises `RequestError` if it cannot be."""

@@ -244,7 +244,7 @@ class Leader:
         if node not in group.config.members:
             self._progress.pop(node, None)
 
-    def change_config(self, group: Group, voters: tuple[NodeId, ...]) -> None:
+    def change_config(self, group: Group, voters: tuple[NodeId, ...], version: int) -> None:
         """Begin to go over to these voters. Raises `RequestError` if that may not begin now."""
         config = group.config
         if not voters or len({*voters}) != len(voters):
@@ -252,15 +252,20 @@ class Leader:
         if config.is_joint or not group.is_serving or self.successor is not None:
             # Raft's rule since Ongaro's correction of 2015: first an entry of the own epoch.
             raise _refused("another change is under way, or this epoch's start is not committed")
+        if version < config.version:
+            raise _refused("these voters are of a newer wish")
         if {*voters} == {*config.voters}:
-            raise _refused("these are the voters")
+            if version == config.version:
+                raise _refused("these are the voters")
+            self._campaign_again(group, Configuration(config.voters, version=version))
+            return
         for node in voters:
             if node == group.node_id:
                 continue
             progress = self._progress.get(node)
             if progress is None or progress.counted < group.durable:
                 raise _refused(f"node {node} has not caught up")
-        joint = Configuration(tuple(sorted(voters)), config.voters)
+        joint = Configuration(tuple(sorted(voters)), config.voters, version)
         self._campaign_again(group, joint)
 
     def advance_change(self, group: Group) -> None:
@@ -270,7 +275,7 @@ class Leader:
             return
         if group.node_id in config.voters:
             mark("change_finished")
-            self._campaign_again(group, Configuration(config.voters))
+            self._campaign_again(group, Configuration(config.voters, version=config.version))
             return
         mark("leader_outside_the_new_voters")
         heirs = [node for node in config.voters if self._may_lead(group, node)]

@@ -23,6 +23,7 @@ from dataclasses import field
 from functools import partial
 from typing import Final
 
+from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.progress import NodeProgress
 from tidemark.partitions.replication.group_replica import GroupReplica
@@ -202,7 +203,12 @@ class Reassignments:
         if config.is_joint or group.successor is not None:
             job.stage = Stage.CHANGE  # the core finishes what was begun
             return
-        if {*config.voters} == {*job.wish.replicas}:
+        if config.version > job.wish.at:
+            self._idle(job)
+            job.why, job.is_stuck = "this broker has yet to hear of a newer wish", True
+            return
+        are_there = {*config.voters} == {*job.wish.replicas}
+        if are_there and config.version == job.wish.at:
             # Serving is to have committed an entry under this configuration, or a later one.
             # Those that went out stay learners until it is struck: they are to hear of it.
             job.stage, job.learner, job.remaining_bytes = Stage.DONE, None, 0
@@ -211,7 +217,7 @@ class Reassignments:
             job.stage = Stage.LEAD
             return
         self._remove_strangers(job, replica)
-        if not self._copy(job, replica, now) or now < job.not_before:
+        if not (are_there or self._copy(job, replica, now)) or now < job.not_before:
             return
         self._go_over(job, replica, now)
 
@@ -330,7 +336,8 @@ class Reassignments:
     def _look_at_paused(self, job: _Job, replica: GroupReplica, now: float) -> None:
         """Nothing is written: so nobody waits whom the change of epochs would send away."""
         group = replica.group
-        has_changed = not group.config.is_joint and {*group.config.voters} == {*job.target}
+        config = group.config
+        has_changed = config == Configuration(job.target, version=job.wish.at)
         is_elsewhere = replica.leader not in (None, self._node.node_id)
         if is_elsewhere or (has_changed and replica.is_serving):
             job.failures, job.not_before = 0, 0.0
@@ -338,7 +345,7 @@ class Reassignments:
         elif now >= job.paused_at + self._timing.pause_s:
             self._resume(job)
             self._try_later(job, now)
-        elif replica.is_serving and not group.config.is_joint:
+        elif replica.is_serving and not config.is_joint:
             self._change(job, replica)
 
     def _change(self, job: _Job, replica: GroupReplica) -> None:
@@ -347,7 +354,8 @@ class Reassignments:
             job.why = "what was appended is not committed yet"
             return
         try:
-            replica.tell(partial(Group.change_config, voters=job.target))
+            change = partial(Group.change_config, voters=job.target, version=job.wish.at)
+            replica.tell(change)
         except RequestError as error:
             job.why = error.message or str(error)  # they have not caught up: the next look tries
 

@@ -46,8 +46,8 @@ class PartitionTable(StateFile):
         starts: dict[tuple[int | str, ...], EpochStart] = {}
         with self.transaction() as connection:
             for row in connection.execute(
-                "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing"
-                f" FROM epoch{where} ORDER BY topic_id, partition, epoch",
+                "SELECT topic_id, partition, epoch, start_offset, leader, voters, outgoing,"
+                f" config_version FROM epoch{where} ORDER BY topic_id, partition, epoch",
                 of,
             ):
                 said = row[2:]
@@ -83,7 +83,7 @@ class PartitionTable(StateFile):
                 (key_row(state.key) for state in states),
             )
             connection.executemany(
-                "INSERT INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO epoch VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (epoch_row(state.key, start) for state in states for start in state.epochs),
             )
             if journal_start is not None:

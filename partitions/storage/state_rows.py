@@ -81,8 +81,10 @@ class StateRows:
 
 
 def epoch_row(key: PartitionKey, start: EpochStart) -> tuple[bytes | int | str, ...]:
-    voters, outgoing = _as_text(start.config.voters), _as_text(start.config.outgoing)
-    return (*key_row(key), start.epoch, start.start_offset, start.leader, voters, outgoing)
+    config = start.config
+    voters, outgoing = _as_text(config.voters), _as_text(config.outgoing)
+    begins = (start.epoch, start.start_offset, start.leader)
+    return (*key_row(key), *begins, voters, outgoing, config.version)
 
 
 def _as_text(ids: Iterable[NodeId]) -> str:
@@ -91,9 +93,9 @@ def _as_text(ids: Iterable[NodeId]) -> str:
 
 
 def epoch_of_row(
-    epoch: Epoch, start_offset: Offset, leader: NodeId, voters: str, outgoing: str
+    epoch: Epoch, start_offset: Offset, leader: NodeId, voters: str, outgoing: str, version: int
 ) -> EpochStart:
-    config = Configuration(_voters_of_text(voters), _voters_of_text(outgoing))
+    config = Configuration(_voters_of_text(voters), _voters_of_text(outgoing), version)
     return epoch_start(epoch, start_offset, leader, config)
 
 

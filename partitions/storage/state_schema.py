@@ -5,7 +5,7 @@ from typing import Final
 
 from tidemark.protocol.errors import StorageError
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 APPLICATION_ID: Final = 0x74_69_64_65  # "tide"
 
 _CACHE_KIB: Final = 512
@@ -24,7 +24,7 @@ CREATE TABLE epoch (
     topic_id BLOB NOT NULL, partition INTEGER NOT NULL, epoch INTEGER NOT NULL,
     start_offset INTEGER NOT NULL,
     leader INTEGER NOT NULL DEFAULT -1, voters TEXT NOT NULL DEFAULT '',
-    outgoing TEXT NOT NULL DEFAULT '',
+    outgoing TEXT NOT NULL DEFAULT '', config_version INTEGER NOT NULL DEFAULT -1,
     PRIMARY KEY (topic_id, partition, epoch)
 ) WITHOUT ROWID;
 CREATE TABLE partition (
@@ -67,6 +67,8 @@ CREATE TABLE group_snapshot (
 );
 """
 
+_FROM_3: Final = "ALTER TABLE epoch ADD COLUMN config_version INTEGER NOT NULL DEFAULT -1;"
+
 
 def prepare(connection: sqlite3.Connection, path: str) -> None:
     """Check that the file is ours and whole, or make it so if it is new or older.
@@ -94,7 +96,8 @@ def prepare(connection: sqlite3.Connection, path: str) -> None:
         in_one_line = " ".join(damage.split())
         raise StorageError(f"{path} is damaged: {in_one_line}. Restore it from a copy")
     if version < SCHEMA_VERSION:
-        _change(connection, (_FROM_1 if version == 1 else "") + _LEFT_GROUP)
+        steps = {1: _FROM_1, 2: _LEFT_GROUP, 3: _FROM_3}
+        _change(connection, "".join(steps[each] for each in range(version, SCHEMA_VERSION)))
 
 
 def _change(connection: sqlite3.Connection, script: str) -> None:

@@ -21,6 +21,20 @@ MUTATIONS = (
         killed_by="test_membership.py::test_one_change_at_a_time",
     ),
     rule(
+        "an earlier wish is not gone back to",
+        "leader.py",
+        old="        if version < config.version:\n",
+        new="        if False:\n",
+        killed_by="test_membership.py::test_an_earlier_wish_is_not_gone_back_to",
+    ),
+    rule(
+        "a change is finished for the wish that began it",
+        "leader.py",
+        old="Configuration(config.voters, version=config.version)",
+        new="Configuration(config.voters)",
+        killed_by="test_membership.py::test_a_new_leader_finishes_the_change",
+    ),
+    rule(
         "a voter has caught up before it votes",
         "leader.py",
         old="            if progress is None or progress.counted < group.durable:",

@@ -34,6 +34,7 @@ PLANTED = {
         "a joint configuration needs both majorities to commit",
         "a joint configuration needs both majorities to elect",
         "a configuration goes with its entry",
+        "what has come true is of the wish itself",
     ),
     "Damaged journals": (
         "a replica in doubt knows it",
@@ -167,6 +168,7 @@ AIMS = {
     "what was in the page cache only is unclean when that was lost": "page caches",
     "who comes back does not lead with the old part of the log": "returns",
     "a crash while a replica is given up keeps its epoch": "departures",
+    "what has come true is of the wish itself": "departures",
     "a new segment is on the disk before it counts": "compactions",
     "its name is on the disk before the old ones go": "compactions",
     "an answer to an older pull is not taken": "late resets",

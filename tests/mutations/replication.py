@@ -333,6 +333,13 @@ MUTATIONS = (
         "something_of_their_own",
     ),
     _rule(
+        "what has come true is of the wish itself",
+        "reassigning.py",
+        old="        if are_there and config.version == job.wish.at:\n",
+        new="        if are_there:\n",
+        killed_by="test_reassigning.py::test_who_has_yet_to_hear_of_a_wish_does_not_undo_it",
+    ),
+    _rule(
         "writes are held while the voters change",
         "reassigning.py",
         old="        replica.pause()\n",

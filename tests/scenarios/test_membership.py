@@ -36,10 +36,12 @@ def _with_learners(size: int, voters: list[int]) -> Cluster:
     return cluster
 
 
-def _start_joint(cluster: Cluster, voters: tuple[int, ...], electors: set[int]) -> None:
+def _start_joint(
+    cluster: Cluster, voters: tuple[int, ...], electors: set[int], *, version: int = -1
+) -> None:
     """The leader opens the epoch of the joint configuration, and nobody has it yet."""
     leader = cluster[1]
-    leader.do(lambda g: g.change_config(_ids(*voters)))
+    leader.do(lambda g: g.change_config(_ids(*voters), version))
     cluster.carry_votes(1, electors - {1})
     assert leader.group.is_leader
     assert leader.group.config.is_joint
@@ -151,6 +153,31 @@ def test_a_change_that_is_none_is_refused(voters: tuple[int, ...]) -> None:
         cluster[1].group.change_config(_ids(*voters))
 
 
+def test_an_earlier_wish_is_not_gone_back_to() -> None:
+    cluster = _with_learners(4, [1, 2, 3])
+    cluster[1].do(lambda g: g.change_config(_ids(1, 2, 4), 7))
+    cluster.settle()
+    for voters in ((1, 2, 3), (1, 2, 4), (1, 2)):
+        with pytest.raises(RequestError, match="newer wish"):
+            cluster[1].group.change_config(_ids(*voters), 6)
+    cluster[1].do(lambda g: g.change_config(_ids(1, 2), 7))
+    cluster.settle()
+    assert cluster[1].group.config == Configuration(_ids(1, 2), version=7)
+
+
+def test_the_same_voters_at_a_newer_wish_take_an_epoch() -> None:
+    cluster = _with_learners(4, [1, 2, 3])
+    epoch = cluster[1].group.epoch
+    cluster[1].do(lambda g: g.change_config(_ids(3, 1, 2), 7))
+    cluster.settle()
+    for node in (1, 2, 3):
+        assert cluster[node].group.config == Configuration(_ids(1, 2, 3), version=7)
+        assert cluster[node].group.epoch == epoch + 1
+    assert cluster[1].group.is_serving
+    with pytest.raises(RequestError, match="these are the voters"):
+        cluster[1].group.change_config(_ids(1, 2, 3), 7)
+
+
 def test_only_a_leader_changes_voters() -> None:
     cluster = _with_learners(4, [1, 2, 3])
     with pytest.raises(RequestError, match="not lead"):
@@ -218,7 +245,7 @@ def test_an_uncommitted_configuration_goes_with_its_entry() -> None:
 
 def test_a_new_leader_finishes_the_change() -> None:
     cluster = _with_learners(5, [1, 2, 3])
-    _start_joint(cluster, (1, 4, 5), {1, 2, 3})
+    _start_joint(cluster, (1, 4, 5), {1, 2, 3}, version=7)
     for node in (2, 4, 5):
         cluster.deliver(*cluster.take(AppendRequest, to=node))
         cluster[node].persist()
@@ -232,7 +259,7 @@ def test_a_new_leader_finishes_the_change() -> None:
         cluster[4].do(lambda g: g.campaign())
         cluster.settle()
     assert cluster[4].group.is_serving
-    assert cluster[4].group.config == _config((1, 4, 5))
+    assert cluster[4].group.config == Configuration(_ids(1, 4, 5), version=7), "the same wish"
 
 
 def test_a_leader_outside_the_new_voters_hands_over_and_stops() -> None:

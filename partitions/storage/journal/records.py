@@ -23,7 +23,7 @@ from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
-from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.raft.entries import UNVERSIONED, Configuration, EpochStart
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
@@ -35,6 +35,9 @@ _COUNT: Final = Struct(">I")
 _HARD_STATE: Final = Struct(">ii")
 _OFFSET: Final = Struct(">q")
 _NODE_ID_BYTES: Final = 4
+_VERSION: Final = Struct(">q")
+_HAS_VERSION: Final = 0x8000
+"""Beside the number of voters: the configuration's version comes before their ids."""
 _NOBODY: Final = -1
 
 
@@ -160,20 +163,27 @@ def decode_synced(payload: BytesLike) -> Offset:
 
 
 def _encode_epoch_start(start: EpochStart) -> bytes:
-    voters, outgoing = start.config.voters, start.config.outgoing
+    config = start.config
+    count, version = len(config.voters), b""
+    if config.version != UNVERSIONED:
+        count, version = count | _HAS_VERSION, _VERSION.pack(config.version)
     fixed = _EPOCH_START.pack(
-        start.epoch, start.start_offset, start.leader, len(voters), len(outgoing)
+        start.epoch, start.start_offset, start.leader, count, len(config.outgoing)
     )
-    ids = (*voters, *outgoing)
-    return fixed + b"".join(node_id.to_bytes(_NODE_ID_BYTES, "big") for node_id in ids)
+    ids = (*config.voters, *config.outgoing)
+    return fixed + version + b"".join(each.to_bytes(_NODE_ID_BYTES, "big") for each in ids)
 
 
 def _read_epoch_start(payload: BytesLike, at: int) -> tuple[EpochStart, int]:
     epoch, start_offset, leader, voter_count, outgoing_count = _EPOCH_START.unpack_from(payload, at)
     at += _EPOCH_START.size
-    voters, at = _read_ids(payload, at, voter_count)
+    version = UNVERSIONED
+    if voter_count & _HAS_VERSION:
+        (version,) = _VERSION.unpack_from(payload, at)
+        at += _VERSION.size
+    voters, at = _read_ids(payload, at, voter_count & ~_HAS_VERSION)
     outgoing, at = _read_ids(payload, at, outgoing_count)
-    config = Configuration(voters, outgoing)
+    config = Configuration(voters, outgoing, version)
     return EpochStart(Epoch(epoch), Offset(start_offset), NodeId(leader), config), at
 
 

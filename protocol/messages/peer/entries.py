@@ -24,6 +24,9 @@ class EpochStartData(Struct):
     outgoing: Sequence[int] = wire(
         array(INT32), "The voters that are to be relieved, while the configuration is joint."
     )
+    version: int = wire(
+        INT64, "The version of the cluster's metadata that wished for these voters; -1 for none."
+    )
 
 
 @struct

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -138,7 +139,7 @@ def test_what_several_brokers_are_told_is_encoded_once_unless_it_lies_in_a_file(
     assert first.parts[-1] is not second.parts[-1]
 
 
-BEGINS = EpochStartData(leader=1, voters=(1, 2), outgoing=())
+BEGINS = EpochStartData(leader=1, voters=(1, 2), outgoing=(), version=-1)
 
 
 def pull(*entries: EntryData) -> PullResponses:
@@ -183,12 +184,9 @@ def test_an_entry_that_fits_is_taken() -> None:
         pull(entry(10, 11, records=None)),
         pull(entry(10, 11, begins=BEGINS)),
         pull(entry(10, 11, begins=BEGINS, records=None)),
-        pull(entry(10, 10, begins=EpochStartData(leader=1, voters=(), outgoing=()), records=None)),
-        pull(
-            entry(10, 10, begins=EpochStartData(leader=1, voters=(2, 1), outgoing=()), records=None)
-        ),
-        pull(
-            entry(10, 10, begins=EpochStartData(leader=-1, voters=(1,), outgoing=()), records=None)
+        *(
+            pull(entry(10, 10, begins=replace(BEGINS, **wrong), records=None))
+            for wrong in ({"voters": ()}, {"voters": (2, 1)}, {"leader": -1}, {"version": -2})
         ),
     ],
     ids=repr,

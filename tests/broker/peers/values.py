@@ -45,7 +45,7 @@ nodes = st.integers(0, 2**31 - 1).map(NodeId)
 sides = st.sets(nodes, max_size=5).map(lambda side: tuple(sorted(side)))
 voters = st.sets(nodes, min_size=1, max_size=5).map(lambda side: tuple(sorted(side)))
 keys = st.builds(PartitionKey, st.uuids(), st.integers(0, 2**31 - 1))
-configurations = st.builds(Configuration, voters, sides)
+configurations = st.builds(Configuration, voters, sides, st.integers(-1, 2**63 - 1))
 
 
 @st.composite

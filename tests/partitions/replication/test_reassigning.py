@@ -22,6 +22,10 @@ from tidemark.protocol.types import NodeId
 LOOK = 0.02
 
 
+def nodes(*ids: int) -> tuple[NodeId, ...]:
+    return tuple(sorted(map(NodeId, ids)))
+
+
 class Moving(Cluster):
     """Brokers that all know what is wished; the first voters hold a replica, the rest are empty."""
 
@@ -53,6 +57,13 @@ class Moving(Cluster):
         self.wished = replicas
         for part in self.parts.values():
             part.wish(KEY, ReplicaWish(tuple(map(NodeId, replicas)), self.versions))
+
+    def wish_unheard(self, by: int, *replicas: int) -> None:
+        """The others hear of it; that broker goes by the wish before."""
+        self.versions += 1
+        for node, part in self.parts.items():
+            if node != by:
+                part.wish(KEY, ReplicaWish(tuple(map(NodeId, replicas)), self.versions))
 
     def strike(self) -> None:
         for part in self.parts.values():
@@ -105,7 +116,7 @@ class Moving(Cluster):
 
     def check(self, *voters: int, values: list[str]) -> None:
         """They alone vote, and hold all; the others could go."""
-        assert self.config == Configuration(tuple(sorted(map(NodeId, voters))))
+        assert self.config == Configuration(nodes(*voters), version=self.versions)
         self.go(0.5)
         for node in voters:
             assert self[node].committed_values() == values
@@ -260,6 +271,30 @@ def test_it_is_cancelled_at_every_moment_and_the_group_is_as_it_was() -> None:
         cluster.check(1, 2, 3, values=["a"])
 
 
+@pytest.mark.parametrize("changes", [False, True], ids=["the same voters", "other voters"])
+def test_who_has_yet_to_hear_of_a_wish_does_not_undo_it(changes: bool) -> None:
+    cluster = Moving(4)
+    cluster[1].append("a")
+    cluster[3].is_disk_slow = True  # what is wished first comes to nothing
+    cluster.wish(1, 2, 4)
+    wanted = (1, 2) if changes else (1, 2, 3)
+    cluster.wish_unheard(2, *wanted)
+    cluster[3].is_disk_slow = False
+    cluster.wait_done()
+    cluster.leader().node.move_leader(KEY, NodeId(2), cluster.now + 5)
+    cluster.go(3)
+    assert cluster.leader().node_id == 2
+    config = Configuration(nodes(*wanted), version=2)
+    assert cluster.config == config, "the report that it has come true may be under way"
+    state = cluster.parts[NodeId(2)].state(KEY)
+    assert state is not None
+    assert state.why == "this broker has yet to hear of a newer wish"
+    assert not cluster.parts[NodeId(2)].done()
+    cluster.wish(1, 2, 4)
+    cluster.wait_done()
+    cluster.check(1, 2, 4, values=["a"])
+
+
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "without power"])
 @pytest.mark.parametrize("role", ["leader", "target", "other"])
 def test_whoever_dies_at_whatever_moment_it_goes_on(role: str, power: bool) -> None:
@@ -327,7 +362,7 @@ def test_nothing_is_struck_before_the_new_voters_have_committed_something_of_the
     cluster.wish(1, 2, 4)
     for node in (2, 4):
         cluster[node].is_disk_slow = True
-    final = Configuration((NodeId(1), NodeId(2), NodeId(4)))
+    final = Configuration(nodes(1, 2, 4), version=1)
     for _ in range(100):
         cluster.look()
         if cluster[1].replica().group.config == final:

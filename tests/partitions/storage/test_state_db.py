@@ -109,7 +109,7 @@ def test_what_was_in_the_page_cache_only_is_unclean_after_it_was_lost(path: str)
 
 def state(key: PartitionKey, epochs: int = 2) -> PartitionState:
     """One with something in every field."""
-    config = Configuration((NodeId(1), NodeId(2), NodeId(12)), (NodeId(1), NodeId(3)))
+    config = Configuration((NodeId(1), NodeId(2), NodeId(12)), (NodeId(1), NodeId(3)), 1 << 40)
     return PartitionState(
         key=key,
         name=f"orders-{key.partition}",
@@ -236,11 +236,29 @@ def test_a_deleted_partition_leaves_nothing(path: str) -> None:
 def test_a_file_of_the_second_format_remembers_what_is_left_from_now_on(path: str) -> None:
     StateDb.open(path).close()
     connection = sqlite3.connect(path)
-    connection.executescript("DROP TABLE left_group; PRAGMA user_version = 2;")
+    connection.executescript(
+        "DROP TABLE left_group; ALTER TABLE epoch DROP COLUMN config_version;"
+        " PRAGMA user_version = 2;"
+    )
     connection.close()
     db = StateDb.open(path)
     leave(db, {KEY: Epoch(4)})
     assert left_epochs(reopened(db, path)) == {KEY: 4}
+
+
+def test_voters_of_a_file_of_the_third_format_are_of_no_wish(path: str) -> None:
+    db = StateDb.open(path)
+    before = state(KEY)
+    db.save([before])
+    db.close()
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "ALTER TABLE epoch DROP COLUMN config_version; PRAGMA user_version = 3;"
+    )
+    connection.close()
+    after = StateDb.open(path).partition_states()[KEY].epochs
+    configs = [replace(start.config, version=-1) for start in before.epochs]
+    assert [start.config for start in after] == configs
 
 
 def test_a_transaction_that_fails_changes_nothing(path: str) -> None:

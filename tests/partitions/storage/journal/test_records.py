@@ -19,9 +19,8 @@ offsets = st.integers(0, 2**63 - 1).map(Offset)
 node_ids = st.integers(0, 2**31 - 1).map(NodeId)
 some_ids = st.lists(node_ids, max_size=5).map(tuple)
 positions = st.builds(Position, epochs, offsets)
-epoch_starts = st.builds(
-    EpochStart, epochs, offsets, node_ids, st.builds(Configuration, some_ids, some_ids)
-)
+configs = st.builds(Configuration, some_ids, some_ids, st.integers(-1, 2**63 - 1))
+epoch_starts = st.builds(EpochStart, epochs, offsets, node_ids, configs)
 
 
 @given(start=epoch_starts)
@@ -56,6 +55,13 @@ def test_an_offset_is_read_as_it_was_written(offset: Offset) -> None:
     moved = records.log_start(KEY, offset, b"of what was below")
     assert records.decode_log_start(moved.payload) == (offset, b"of what was below")
     assert records.decode_synced(records.synced(KEY, offset).payload) == offset
+
+
+def test_voters_that_nobody_wished_are_written_as_earlier_releases_wrote_them() -> None:
+    start = EpochStart(Epoch(1), Offset(2), NodeId(3), Configuration((NodeId(3),)))
+    written = "00000001 0000000000000002 00000003 0001 0000 00000003"
+    assert bytes(records.epoch_start(KEY, start).payload) == bytes.fromhex(written)
+    assert records.decode_epoch_start(bytes.fromhex(written)) == start
 
 
 def test_a_payload_of_another_length_is_refused() -> None:

@@ -314,9 +314,9 @@ MUTATIONS = (
     _rule(
         "dead and drained brokers get no replicas",
         "replicas.py",
-        old="    return broker.is_alive and broker.state is BrokerState.ACTIVE\n",
-        new="    return True\n",
-        killed_by="test_replicas.py::test_brokers_that_may_be_stopped_get_no_replicas",
+        old="    return broker.is_alive and not broker.is_full and broker.state is",
+        new="    return True or broker.state is",
+        killed_by="test_replicas.py::test_brokers_that_may_be_stopped_or_are_full_get_no_replicas",
     ),
     _rule(
         "a broker without which there are too few cannot leave",
@@ -357,8 +357,8 @@ MUTATIONS = (
     _rule(
         "the last broker that takes leaders is not drained",
         "by_hand.py",
-        old="    return broker.is_alive and broker.state is BrokerState.ACTIVE\n",
-        new="    return True\n",
+        old="    return broker.is_alive and not broker.is_full and broker.state is",
+        new="    return True or broker.state is",
         killed_by="test_by_hand.py::test_draining_the_last_that_takes_leaders_is_refused",
     ),
     _rule(

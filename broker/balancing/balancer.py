@@ -179,15 +179,16 @@ class Balancer:
 
     async def _act_on(self, snapshot: Snapshot) -> None:
         self._note_progress(snapshot)
-        rules = self._rules_now()
+        rules, by_hand = self._rules_now(), self._by_hand
         if not self._agenda or self._agenda.is_outdated(snapshot):
             await self._plan(snapshot, rules)
         self._metrics.show(snapshot)
         await self._begin(self._agenda.take(snapshot))
         self._is_busy |= bool(self._agenda) or self._moves(snapshot)
         if not self._is_busy:
-            self._by_hand = None
-        if not self._is_busy:
+            # Who has asked since has not been served yet.
+            if self._by_hand is by_hand:
+                self._by_hand = None
             self._give_up_metadata(snapshot)
         for broker in snapshot.brokers:
             if broker.state is BrokerState.DECOMMISSIONING:

@@ -165,6 +165,10 @@ class Reporter:
             begins = is_due = False
             self._told.update((_key(load), load) for load in told)
         self._settled = {id(load): load for load in loads}
+        if len(self._told) > len(loads):
+            # Of what is led elsewhere by now, or was deleted, nothing is told any more.
+            led = {_key(load) for load in loads}
+            self._told = {key: load for key, load in self._told.items() if key in led}
         self._told_all = loads
         return is_news_told
 

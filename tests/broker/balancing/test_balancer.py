@@ -1,18 +1,22 @@
 """The balancer's loop, from what it sees to what it wishes for."""
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 from tests.broker.balancing.world import World, balancing, open_world
+from tidemark.broker.balancing.gathering import now
 from tidemark.partitions.balancing.leaders import Cause
 from tidemark.partitions.balancing.settings import Settings
-from tidemark.partitions.state_machines.cluster_values import BrokerState
+from tidemark.partitions.state_machines.cluster_values import BrokerState, PartitionId
 from tidemark.protocol.types import NodeId
 
 EVERYWHERE = (1, 2, 3)
+T = TypeVar("T")
 
 
 async def uneven(world: World, partitions: int = 12) -> None:
@@ -64,6 +68,27 @@ async def test_by_hand_it_evens_out_once_though_it_is_turned_off(autojump_clock:
             await world.add_topic("u", [EVERYWHERE] * 3)
             await trio.sleep(60)
             assert world.leaders() == {1: 7, 2: 4, 3: 4}
+
+
+async def test_who_asks_while_a_plan_is_made_is_heard(autojump_clock: MockClock) -> None:
+    """That plan has nothing to move, and is not what was asked for."""
+    async with open_world(*EVERYWHERE) as world:
+        await uneven(world)
+        for topic in world.state.topics.values():
+            for partition in range(topic.partitions):
+                world.history.move_ended(PartitionId(topic.id, partition), now())
+        in_thread = world.balancer._in_thread
+
+        async def ask_meanwhile(work: Callable[[], T], /) -> T:
+            made = await in_thread(work)
+            if world.plans == 1:
+                world.balancer.ask(at_once=True)
+            return made
+
+        world.balancer._in_thread = ask_meanwhile
+        async with balancing(world):
+            await trio.sleep(15)
+        assert world.leaders() == {1: 4, 2: 4, 3: 4}
 
 
 async def test_a_cluster_in_which_nothing_happens_is_not_planned_for_again_and_again(

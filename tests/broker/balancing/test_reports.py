@@ -140,6 +140,17 @@ async def test_after_a_report_that_may_not_have_come_everything_is_told_anew(how
     assert await told.tell_once() == [(True, [0, 1])]
 
 
+async def test_what_is_not_led_here_any_more_is_forgotten_and_told_again_if_it_comes_back() -> None:
+    told = Told()
+    told.loads = [load(0), load(1)]
+    await told.tell_once()
+    told.loads = [load(0)]
+    assert await told.tell_once() == []
+    assert [key.partition for key in told.reporter._told] == [0]
+    told.loads = [load(0), load(1)]
+    assert await told.tell_once() == [(False, [1])]
+
+
 async def test_a_report_has_some_hundreds_at_most() -> None:
     told = Told()
     told.loads = [load(partition) for partition in range(GROUPS_MAX + 1)]

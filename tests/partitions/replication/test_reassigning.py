@@ -259,6 +259,18 @@ def test_it_is_cancelled_while_the_log_is_copied() -> None:
     assert {each.node for each in cluster[1].replica().group.progress()} == {2, 3}
 
 
+def test_it_is_cancelled_though_a_voter_is_dead() -> None:
+    cluster = Moving(4)
+    cluster[1].append("a")
+    cluster.kill(4)
+    cluster.wish(1, 2, 4)
+    cluster.kill(3)
+    cluster.go(1)
+    cluster.wish(1, 2, 3)
+    cluster.wait_done(0.5)
+    assert cluster.config == Configuration(nodes(1, 2, 3), version=2)
+
+
 def test_it_is_cancelled_at_every_moment_and_the_group_is_as_it_was() -> None:
     for looks in range(0, 40, 3):
         cluster = Moving(6)

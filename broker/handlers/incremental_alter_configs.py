@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tidemark.broker.config.kafka_names import TOPIC_DEFAULTS, is_without_meaning
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_changes import Alter, alter_each
 from tidemark.broker.metadata.topic import Topic
@@ -15,6 +16,7 @@ from tidemark.partitions.state_machines.config_changes import (
     altered_in,
 )
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
+from tidemark.partitions.state_machines.topic_configs import TOPIC_SETTINGS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -48,16 +50,30 @@ class _Changing:
     """What is not named stays."""
 
     def of_topic(self, resource: AlterConfigsResource, topic: Topic) -> Alter:
-        changes = [_change(config) for config in resource.configs]
+        changes = _changes(resource)
         return lambda before: altered(before, changes, topic.defaults)
 
     def of_brokers(self, resource: AlterConfigsResource) -> Alter:
-        changes = [_change(config) for config in resource.configs]
+        changes = _changes(resource)
         return lambda before: changed(before, changes)
 
     def of_group(self, resource: AlterConfigsResource) -> Alter:
-        changes = [_change(config) for config in resource.configs]
+        changes = _changes(resource)
         return lambda before: altered_in(GROUP_SETTINGS, before, changes)
+
+
+def _changes(resource: AlterConfigsResource) -> list[ConfigChange]:
+    """Without the deletions of what is never set here: as with Kafka, they have succeeded.
+
+    `kafka-reassign-partitions --verify` ends with some: it takes replication's throttles away
+    whether or not it has set any.
+    """
+    changes = map(_change, resource.configs)
+    return [each for each in changes if each.op is not AlterOp.DELETE or _may_be_set(each.name)]
+
+
+def _may_be_set(name: str) -> bool:
+    return name in TOPIC_SETTINGS or name in TOPIC_DEFAULTS or not is_without_meaning(name)
 
 
 def _change(config: AlterableConfig) -> ConfigChange:

@@ -17,14 +17,23 @@ async def open_background() -> AsyncIterator[trio.Nursery]:
     If one of its tasks fails, the block is cancelled, and the failure is raised from it.
     """
 
-    async def hold(task_status: trio.TaskStatus[trio.Nursery]) -> None:
+    opened: list[trio.Nursery] = []
+    is_open = trio.Event()
+
+    async def hold() -> None:
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as tasks:
-                task_status.started(tasks)
+                opened.append(tasks)
+                is_open.set()
                 await trio.sleep_forever()
 
     async with trio.open_nursery() as outer:
-        tasks = await outer.start(hold)
+        outer.start_soon(hold)
+        # Not by `outer.start`: where cancelling has begun already, as with a broker that is told to
+        # stop while it starts, that one waits for the end of a task which nothing reaches any more.
+        with trio.CancelScope(shield=True):
+            await is_open.wait()
+        (tasks,) = opened
         try:
             yield tasks
         finally:

@@ -7,7 +7,7 @@ to them over their sockets as to any broker.
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -145,15 +145,22 @@ def open_blocking_cluster(
     brokers: int = 1,
     data_dir: Path | None = None,
     settings: Mapping[str, str] | None = None,
+    racks: Sequence[str] = (),
 ) -> Iterator[BlockingCluster]:
     """As `open_cluster`, without trio. Raises what that raises, in the calling thread."""
+    begun: queue.SimpleQueue[trio.lowlevel.TrioToken] = queue.SimpleQueue()
     opened: queue.SimpleQueue[BlockingCluster | BaseException] = queue.SimpleQueue()
-    finish = trio.Event()
+    whole, finish = trio.CancelScope(), trio.Event()
 
     async def serve() -> None:
-        async with open_cluster(brokers=brokers, data_dir=data_dir, settings=settings) as cluster:
-            opened.put(BlockingCluster(cluster, trio.lowlevel.current_trio_token()))
-            await finish.wait()
+        token = trio.lowlevel.current_trio_token()
+        begun.put(token)
+        with whole:
+            async with open_cluster(
+                brokers=brokers, data_dir=data_dir, settings=settings, racks=racks
+            ) as cluster:
+                opened.put(BlockingCluster(cluster, token))
+                await finish.wait()
 
     def run() -> None:
         try:
@@ -163,7 +170,13 @@ def open_blocking_cluster(
 
     thread = threading.Thread(target=run, name="tidemark-broker")
     thread.start()
-    first = opened.get()
+    try:
+        first = opened.get()
+    except BaseException:  # Ctrl-C: the interpreter would wait for the thread, and it for nobody
+        with suppress(trio.RunFinishedError):
+            begun.get().run_sync_soon(whole.cancel)
+        thread.join()
+        raise
     if isinstance(first, BaseException):
         thread.join()
         raise first

@@ -1,6 +1,10 @@
 """The fixtures that we hand to others do what their docstrings say."""
 
 import asyncio
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +68,38 @@ async def test_cancelling_the_block_stops_the_broker() -> None:
     assert scope.cancelled_caught
     with pytest.raises(OSError, match="attempts to connect"):
         await trio.open_tcp_stream(address, int(port))
+
+
+@pytest.mark.timeout(60)  # nothing else ends it where it fails
+@pytest.mark.parametrize("seconds", [0, 0.01, 0.05])
+async def test_a_cluster_that_is_cancelled_while_it_starts_ends(seconds: float) -> None:
+    with trio.move_on_after(seconds) as scope:
+        async with open_cluster(brokers=2):
+            await trio.sleep_forever()
+    assert scope.cancelled_caught
+
+
+def test_ctrl_c_ends_the_blocking_twin_while_it_starts() -> None:
+    """The interpreter waited for its thread, which nobody had told."""
+    code = (
+        "import threading\n"
+        "from tidemark.testing import open_blocking_cluster\n"
+        "print(flush=True)\n"
+        "with open_blocking_cluster(brokers=3):\n"
+        "    threading.Event().wait()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, error = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert error.rstrip().endswith(b"KeyboardInterrupt")
 
 
 async def test_a_wrong_setting_is_refused_as_the_command_would() -> None:

@@ -4,6 +4,8 @@ from collections import Counter
 from typing import Final
 
 from tidemark.broker.handlers.change import Change
+from tidemark.broker.metadata.rounds import deadline_of
+from tidemark.broker.metadata.topics import Growth
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -21,43 +23,48 @@ async def handle(
 ) -> CreatePartitionsResponse:
     times = Counter(topic.name for topic in request.topics)
     asked = {topic.name: topic for topic in request.topics}
-    results = []
+    answers = dict[str, RequestError | None]()
+    wanted = list[Growth]()
     for topic in asked.values():
         try:
             if times[topic.name] > 1:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, f"{topic.name} is named more than once"
                 )
-            await _grow(node, topic, validate_only=request.validate_only)
-            results.append(CreatePartitionsTopicResult(name=topic.name))
+            wanted.append(_growth(node, topic))
         except RequestError as error:
-            results.append(
-                CreatePartitionsTopicResult(
-                    name=topic.name, error_code=error.code, error_message=error.message
-                )
-            )
-    return CreatePartitionsResponse(results=results)
+            answers[topic.name] = error
+    refused = await node.topics.grow_all(
+        wanted,
+        validate_only=request.validate_only,
+        deadline=deadline_of(request.timeout_ms),
+    )
+    answers.update((each.topic.name, why) for each, why in zip(wanted, refused, strict=True))
+    return CreatePartitionsResponse(results=[_result(name, answers[name]) for name in asked])
 
 
-async def _grow(node: Node, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
+def _growth(node: Node, asked: CreatePartitionsTopic) -> Growth:
     topic = node.topics.get(asked.name)
     if topic is None:
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None
     if asked.assignments is not None:
         assignments = [tuple(map(NodeId, each.broker_ids)) for each in asked.assignments]
-    await node.topics.create_partitions(
-        topic, asked.count, assignments, validate_only=validate_only
+    return Growth(topic, asked.count, assignments)
+
+
+def _result(name: str, refused: RequestError | None) -> CreatePartitionsTopicResult:
+    if refused is None:
+        return CreatePartitionsTopicResult(name=name)
+    return CreatePartitionsTopicResult(
+        name=name, error_code=refused.code, error_message=refused.message
     )
 
 
 def refuse(request: CreatePartitionsRequest, error: RequestError) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
-            CreatePartitionsTopicResult(
-                name=name, error_code=error.code, error_message=error.message
-            )
-            for name in dict.fromkeys(topic.name for topic in request.topics)
+            _result(name, error) for name in dict.fromkeys(topic.name for topic in request.topics)
         ]
     )
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.config_resources import ConfigEntry, topic_entries
+from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -42,7 +43,11 @@ async def handle(
             wanted.append(_new_topic(topic))
         except RequestError as error:
             answers[topic.name] = error
-    made = await node.topics.create_all(wanted, validate_only=request.validate_only)
+    made = await node.topics.create_all(
+        wanted,
+        validate_only=request.validate_only,
+        deadline=deadline_of(request.timeout_ms),
+    )
     answers.update((each.name, answer) for each, answer in zip(wanted, made, strict=True))
     return CreateTopicsResponse(topics=[_result(node, name, answers[name]) for name in asked])
 

@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from tidemark.broker.handlers.change import Change
+from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -22,8 +23,17 @@ async def handle(
     node: Node, request: DeleteTopicsRequest, context: RequestContext
 ) -> DeleteTopicsResponse:
     """Deletes each topic by itself; one that is not there does not keep the others."""
+    asked = _asked(request)
+    found = [_found(node, each, context) for each in asked]
+    topics = [each for each in found if isinstance(each, Topic)]
+    refused = iter(await node.topics.delete_all(topics, deadline=deadline_of(request.timeout_ms)))
     return DeleteTopicsResponse(
-        responses=[await _delete(node, asked, context) for asked in _asked(request)]
+        responses=[
+            _result(each, topic, next(refused))
+            if isinstance(topic, Topic)
+            else _result(each, None, topic)
+            for each, topic in zip(asked, found, strict=True)
+        ]
     )
 
 
@@ -31,10 +41,7 @@ def _asked(request: DeleteTopicsRequest) -> Sequence[DeleteTopicState]:
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 
 
-async def _delete(
-    node: Node, asked: DeleteTopicState, context: RequestContext
-) -> DeletableTopicResult:
-    name, topic_id = asked.name, asked.topic_id
+def _found(node: Node, asked: DeleteTopicState, context: RequestContext) -> Topic | RequestError:
     try:
         if not node.settings.delete_topic_enable:
             code = (
@@ -43,14 +50,20 @@ async def _delete(
                 else ErrorCode.INVALID_REQUEST
             )
             raise RequestError(code, "delete.topic.enable is false on this broker")
-        topic = _find(node, name, topic_id)
-        name, topic_id = topic.name, topic.id
-        await node.topics.delete(topic)
+        return _find(node, asked.name, asked.topic_id)
     except RequestError as error:
-        return DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
-        )
-    return DeletableTopicResult(name=name, topic_id=topic_id)
+        return error
+
+
+def _result(
+    asked: DeleteTopicState, topic: Topic | None, refused: RequestError | None
+) -> DeletableTopicResult:
+    name, topic_id = (asked.name, asked.topic_id) if topic is None else (topic.name, topic.id)
+    if refused is None:
+        return DeletableTopicResult(name=name, topic_id=topic_id)
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=refused.code, error_message=refused.message
+    )
 
 
 def _find(node: Node, name: str | None, topic_id: UUID) -> Topic:
@@ -66,18 +79,7 @@ def _find(node: Node, name: str | None, topic_id: UUID) -> Topic:
 
 
 def refuse(request: DeleteTopicsRequest, error: RequestError) -> DeleteTopicsResponse:
-    by_name = [DeleteTopicState(name=name) for name in request.topic_names]
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(
-                name=each.name,
-                topic_id=each.topic_id,
-                error_code=error.code,
-                error_message=error.message,
-            )
-            for each in [*request.topics, *by_name]
-        ]
-    )
+    return DeleteTopicsResponse(responses=[_result(each, None, error) for each in _asked(request)])
 
 
 CHANGE: Final = Change(handle=handle, refuse=refuse, response=DeleteTopicsResponse)

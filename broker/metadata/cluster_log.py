@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState, creations
-from tidemark.partitions.state_machines.cluster_commands import Command, CreateTopic
+from tidemark.partitions.state_machines.cluster import Applied, C, ClusterState, drafted
+from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.state_machines.cluster_machine import (
     CLUSTER_ID,
     ClusterMachine,
@@ -144,16 +144,17 @@ class ClusterLog:
         return result
 
     async def propose_topics(
-        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
+        self, decisions: Sequence[Callable[[ClusterState], C]]
     ) -> list[TopicMetadata | RequestError]:
-        """Create topics, all in one batch, each decided on the state that those before it lead to.
+        """Create, extend or delete topics, all in one batch, each decided on the state that those
+        before it lead to.
 
         What each came to, or was refused with; in all else as `propose`.
         """
         async with self._proposing:
             await self._wait_given_up()
             self._check_leads()
-            decided = creations(self.state, decisions)
+            decided = drafted(self.state, decisions)
             commands = [each for each in decided if not isinstance(each, RequestError)]
             results = iter(await self._append(commands) if commands else ())
         return [each if isinstance(each, RequestError) else _topic(results) for each in decided]

@@ -1,30 +1,28 @@
 """The topics of the cluster, and how more are made: many at a time, or one at its first use."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
 
 import trio
 
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.controller import WAIT_SECONDS_MIN, Controller
 from tidemark.broker.metadata.hosting import Hosting
+from tidemark.broker.metadata.rounds import in_rounds
 from tidemark.broker.metadata.shown_topics import Cluster, ShownTopics
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, metadata_of
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.cluster import ClusterState, creations
+from tidemark.partitions.state_machines.cluster import C, ClusterState, drafted
 from tidemark.partitions.state_machines.cluster_commands import CreateTopic
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.placement import Load
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS, check_topic_name
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-
-_CREATED_AT_ONCE: Final = 100
-"""Topics in one round to the other voters; other changes have their turn between two."""
 
 
 class MadeTopics(ShownTopics):
@@ -55,21 +53,26 @@ class MadeTopics(ShownTopics):
         return made
 
     async def create_all(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+        self,
+        wanted: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        deadline: float = math.inf,
     ) -> list[Topic | RequestError]:
-        """Make topics, many at a time; for each, in this order, what it is like, or why not."""
+        """Make topics, many at a time; for each, in this order, what it is like, or why not.
+
+        By the deadline, on trio's clock: what has not been begun by then is not made.
+        """
         in_the_way = await self._names_in_the_way(wanted)
         decisions = [partial(self._creation, each, in_the_way) for each in wanted]
         if validate_only:
-            commands = creations(self._cluster.state, decisions)
+            commands = drafted(self._cluster.state, decisions)
             return [
                 each if isinstance(each, RequestError) else self._topic_of(metadata_of(each))
                 for each in commands
             ]
-        made = list[TopicMetadata | RequestError]()
-        for first in range(0, len(decisions), _CREATED_AT_ONCE):
-            made += await self._propose_topics(decisions[first : first + _CREATED_AT_ONCE])
-        return await self._wait_made(made)
+        made = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
+        return await self._wait_made(made, deadline)
 
     def _creation(
         self, wanted: NewTopic, in_the_way: Collection[str], state: ClusterState
@@ -93,30 +96,35 @@ class MadeTopics(ShownTopics):
         return Topic.of(metadata, self._defaults.values)
 
     async def _propose_topics(
-        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
-    ) -> Sequence[TopicMetadata | RequestError]:
-        try:
-            with self._refusals():
-                return await self._cluster.propose_topics(decisions)
-        except RequestError as error:
-            return [error] * len(decisions)
+        self, decisions: Sequence[Callable[[ClusterState], C]]
+    ) -> list[TopicMetadata | RequestError]:
+        with self._refusals():
+            return await self._cluster.propose_topics(decisions)
 
     async def _wait_made(
-        self, made: Sequence[TopicMetadata | RequestError]
+        self, made: Sequence[TopicMetadata | RequestError], deadline: float
     ) -> list[Topic | RequestError]:
-        """Until what is to be here is open, and for some time until all are led."""
-        topics = list[Topic | RequestError]()
-        for each in made:
-            try:
-                if isinstance(each, RequestError):
-                    raise each
-                await self._hosting.wait_settled(each.id)
-            except RequestError as error:
-                topics.append(error)
-            else:
-                topics.append(self.by_id(each.id) or self._topic_of(each))
-        await self._wait_leaders([each for each in topics if isinstance(each, Topic)])
+        """For some time until all are led; no longer than the deadline, for they are made."""
+        topics = [
+            each if isinstance(each, RequestError) else self.by_id(each.id) or self._topic_of(each)
+            for each in made
+        ]
+        with trio.move_on_at(deadline):
+            await self._wait_leaders([each for each in topics if isinstance(each, Topic)])
         return topics
+
+    async def _settled(
+        self, changed: list[TopicMetadata | RequestError]
+    ) -> list[TopicMetadata | RequestError]:
+        """The same, once what is to be here is open, and what is not is closed; or why not."""
+        settled = list(changed)
+        for at, each in enumerate(changed):
+            if not isinstance(each, RequestError):
+                try:
+                    await self._hosting.wait_settled(each.id)
+                except RequestError as error:
+                    settled[at] = error
+        return settled
 
     async def ensure(self, wanted: NewTopic) -> Topic:
         """The topic of that name, made if it is not there: creation by first use (trap M2).

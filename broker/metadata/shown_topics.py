@@ -16,7 +16,7 @@ from tidemark.broker.replicas.leadership import NotLeader
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.concerns import Concerns
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster import Applied, C, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     CreatePartitions,
@@ -47,7 +47,7 @@ class Cluster(Protocol):
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
 
     async def propose_topics(
-        self, decisions: Sequence[Callable[[ClusterState], CreateTopic]]
+        self, decisions: Sequence[Callable[[ClusterState], C]]
     ) -> list[TopicMetadata | RequestError]: ...
 
 

@@ -4,12 +4,16 @@ A change is a command to the cluster's metadata, which every broker applies (`sh
 asked for it is answered when that is done on this broker.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from tidemark.broker.metadata.made_topics import MadeTopics
+from tidemark.broker.metadata.rounds import in_rounds
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_creation import growth
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState, drafted
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     CreatePartitions,
@@ -19,6 +23,14 @@ from tidemark.partitions.state_machines.cluster_commands import (
 )
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.protocol.errors import ErrorCode, RequestError
+
+
+class Growth(NamedTuple):
+    """What a topic is to have, in all; `assignments` say where the new partitions go."""
+
+    topic: Topic
+    partitions: int
+    assignments: Sequence[Assignment] | None = None
 
 
 class Topics(MadeTopics):
@@ -31,13 +43,18 @@ class Topics(MadeTopics):
 
     async def delete(self, topic: Topic) -> None:
         """Delete a topic; its files are removed in the background."""
-        _refuse_internal(topic)
+        (refused,) = await self.delete_all([topic])
+        if refused is not None:
+            raise refused
 
-        def decide(state: ClusterState) -> DeleteTopic:
-            return DeleteTopic(at_version=state.version, id=_current(state, topic).id)
-
-        await self._propose(decide)
-        await self._hosting.wait_settled(topic.id)
+    async def delete_all(
+        self, topics: Sequence[Topic], *, deadline: float = math.inf
+    ) -> list[RequestError | None]:
+        """Delete topics, many at a time; for each, in this order, why not. The deadline is as that
+        of `create_all`."""
+        decisions = [partial(_deletion, topic) for topic in topics]
+        gone = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
+        return [_refusal(each) for each in gone]
 
     async def change_configs(
         self,
@@ -67,21 +84,33 @@ class Topics(MadeTopics):
         *,
         validate_only: bool = False,
     ) -> None:
-        """Give a topic more partitions, `count` in all; `assignments` say where the new ones go."""
-        _refuse_internal(topic)
+        """Give a topic more partitions."""
+        wanted = Growth(topic, count, assignments)
+        (refused,) = await self.grow_all([wanted], validate_only=validate_only)
+        if refused is not None:
+            raise refused
 
-        def decide(state: ClusterState) -> CreatePartitions:
-            current = _current(state, topic)
-            command = growth(current, count, assignments, state, self._placing)
-            self._check_room(command.assignments, state.load)
-            return command
-
+    async def grow_all(
+        self,
+        wanted: Sequence[Growth],
+        *,
+        validate_only: bool = False,
+        deadline: float = math.inf,
+    ) -> list[RequestError | None]:
+        """Give topics more partitions, many topics at a time; for each, in this order, why not. The
+        deadline is as that of `create_all`."""
+        decisions = [partial(self._growth, each) for each in wanted]
         if validate_only:
-            self._cluster.state.check(decide(self._cluster.state))
-            return
-        await self._propose(decide)
-        await self._hosting.wait_settled(topic.id)
-        await self._wait_leaders([self.by_id(topic.id) or topic])
+            return [_refusal(each) for each in drafted(self._cluster.state, decisions)]
+        grown = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
+        return [_refusal(each) for each in await self._wait_made(grown, deadline)]
+
+    def _growth(self, wanted: Growth, state: ClusterState) -> CreatePartitions:
+        _refuse_internal(wanted.topic)
+        current = _current(state, wanted.topic)
+        command = growth(current, wanted.partitions, wanted.assignments, state, self._placing)
+        self._check_room(command.assignments, state.load)
+        return command
 
     async def set_observers(self, topic: Topic, partition: int, observers: Assignment) -> None:
         """Name the brokers that observe a partition: they hold a copy, and have no vote."""
@@ -100,6 +129,15 @@ class Topics(MadeTopics):
     async def _propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
         with self._refusals():
             return await self._cluster.propose(decide)
+
+
+def _deletion(topic: Topic, state: ClusterState) -> DeleteTopic:
+    _refuse_internal(topic)
+    return DeleteTopic(at_version=state.version, id=_current(state, topic).id)
+
+
+def _refusal(result: object) -> RequestError | None:
+    return result if isinstance(result, RequestError) else None
 
 
 def _current(state: ClusterState, topic: Topic) -> TopicMetadata:

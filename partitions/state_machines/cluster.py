@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 from uuid import UUID
 
 from tidemark.partitions.state_machines.broker_configs import BrokerConfigs
@@ -81,12 +81,15 @@ class VersionConflict(RequestError):
         )
 
 
-def creations(
-    state: "ClusterState", decisions: Iterable[Callable[["ClusterState"], CreateTopic]]
-) -> list[CreateTopic | RequestError]:
+C = TypeVar("C", CreateTopic, CreatePartitions, DeleteTopic)
+
+
+def drafted(
+    state: "ClusterState", decisions: Iterable[Callable[["ClusterState"], C]]
+) -> list[C | RequestError]:
     """Commands that can follow each other, each decided on the state that those before it lead to;
     or what a decision, or its command, was refused with. Nothing is changed."""
-    draft, decided = state.draft(), list[CreateTopic | RequestError]()
+    draft, decided = state.draft(), list[C | RequestError]()
     for decide in decisions:
         try:
             command = decide(draft)
@@ -160,9 +163,10 @@ class ClusterState:
         return result
 
     def draft(self) -> "ClusterState":
-        """A copy to create topics on, to see what can follow; all else is shared with this one."""
+        """A copy to create, extend and delete topics on, to see what can follow; all else is shared
+        with this one."""
         draft = copy(self)
-        draft._topics = self._topics.copy()
+        draft._topics, draft.wishes = self._topics.copy(), self.wishes.copy()
         return draft
 
     def _decide(self, command: Command) -> Callable[[], Applied]:

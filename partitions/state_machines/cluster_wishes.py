@@ -36,6 +36,11 @@ class Wishes:
         self._moves: dict[PartitionId, LeaderMove] = {}
         self._broker_states: dict[NodeId, BrokerState] = {}
 
+    def copy(self) -> "Wishes":
+        made = Wishes()
+        made._moves, made._broker_states = dict(self._moves), dict(self._broker_states)
+        return made
+
     @property
     def moves(self) -> Mapping[PartitionId, LeaderMove]:
         return self._moves

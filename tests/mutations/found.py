@@ -71,4 +71,20 @@ MUTATIONS = (
         new="]\n",
         scenario="nobody-leads-after-the-power-of-all",
     ),
+    Mutation(
+        name="a change of topics that has not begun by its deadline never begins",
+        file="broker/metadata/rounds.py",
+        old="        if trio.current_time() >= deadline:\n",
+        new="        if False:\n",
+        killed_by="tests/broker/test_rounds.py"
+        "::test_at_the_deadline_each_is_told_what_became_of_it",
+    ),
+    Mutation(
+        name="what is done by its deadline is not said to be unknown",
+        file="broker/metadata/rounds.py",
+        old="            results = await settle(results)\n",
+        new="            results = await settle(await carry_out(some))\n",
+        killed_by="tests/broker/test_rounds.py"
+        "::test_rounds_follow_each_other_once_what_they_changed_is_open",
+    ),
 )

@@ -145,3 +145,6 @@ class Quotas:
         self._meters.clear()
         if not self.is_on:
             self._buckets.clear()
+        elif len(self._buckets) > CLIENTS_MAX:
+            # With the meters goes the count by which it is known that there are too many.
+            self._forget_idle()

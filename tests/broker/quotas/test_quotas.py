@@ -124,6 +124,18 @@ async def test_clients_with_ever_new_names_fill_no_memory(monkeypatch: pytest.Mo
     assert len(quotas._buckets) <= 20
 
 
+async def test_nor_do_they_where_quotas_change_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CLIENTS_MAX", 10)
+    cluster = Cluster()
+    quotas = quotas_of(cluster)
+    cluster.alter(("client-id", None), producer_byte_rate=1)
+    for number in range(100):
+        meter(quotas, str(number))
+        if number % 5 == 0:
+            cluster.alter(("client-id", "other"), producer_byte_rate=number + 1)
+    assert len(quotas._buckets) <= 20
+
+
 def charge(
     quotas: Quotas, api_key: int, request_bytes: int, held: list[float], *, version: int
 ) -> Charge:

@@ -20,29 +20,27 @@ majority of the voters that the group had then.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import trio
 
-from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
+from tidemark.broker.metadata.hosted_files import HostedFiles, is_host
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
-from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.left_groups import leave, left_epochs
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, TopicPartition
+from tidemark.protocol.types import Epoch, NodeId, TopicPartition
 
-logger = logging.getLogger(__name__)
-
+RETRY_SECONDS: Final = 5.0
+"""Until what the disk did not take is tried again."""
 _NONE: Final[Mapping[int, Replica]] = MappingProxyType({})
 
 
@@ -52,6 +50,7 @@ class Hosting:
     def __init__(self, node_id: NodeId, services: ReplicaServices) -> None:
         self._node_id = node_id
         self._services = services
+        self._files = HostedFiles(node_id, services)
         self._replicas: dict[UUID, dict[int, Replica]] = {}
         self._to_open: dict[UUID, Topic] = {}
         self._to_remove: dict[UUID, TopicMetadata] = {}
@@ -64,8 +63,6 @@ class Hosting:
         """Whether topics that come now were never here before."""
         self._may_make = False
         """Whether the metadata are current: then what is not here is to be made."""
-        self._is_swept = False
-        """Whether nothing is recorded any more of what was deleted while this broker was away."""
         self._may_be_here: set[UUID] = set()
         """Those that came before."""
         self._passed = trio.Event()
@@ -121,7 +118,7 @@ class Hosting:
 
     def _give_up_strangers(self, metadata: TopicMetadata) -> None:
         here = self._replicas.get(metadata.id, {})
-        for partition in [each for each in here if not self._is_host(metadata, each)]:
+        for partition in [each for each in here if not is_host(self._node_id, metadata, each)]:
             self._give_up(here.pop(partition))
 
     def _give_up(self, replica: Replica) -> None:
@@ -130,14 +127,19 @@ class Hosting:
         self._to_give_up[replica.key] = TopicPartition(replica.topic, replica.partition)
         self._is_asked.set()
 
-    def _is_host(self, metadata: TopicMetadata, partition: int) -> bool:
-        return partition < metadata.partitions and self._node_id in metadata.hosts(partition)
-
     def remove(self, metadata: TopicMetadata) -> None:
         """Serve none of its partitions any more, from now on; rename their files."""
         self._to_open.pop(metadata.id, None)
-        for replica in self._replicas.pop(metadata.id, {}).values():
-            replica.delete()
+        self._failures.pop(metadata.id, None)
+        here = self._replicas.pop(metadata.id, {})
+        for partition in range(metadata.partitions):
+            key = PartitionKey(metadata.id, partition)
+            # Nothing of it lives on: its name may be another topic's before another pass.
+            self._forget_given_up(key)
+            if partition in here:
+                here[partition].delete()
+            else:
+                self._services.driver.remove(key, is_deleted=True)
         self._to_remove[metadata.id] = metadata
         self._is_asked.set()
 
@@ -148,8 +150,8 @@ class Hosting:
     async def wait_settled(self, topic_id: UUID) -> None:
         """Until what was asked for about a topic is done.
 
-        Raises KAFKA_STORAGE_ERROR if it could not be done. The metadata stand: the next start, or
-        the next change of the topic, tries again.
+        Raises KAFKA_STORAGE_ERROR if it could not be done. The metadata stand: it is tried again
+        every few seconds.
         """
         while self._is_unsettled(topic_id):
             if topic_id in self._failures:
@@ -169,9 +171,11 @@ class Hosting:
     # Passes
 
     async def run(self) -> None:
-        """Do what is asked for, as long as this runs. What has begun is finished."""
+        """Do what is asked for, as long as this runs. What has begun is finished; what could not be
+        done, for want of room or of descriptors say, is tried again."""
         while True:
-            await self._is_asked.wait()
+            with trio.move_on_after(RETRY_SECONDS if self._failures else math.inf):
+                await self._is_asked.wait()
             self._is_asked = trio.Event()
             with trio.CancelScope(shield=True):
                 await self.make_pass()
@@ -190,38 +194,29 @@ class Hosting:
     async def _rename(self) -> None:
         for metadata in list(self._to_remove.values()):
             try:
-                await self._forget(metadata)
+                await self._files.forget_deleted(metadata)
             except (OSError, StorageError) as error:
                 self._failed([metadata.id], error)
             else:
                 del self._to_remove[metadata.id]
+                self._may_be_here.discard(metadata.id)
                 self.has_leftovers.set()
         given_up = dict(self._to_give_up)
+        if not given_up:
+            return
+        left_in = {key: self._left_in[key] for key in given_up}
         try:
-            await self._forget_given_up(given_up)
+            await self._files.forget_given_up(list(given_up.values()), left_in)
         except (OSError, StorageError) as error:
             self._failed(list({key.topic_id for key in given_up}), error)
         else:
             for key in given_up:
-                del self._to_give_up[key], self._left_in[key]
-
-    async def _forget_given_up(self, given_up: Mapping[PartitionKey, TopicPartition]) -> None:
-        if given_up:
-            rename = self._services.directory.mark_deleted
-            await trio.to_thread.run_sync(rename, list(given_up.values()), uuid4())
-            await self._services.driver.wait_durable()
-            await self._services.checkpoints.wait_saved()
-            left = {key: self._left_in[key] for key in given_up}
-            await trio.to_thread.run_sync(leave, self._services.state, left)
+                self._forget_given_up(key)
             self.has_leftovers.set()
 
-    async def _forget(self, metadata: TopicMetadata) -> None:
-        await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
-        # The journal first: it must not speak of partitions that nobody knows any more.
-        await self._services.driver.wait_durable()
-        await self._services.checkpoints.wait_saved()
-        keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
-        await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
+    def _forget_given_up(self, key: PartitionKey) -> None:
+        self._to_give_up.pop(key, None)
+        self._left_in.pop(key, None)
 
     async def load(self, *, is_current: bool) -> None:
         """Open all that is asked for by now, in one go, and wait a little for leaders of it.
@@ -233,91 +228,32 @@ class Hosting:
         """
         self._may_make = is_current
         await self._rename()
-        await self._open_now(await self._free(list(self._to_open.values())))
+        await self._open_now(await self._files.free(list(self._to_open.values())))
         # A broker that is ready should know whom to send its clients to.
         with trio.move_on_after(LEADER_SECONDS_MAX):
             await wait_leaders(self._services, self)
 
-    async def _free(self, topics: list[Topic]) -> list[Topic]:
-        """Those whose directories are not another partition's."""
-        if self._is_swept:
-            return topics
-        recorded = await trio.to_thread.run_sync(self._services.state.partition_names)
-        taken = {name: key for key, name in recorded.items()}
-
-        def is_free(topic: Topic) -> bool:
-            return all(
-                taken.get(str(TopicPartition(topic.name, number)), key) == key
-                for number in topic.hosted(self._node_id)
-                for key in [PartitionKey(topic.id, number)]
-            )
-
-        return [topic for topic in topics if is_free(topic)]
-
     async def be_current(self, state: Callable[[], ClusterState]) -> None:
         """The metadata are current: what is here and not in them was deleted, and goes.
 
-        Topics that come from now on were never here before. Directories of which nothing is
-        recorded may be anybody's; they are left, and spoken of.
+        Topics that come from now on were never here before. Where the disk does not take what is
+        to be recorded, it is tried again until it does.
         """
         self._is_current = self._may_make = True
         for metadata in state().topics.values():
             self._give_up_strangers(metadata)
+        while not await self._sweep(state):  # noqa: ASYNC110 # the disk tells nobody
+            await trio.sleep(RETRY_SECONDS)
+
+    async def _sweep(self, state: Callable[[], ClusterState]) -> bool:
+        """Whether what was deleted meanwhile is gone, and need not be looked for again."""
         try:
-            there, recorded = await trio.to_thread.run_sync(self._look)
-            strays = {
-                key: name
-                for key, name in recorded.items()
-                if key not in self._to_give_up and not self._belongs(key, state())
-            }
-            self._speak_of_strangers(there, set(recorded.values()), state())
-            await trio.to_thread.run_sync(self._forget_strays, strays, there)
-            left = await trio.to_thread.run_sync(left_epochs, self._services.state)
-            gone = [key for key in left if state().topic_by_id(key.topic_id) is None]
-            await trio.to_thread.run_sync(self._services.state.forget_partitions, gone)
+            await self._files.sweep(state, is_leaving=self._to_give_up.__contains__)
         except (OSError, StorageError) as error:
             self._services.storage_failed(f"partitions of deleted topics: {error}")
-        else:
-            self._is_swept = True
         self.has_leftovers.set()
         self._is_asked.set()
-
-    def _look(self) -> tuple[list[TopicPartition], Mapping[PartitionKey, str]]:
-        """On a thread: the directories, and what is recorded."""
-        return self._services.directory.partitions(), self._services.state.partition_names()
-
-    def _forget_strays(
-        self, strays: Mapping[PartitionKey, str], there: Sequence[TopicPartition]
-    ) -> None:
-        """On a thread. As if they were given up: their groups may live on."""
-        by_name = {str(partition): partition for partition in there}
-        for name in strays.values():
-            if name in by_name:
-                self._services.directory.mark_deleted([by_name[name]], uuid4())
-        leave(self._services.state, dict.fromkeys(strays, NO_EPOCH))
-
-    def _speak_of_strangers(
-        self,
-        there: Sequence[TopicPartition],
-        known: Collection[str],
-        state: ClusterState,
-    ) -> None:
-        for partition in there:
-            # One that is being opened has a directory before it is recorded.
-            topic = state.topic(partition.topic)
-            is_of_topic = topic is not None and partition.partition < topic.partitions
-            if not is_of_topic and str(partition) not in known:
-                logger.warning(
-                    "%s belongs to no topic; it is left as it is, and keeps a topic of that name "
-                    "from being created until it is moved away",
-                    self._services.directory.partition_path(partition),
-                )
-
-    def _belongs(self, key: PartitionKey, state: ClusterState) -> bool:
-        if key == CLUSTER_KEY:
-            return True
-        topic = state.topic_by_id(key.topic_id)
-        return topic is not None and self._is_host(topic, key.partition)
+        return self._files.is_swept
 
     async def _open(self) -> None:
         topics = []
@@ -328,7 +264,7 @@ class Hosting:
             else:
                 topics.append(topic)
         try:
-            await self._open_now(await self._free(topics))
+            await self._open_now(await self._files.free(topics))
         except (OSError, StorageError) as error:
             self._failed([topic.id for topic in topics], error)
 
@@ -359,7 +295,7 @@ class Hosting:
             # Deleted while it was opened; a later pass renames what is on the disk.
             replica.delete()
             return
-        if self._is_current and not self._is_host(topic.metadata, replica.partition):
+        if self._is_current and not is_host(self._node_id, topic.metadata, replica.partition):
             self._give_up(replica)
             return
         if replica.config is not topic.config:
@@ -375,9 +311,3 @@ class Hosting:
         self._services.storage_failed(f"topics: {error}")
         for topic_id in topic_ids:
             self._failures[topic_id] = str(error)
-
-
-def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:
-    """Rename the directories of a deleted topic. Blocking."""
-    partitions = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
-    directory.mark_deleted(partitions, topic.id)

@@ -122,9 +122,11 @@ class ReplicationDriver:
 
     def remove(self, key: PartitionKey, *, is_deleted: bool, lives_on: bool = False) -> None:
         """Take no part in a group any more: its files are going away. `lives_on`: but the group
-        is not."""
-        if self._watchers.pop(key, None) is not None:
+        is not. One that is no more is also forgotten where it had no replica."""
+        is_here = self._watchers.pop(key, None) is not None
+        if is_here or (is_deleted and not lives_on):
             self.node.remove(key, is_deleted=is_deleted, lives_on=lives_on)
+        if is_here:
             self.touch()
 
     def leader_of(self, key: PartitionKey) -> tuple[NodeId | None, Epoch]:

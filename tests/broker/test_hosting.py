@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from errno import EMFILE
 from pathlib import Path
 from threading import Event
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import trio
 
 from tests.broker.clusters import wait_until
 from tests.broker.nodes import open_node
+from tidemark.broker.metadata import hosted_files
+from tidemark.broker.metadata import hosting as hosting_module
+from tidemark.broker.metadata.hosted_files import HostedFiles
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.node import Node
 from tidemark.broker.replicas.checkpoints import Captured
+from tidemark.broker.replicas.opening import open_replicas
+from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.replication.known_leaders import NOT_KNOWN
+from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.partitions.storage.journal.blocks import Lsn
-from tidemark.partitions.storage.left_groups import left_epochs
-from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import Epoch, NodeId
+from tidemark.partitions.storage.left_groups import leave, left_epochs
+from tidemark.partitions.storage.state_db import PartitionKey, StateDb
+from tidemark.protocol.errors import RequestError, StorageError
+from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
 
 ONE, TWO = map(NodeId, (1, 2))
 NOWHERE: Final[Mapping[int, Assignment]] = MappingProxyType({})
@@ -105,20 +114,20 @@ async def test_nothing_is_made_before_the_metadata_are_current(tmp_path: Path) -
 async def test_a_start_waits_but_a_moment_for_what_was_deleted_meanwhile_to_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow, look = Event(), Hosting._look
+    slow, look = Event(), HostedFiles._look
 
-    def look_slowly(self: Hosting) -> object:
+    def look_slowly(self: HostedFiles) -> object:
         slow.wait(10)
         return look(self)
 
-    monkeypatch.setattr(Hosting, "_look", look_slowly)
+    monkeypatch.setattr(HostedFiles, "_look", look_slowly)
     async with open_node(tmp_path) as node:
         hosting = hosting_of(node)
         topic = await node.topics.create(NewTopic(name="waves", partitions=1))
         assert set(hosting.by_partition(topic.id)) == {0}
-        assert not hosting._is_swept
+        assert not hosting._files.is_swept
         slow.set()
-        await wait_until(lambda: hosting._is_swept)
+        await wait_until(lambda: hosting._files.is_swept)
 
 
 async def test_what_is_given_up_goes_with_its_files_and_what_is_known_of_it(tmp_path: Path) -> None:
@@ -185,3 +194,93 @@ async def test_a_checkpoint_does_not_bring_back_what_was_given_up(
         await hosting.wait_settled(topic.id)
         assert topic.id not in {key.topic_id for key in services.state.partition_states()}
         assert topic.id in {key.topic_id for key in left_epochs(services.state)}
+
+
+async def test_what_could_not_be_opened_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There were no descriptors left, say. The topic is in the metadata, and nobody asks again."""
+    monkeypatch.setattr(hosting_module, "RETRY_SECONDS", 0.1)
+    refused = [OSError(EMFILE, "Too many open files")] * 2
+
+    async def open_later(*args: Any, **options: Any) -> list[Replica]:  # Any: as they come
+        if refused:
+            raise refused.pop()
+        return await open_replicas(*args, **options)
+
+    monkeypatch.setattr("tidemark.broker.metadata.hosting.open_replicas", open_later)
+    async with open_node(tmp_path) as node:
+        with pytest.raises(RequestError, match="Too many open files"):
+            await node.topics.create(NewTopic(name="waves", partitions=1))
+        topic = node.topics.get("waves")
+        assert topic is not None
+        await wait_until(lambda: bool(hosting_of(node).by_partition(topic.id)))
+        assert not refused
+        await hosting_of(node).wait_settled(topic.id)
+
+
+async def test_what_is_recorded_of_strays_is_forgotten_as_soon_as_the_disk_takes_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting_module, "RETRY_SECONDS", 0.1)
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="waves", partitions=1))
+        stray = next(iter(hosting_of(node))).key
+    refused = [StorageError("database or disk is full")] * 2
+
+    def forget_later(state: StateDb, left: Mapping[PartitionKey, Epoch]) -> None:
+        if refused:
+            raise refused.pop()
+        leave(state, left)
+
+    monkeypatch.setattr(hosted_files, "leave", forget_later)
+    monkeypatch.setattr(HostedFiles, "_belongs", lambda _, key, __: key != stray)
+    async with open_node(tmp_path) as node:
+        await wait_until(lambda: hosting_of(node)._files.is_swept)
+        assert not refused
+        assert stray not in hosting_of(node)._services.state.partition_names()
+
+
+async def test_the_directory_of_a_later_topic_is_not_taken_for_one_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1. A partition is given up, and state.db does not take it. 2. Its topic is deleted, and made
+    anew. 3. What was given up is tried again: the name is another partition's now."""
+    is_full = True
+
+    def forget(state: StateDb, left: Mapping[PartitionKey, Epoch]) -> None:
+        if is_full:
+            raise StorageError("database or disk is full")
+        leave(state, left)
+
+    monkeypatch.setattr(hosted_files, "leave", forget)
+    async with open_node(tmp_path) as node:
+        first = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        hosting.rehost(held_by(first, (TWO,)))
+        with pytest.raises(RequestError, match="disk is full"):
+            await hosting.wait_settled(first.id)
+        await node.topics.delete(first)
+        second = await node.topics.create(NewTopic(name="waves", partitions=1))
+        is_full = False
+        hosting._is_asked.set()
+        await hosting._passed.wait()
+        assert hosting.by_partition(second.id)[0].is_available
+        assert (tmp_path / "waves-0").exists()
+
+
+async def test_who_led_a_topic_that_is_deleted_is_forgotten_where_nothing_of_it_was_held(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        hosting.rehost(held_by(topic, (TWO,)))
+        await hosting.wait_settled(topic.id)
+        known = hosting._services.driver.node.known
+        key = PartitionKey(topic.id, 0)
+        known.hear(TWO, GroupBeat(key, Epoch(7), True, ORIGIN, Offset(0)))
+        assert known.get(key).node == TWO
+        await node.topics.delete(topic)
+        assert known.get(key) is NOT_KNOWN
+        assert topic.id not in hosting._may_be_here

@@ -223,7 +223,7 @@ async def test_a_crash_after_deletion_was_recorded_leaves_no_topic_and_no_files(
 
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=2))
-        monkeypatch.setattr("tidemark.broker.metadata.hosting.move_away", crash)
+        monkeypatch.setattr("tidemark.broker.metadata.hosted_files.move_away", crash)
         with pytest.raises(RequestError, match="power cut"):
             await node.topics.delete(topic)
     monkeypatch.undo()

@@ -478,9 +478,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="nothing is forgotten while an older row may still be written",
-        file="broker/metadata/hosting.py",
-        old="            await self._services.checkpoints.wait_saved()\n            left =",
-        new="            left =",
+        file="broker/metadata/hosted_files.py",
+        old="        await self._services.checkpoints.wait_saved()\n",
+        new="",
         killed_by="tests/broker/test_hosting.py::test_a_checkpoint_does_not_bring_back_what_was_given_"
         "up",
     ),

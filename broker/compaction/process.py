@@ -14,7 +14,8 @@ import trio
 from tidemark.partitions.storage.compaction.job import Job, Rewritten, Tally
 from tidemark.protocol.errors import StorageError
 
-_COMMAND: Final = (sys.executable, "-m", "tidemark.partitions.storage.compaction.worker")
+# -P: not from the folder that the broker runs in, where a user's json.py would be imported.
+_COMMAND: Final = (sys.executable, "-P", "-m", "tidemark.partitions.storage.compaction.worker")
 _READ_BYTES: Final = 1 << 16
 
 

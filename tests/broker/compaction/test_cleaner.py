@@ -276,6 +276,15 @@ async def test_a_file_that_is_gone_is_said_by_the_process(tmp_path: Path) -> Non
         await run_through(a_job(str(tmp_path)))
 
 
+async def test_what_lies_where_the_broker_runs_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CompactionFailed, match="No such file"):
+        await run_through(a_job(str(tmp_path)))
+
+
 async def test_a_process_that_dies_says_what_may_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

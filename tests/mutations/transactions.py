@@ -75,6 +75,13 @@ MUTATIONS = (
         "test_an_abort_of_nothing_raises_the_epoch_for_what_may_still_be_late",
     ),
     _rule(
+        "an abort of nothing waits for the transaction before",
+        "decisions.py",
+        old="has_to_wait = request.bumps_epoch or old.state.is_commit == request.is_commit",
+        new="has_to_wait = old.state.is_commit == request.is_commit",
+        killed_by="TestEpochs::test_an_abort_of_nothing_waits_for_the_transaction_before",
+    ),
+    _rule(
         "an older epoch is fenced",
         "decisions.py",
         old="return ErrorCode.NONE if old.epoch == request.epoch else ErrorCode.PRODUCER_FENCED",

@@ -103,10 +103,11 @@ def decide_end(old: Transaction | None, request: End, *, wall_ms: int) -> Decisi
     if error is not ErrorCode.NONE or old is None:
         return _refuse_producer(error)
     if old.state.is_prepared:
-        # An epoch that was raised would not have come this far, so it is the same decision again.
-        is_same = old.state.is_commit == request.is_commit
+        # Where ends raise the epoch, an end in the new one is of the next transaction, and has to
+        # wait. Where they do not, it is about this one: the same decision again, or another.
+        has_to_wait = request.bumps_epoch or old.state.is_commit == request.is_commit
         return _refuse_producer(
-            ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE
+            ErrorCode.CONCURRENT_TRANSACTIONS if has_to_wait else ErrorCode.INVALID_TXN_STATE
         )
     if old.state is not TransactionState.ONGOING:
         return _end_nothing(old, request, wall_ms)

@@ -179,6 +179,18 @@ class TestEpochs:
         assert answer == producer(FIRST_ID, 1)
         assert coordinator.verify(session, DEBIT).error == ErrorCode.PRODUCER_FENCED
 
+    @pytest.mark.parametrize("commit", [False, True])
+    def test_an_abort_of_nothing_waits_for_the_transaction_before(self, commit: bool) -> None:
+        coordinator = Coordinator(holds_markers=True)
+        session = coordinator.init()
+        coordinator.add(session, DEBIT, bumps=True)
+        following = coordinator.end(session, commit=commit, bumps=True)
+        # Java's producer, whose records were dropped before any was sent.
+        answer = coordinator.end(following, commit=False, bumps=True)
+        assert answer.error == ErrorCode.CONCURRENT_TRANSACTIONS
+        coordinator.mark(DEBIT)
+        assert coordinator.end(following, commit=False, bumps=True) == producer(FIRST_ID, 2)
+
     def test_where_they_run_out_a_new_producer_id_follows(self) -> None:
         coordinator, session = at_the_last_epoch()
         coordinator.add(session, DEBIT, bumps=True)

@@ -122,8 +122,8 @@ def fenced(old: Transaction, *, wall_ms: int) -> Transaction:
 
 
 def _first_session(request: Init, wall_ms: int) -> Decision:
-    if request.producer_id != NO_PRODUCER:
-        return _refuse_producer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    """Also of a producer that has an id, and whose transactional id was not used for so long that
+    it was forgotten: what it had is over, and it goes on with an id that nobody has had."""
     if request.fresh_id is None:
         return _refuse_producer(ErrorCode.CONCURRENT_TRANSACTIONS)
     new = Transaction(

@@ -309,6 +309,12 @@ class TestTime:
         assert coordinator.shard.describe(TXN) is None
         assert coordinator.replayed() == {}
         assert coordinator.add(session, DEBIT) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        # Its producer asks for the next epoch then (KIP-360), and goes on, as with Kafka.
+        next_session = coordinator.init((session.producer_id, session.epoch))
+        assert (next_session.error, next_session.epoch) == (ErrorCode.NONE, 0)
+        assert next_session.producer_id != session.producer_id
+        assert coordinator.add(session, DEBIT) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        assert coordinator.add(next_session, DEBIT) == ErrorCode.NONE
 
     def test_ids_with_something_open_are_not_forgotten(self) -> None:
         coordinator = Coordinator(holds_markers=True)

@@ -119,6 +119,13 @@ class Connection:
         reply = await self.send(message, answer, patience_seconds=patience_seconds)
         return await reply.wait()
 
+    async def request_within(self, message: Message, answer: type[R], seconds: float) -> R:
+        """As `request`; the connection is given up if there is no answer within so many seconds."""
+        with trio.move_on_after(seconds):
+            return await self.request(message, answer)
+        self.close(f"no answer within {seconds:g} s")
+        raise self.lost()
+
     async def send(
         self, message: Message, answer: type[R], *, patience_seconds: float = 0.0
     ) -> Reply[R]:

@@ -283,12 +283,14 @@ class Consumer:
             tp: AtOffset(commits[tp].offset) if tp in commits else self._settings.start_of(tp)
             for tp in sorted(partitions)
         }
-        await self._readings.add(starts, until_end=self._settings.until_end)
+        # What they are given to may have to be made ready first, or they are to begin elsewhere.
+        await self._readings.add(starts, until_end=self._settings.until_end, is_held=True)
         try:
             await self._tell(self._settings.on_assigned, partitions)
         except BaseException:
             self._drop(partitions)
             raise
+        self._readings.release(partitions)
         self._is_assigned = True
         self._readings.buffer.changed.set()
 

@@ -1,5 +1,6 @@
 """Coordinators: finding them, and the commits that those of groups keep."""
 
+import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
@@ -59,10 +60,13 @@ class GroupMembership:
     membership: Membership = OUTSIDE
 
 
-async def find_coordinator(network: Network, name: str, *, kind: int = GROUP) -> BrokerDescription:
+async def find_coordinator(
+    network: Network, name: str, *, kind: int = GROUP, seconds: float = math.inf
+) -> BrokerDescription:
     """Ask any broker who coordinates the group, or the transactional id.
 
-    Retriable `RequestError` while nobody does.
+    Retriable `RequestError` while nobody does; `OSError` if that broker does not answer within so
+    many seconds, or within any request's time.
     """
     what = f"{'group' if kind == GROUP else 'transactional id'} {name}"
     connection = await network.any_connection()
@@ -70,7 +74,7 @@ async def find_coordinator(network: Network, name: str, *, kind: int = GROUP) ->
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
     else:
         request = FindCoordinatorRequest(key_type=kind, key=name)
-    answer = await connection.request(request, FindCoordinatorResponse)
+    answer = await connection.request_within(request, FindCoordinatorResponse, seconds)
     if connection.version(FindCoordinatorRequest) < 4:
         check(answer.error_code, what, answer.error_message)
         return BrokerDescription(node_id=NodeId(answer.node_id), host=answer.host, port=answer.port)

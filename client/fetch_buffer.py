@@ -28,6 +28,7 @@ class Reading:
         "fetch_offset",
         "high_watermark",
         "is_failed",
+        "is_held",
         "is_paused",
         "leader_until",
         "not_before",
@@ -50,6 +51,8 @@ class Reading:
         self.high_watermark: Offset | None = None
         self.session = 0
         self.is_paused = False
+        self.is_held = False
+        """Nothing is fetched and handed out yet: its reader is being told of it."""
         self.is_failed = False
         self.failures = 0
         self.failing_since = math.inf

@@ -101,7 +101,7 @@ class BrokerFetcher:
         if self._buffer.buffered_bytes >= self._settings.prefetch_bytes:
             return due, wake_at
         for reading in self.readings.values():
-            if reading.is_paused or reading.is_failed or reading.is_fetched:
+            if reading.is_paused or reading.is_held or reading.is_failed or reading.is_fetched:
                 continue
             if reading.buffered_bytes >= 2 * self._settings.partition_bytes:
                 continue

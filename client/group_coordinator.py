@@ -19,6 +19,10 @@ from tidemark.protocol.messages.heartbeat import HeartbeatResponse
 _MOVED: Final = STALE_COORDINATOR | LOST_BROKER
 
 
+_SHARE: Final = 1 / 5
+"""Of a session's time, for one answer: in the rest the next coordinator is found and told."""
+
+
 class GroupCoordinator:
     """See the module. `pool` is the member's own: a join that waits holds up nobody else there."""
 
@@ -26,6 +30,7 @@ class GroupCoordinator:
         self._network = network
         self._pool = pool
         self._settings = settings
+        self._patience = _SHARE * settings.session_timeout_seconds
         self._connection: Connection | None = None
 
     async def connection(self) -> Connection:
@@ -34,8 +39,15 @@ class GroupCoordinator:
         Raises `OSError`, and retriable `RequestError` while nobody coordinates the group.
         """
         if self._connection is None or self._connection.is_closed:
-            coordinator = await find_coordinator(self._network, self._settings.group)
-            self._connection = await self._pool.connection(address_of(coordinator))
+            coordinator = await find_coordinator(
+                self._network, self._settings.group, seconds=self._patience
+            )
+            address = address_of(coordinator)
+            with trio.move_on_after(self._patience) as connecting:
+                self._connection = await self._pool.connection(address)
+            if connecting.cancelled_caught:
+                raise ConnectionError(f"{address}: no connection within {self._patience:g} s")
+        assert self._connection is not None
         return self._connection
 
     def forget(self) -> None:
@@ -47,8 +59,9 @@ class GroupCoordinator:
 
         A coordinator that is lost or moves ends no generation: the next one reads from the log who
         the members are, and gives each a whole session's time from then on. So it is looked up and
-        told again. Raises what ends the generation; and the last error if nobody has answered for
-        a session's time, because then the partitions may be other members'.
+        told again; a broker that hangs is waited for during a part of the session only, for another
+        one may coordinate the group by then. Raises what ends the generation; and the last error if
+        nobody has answered for a session's time, because then the partitions may be other members'.
         """
         settings = self._network.settings
         request = heartbeat_request(self._settings.group, membership)
@@ -56,7 +69,7 @@ class GroupCoordinator:
         for pause in settings.backoff.delays(self._network.random):
             try:
                 connection = await self.connection()
-                answer = await connection.request(request, HeartbeatResponse)
+                answer = await connection.request_within(request, HeartbeatResponse, self._patience)
                 check(answer.error_code, f"group {self._settings.group}")
             except (OSError, RequestError) as error:
                 if not _has_moved(error) or trio.current_time() + pause > session_end:
@@ -66,7 +79,8 @@ class GroupCoordinator:
                 return
             self.forget()
             await trio.sleep(pause)
-            await self._network.heed(failure)
+            with trio.move_on_after(self._patience):
+                await self._network.heed(failure)
 
 
 def _has_moved(error: OSError | RequestError) -> bool:

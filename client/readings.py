@@ -35,8 +35,11 @@ class Readings:
         self.buffer = FetchBuffer()
         self.by_partition: dict[TopicPartition, Reading] = {}
 
-    async def add(self, starts: Mapping[TopicPartition, Start], *, until_end: bool) -> None:
-        """Read these too. With `until_end`, to where each ends now.
+    async def add(
+        self, starts: Mapping[TopicPartition, Start], *, until_end: bool, is_held: bool = False
+    ) -> None:
+        """Read these too. With `until_end`, to where each ends now; with `is_held`, not before they
+        are released.
 
         Raises `RequestError` if one does not exist. Cancelled, none is read.
         """
@@ -46,8 +49,15 @@ class Readings:
         ends = await self.ends(starts) if until_end else {}
         for topic_partition, offset in offsets.items():
             end = ends.get(topic_partition)
-            self.by_partition[topic_partition] = Reading(topic_partition, offset, end)
+            reading = self.by_partition[topic_partition] = Reading(topic_partition, offset, end)
+            reading.is_held = is_held
         self.route()
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read what was held."""
+        for topic_partition in partitions:
+            self.by_partition[topic_partition].is_held = False
+        self.wake()
 
     async def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Offset]:
         """Where these end now, as certainly as the read level wants it."""

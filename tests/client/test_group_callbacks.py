@@ -50,6 +50,29 @@ async def test_what_on_assigned_raises_reaches_the_caller_as_it_is(
     assert await client.admin.list_group_offsets(group) == {}
 
 
+async def test_nothing_is_handed_out_while_on_assigned_runs(
+    client: Client, topic: str, group: str
+) -> None:
+    """It may load what the records are for, or seek."""
+    await client.admin.create_topic(topic, partitions=1)
+    await write(client, topic, numbered(5))
+    began, ended = trio.Event(), trio.Event()
+
+    async def prepare(partitions: frozenset[TopicPartition]) -> None:
+        began.set()
+        await trio.sleep(0.5)
+        for each in partitions:
+            await consumer.seek(each, 3)
+        ended.set()
+
+    with trio.fail_after(20):
+        async with client.consumer(topic, group=group, on_assigned=prepare, **QUICK) as consumer:
+            record = await consumer.__anext__()
+            assert began.is_set()
+            assert ended.is_set()
+    assert record.offset == 3
+
+
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 async def test_what_on_revoked_raises_reaches_the_caller_as_it_is(
     client: Client, topic: str, group: str, error: Exception

@@ -15,12 +15,13 @@ from tidemark.client.coordinator import Membership
 from tidemark.client.group_coordinator import GroupCoordinator
 from tidemark.client.group_settings import GroupSettings
 from tidemark.client.network import open_network
+from tidemark.client.pool import open_pool
 from tidemark.client.retries import Backoff
 from tidemark.protocol.messages import api_versions, find_coordinator, heartbeat, metadata
 
 QUICK = ClientSettings(backoff=Backoff(initial_seconds=0.001, max_seconds=0.01))
 MEMBER = Membership(generation=5, member_id="m")
-Trouble = ErrorCode | Literal["lost"]
+Trouble = ErrorCode | Literal["lost", "hangs"]
 
 
 class Broker:
@@ -30,24 +31,32 @@ class Broker:
         self.address: Address | None = None
         self.troubles = troubles
         self.generations: list[int] = []
-        self.lookups = 0
+        self.lookups = self.hanging_lookups = self.hanging_connections = 0
 
     async def serve(self, peer: Peer) -> None:
         while True:
             header, request = await peer.receive()
             match request:
                 case api_versions.ApiVersionsRequest():
+                    if self.hanging_connections:
+                        self.hanging_connections -= 1
+                        await trio.sleep_forever()
                     await peer.answer(header, ALL_VERSIONS)
                 case metadata.MetadataRequest():
                     await peer.answer(header, self._metadata())
                 case find_coordinator.FindCoordinatorRequest():
                     self.lookups += 1
+                    if self.hanging_lookups:
+                        self.hanging_lookups -= 1
+                        await trio.sleep_forever()
                     await peer.answer(header, self._coordinators())
                 case heartbeat.HeartbeatRequest():
                     self.generations.append(request.generation_id)
                     trouble = self.troubles.pop(0) if self.troubles else ErrorCode.NONE
                     if trouble == "lost":
                         return
+                    if trouble == "hangs":
+                        await trio.sleep_forever()
                     await peer.answer(header, heartbeat.HeartbeatResponse(error_code=trouble))
                 case _:
                     raise AssertionError(request)
@@ -75,8 +84,11 @@ async def open_coordinator(
     with trio.fail_after(10):
         async with open_peer(broker.serve) as address:
             broker.address = address
-            async with open_network((address,), QUICK, Random(1)) as network:
-                yield GroupCoordinator(network, network.pool, settings)
+            async with (
+                open_network((address,), QUICK, Random(1)) as network,
+                open_pool(QUICK) as pool,
+            ):
+                yield GroupCoordinator(network, pool, settings)
 
 
 @pytest.mark.parametrize(
@@ -126,3 +138,25 @@ async def test_nobody_is_told_for_longer_than_a_session_lasts(trouble: Trouble) 
             await coordinator.beat(MEMBER)
         assert trio.current_time() - began > 0.2
     assert len(broker.generations) > 3
+
+
+async def test_a_coordinator_that_hangs_costs_a_part_of_the_session() -> None:
+    """A process that is paused keeps its connections, and says nothing."""
+    broker = Broker(["hangs"])
+    broker.hanging_lookups = 2
+    async with open_coordinator(broker, session_timeout_seconds=2.5) as coordinator:
+        began = trio.current_time()
+        await coordinator.beat(MEMBER)
+        assert trio.current_time() - began < 2.5
+    assert broker.generations == [5, 5]
+    assert broker.lookups == 4
+
+
+async def test_a_coordinator_that_takes_no_connection_costs_a_part_of_the_session() -> None:
+    broker = Broker([])
+    async with open_coordinator(broker, session_timeout_seconds=1.0) as coordinator:
+        broker.hanging_connections = 1
+        began = trio.current_time()
+        await coordinator.beat(MEMBER)
+        assert trio.current_time() - began < 1.0
+    assert broker.hanging_connections == 0

@@ -128,4 +128,25 @@ MUTATIONS = (
         "                self._go_on(await calls.end(commit=True))\n",
         killed_by=f"{_TRANSACTIONS}::test_none_begins_until_the_one_before_has_ended",
     ),
+    Mutation(
+        name="a coordinator that hangs costs a part of the session",
+        file="client/group_coordinator.py",
+        old="_SHARE: Final = 1 / 5\n",
+        new="_SHARE: Final = 5\n",
+        killed_by=f"{_HEARTBEATS}::test_a_coordinator_that_hangs_costs_a_part_of_the_session",
+    ),
+    Mutation(
+        name="a broker that hangs is not asked again on the same connection",
+        file="client/connection.py",
+        old='        self.close(f"no answer within {seconds:g} s")\n        raise self.lost()\n',
+        new='        raise ConnectionError(f"no answer within {seconds:g} s")\n',
+        killed_by=f"{_HEARTBEATS}::test_a_coordinator_that_hangs_costs_a_part_of_the_session",
+    ),
+    Mutation(
+        name="nothing is handed out while on_assigned runs",
+        file="client/consumer.py",
+        old="until_end=self._settings.until_end, is_held=True)",
+        new="until_end=self._settings.until_end)",
+        killed_by=f"{_CALLBACKS}::test_nothing_is_handed_out_while_on_assigned_runs",
+    ),
 )

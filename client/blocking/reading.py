@@ -19,7 +19,7 @@ from tidemark.client.records import FetchedBatches
 from tidemark.client.retries import may_pass
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.buffers import Buffers
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -30,6 +30,10 @@ from tidemark.protocol.messages.fetch import (
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
 _MAX_WAIT_MS = 500
+
+
+class NothingCame(TidemarkError):
+    """A range that was to be there is not, or nobody gives it out."""
 
 
 def read_batches(
@@ -43,6 +47,7 @@ def read_batches(
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     connections: KeptConnections | None = None,
     memory: Buffers | None = None,
+    patience_seconds: float | None = None,
 ) -> Generator[FetchedBatches]:
     """The batches that hold the offsets from `start` to `end` (exclusive), as fetches bring them.
 
@@ -52,6 +57,9 @@ def read_batches(
     (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
     after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection: it
     goes back to `connections`, where it came from, or is closed.
+
+    With `patience_seconds`, for a range that is known to be there, it raises `NothingCame` when for
+    so long nothing has: the topic may have been made anew, with fewer records.
 
     With `memory`, fetches are received into that, and written over once there are no views of their
     `data`; see `Buffers`.
@@ -66,6 +74,7 @@ def read_batches(
         isolation,
         connections,
         memory,
+        patience_seconds,
     )
     try:
         yield from reader.read()
@@ -87,6 +96,7 @@ class _RangeReader:
         isolation: Isolation,
         connections: KeptConnections | None,
         memory: Buffers | None,
+        patience_seconds: float | None,
     ) -> None:
         self._brokers = Brokers(bootstrap, settings, connections)
         self._topic_partition = topic_partition
@@ -96,6 +106,7 @@ class _RangeReader:
         self._fetch_bytes = fetch_bytes
         self._isolation = isolation
         self._memory = memory
+        self._patience_seconds = patience_seconds
         self._random = Random()
         self._leader: BlockingConnection | None = None
         self._leader_epoch: Epoch = NO_EPOCH
@@ -121,15 +132,35 @@ class _RangeReader:
         if self._position >= self._end:
             return
         self._ask()
+        came = time.monotonic()
         while True:
             fetched = self._answer()
+            if fetched is None:
+                came = self._waited_since(came)
             if self._position < self._end:
                 self._ask()
             if fetched is not None:
                 yield fetched
                 fetched = None  # its memory may be wanted for the next
+                came = time.monotonic()
             if self._position >= self._end:
                 return
+
+    def _waited_since(self, came: float) -> float:
+        """Since when nothing has come, from whom is asked now. Raises `NothingCame`."""
+        if self._patience_seconds is None or time.monotonic() - came < self._patience_seconds:
+            return came
+        if self._near is None:
+            raise NothingCame(
+                f"{self._topic_partition} at {self._position}: nothing came for"
+                f" {self._patience_seconds:g} s, and it was to be there up to {self._end}. Was the"
+                " topic made anew meanwhile? Then begin anew, too; else tidemark cluster status"
+                " shows whether enough brokers are up"
+            )
+        # It may have been cut off from the leader.
+        self._close()
+        self._near, self._stays_at_leader = None, True
+        return time.monotonic()
 
     def _ask(self) -> None:
         """Send the next fetch, if a connection can be had; else `_answer` finds out why not."""

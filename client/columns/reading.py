@@ -32,6 +32,7 @@ def read_columns(
     fetch_bytes: int = FETCH_BYTES,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     connections: KeptConnections | None = None,
+    patience_seconds: float | None = None,
 ) -> Generator[pa.RecordBatch]:
     """The records with offsets from `start` to `end` (exclusive), as columns, a fetch at a time.
 
@@ -51,6 +52,7 @@ def read_columns(
             isolation=isolation,
             connections=connections,
             memory=memory,
+            patience_seconds=patience_seconds,
         )
     ) as fetches:
         for fetched in fetches:

@@ -75,6 +75,7 @@ def read_topic(
                     fetch_bytes=fetch_bytes,
                     isolation=isolation,
                     connections=connections,
+                    patience_seconds=settings.retry_timeout_seconds,
                 ):
                     yield _with_partition(batch, one.topic_partition.partition, schema)
         finally:

@@ -56,6 +56,7 @@ def _read(options: SourceOptions, maker: RowMaker, wanted: OffsetRange) -> Itera
         fetch_bytes=options.batch_bytes,
         isolation=options.isolation,
         connections=_CONNECTIONS,
+        patience_seconds=options.client.retry_timeout_seconds,
     )
     with closing(batches), explaining(options.client, f"reading {wanted.topic_partition}"):
         for batch in batches:

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tidemark.client.blocking import BlockingClient, open_client
+from tidemark.client.blocking.reading import NothingCame
 from tidemark.client.spark.batch import BatchReader, FilteringReader
 from tidemark.client.spark.driver import CannotReach, DataLoss, Driver
 from tidemark.client.spark.options import read_options
@@ -66,6 +67,19 @@ def test_a_reader_that_was_pickled_reads_the_same(
     (partition,) = reader.partitions()
     in_task, wanted = pickle.loads(pickle.dumps((reader, partition)))
     assert offsets(in_task, wanted) == list(range(10))
+
+
+def test_a_task_whose_topic_was_made_anew_does_not_wait_for_ever(
+    tidemark: BlockingCluster, client: BlockingClient
+) -> None:
+    produce(client, 10)
+    reader = batch_reader(tidemark, **{"kafka.default.api.timeout.ms": "1500"})
+    (partition,) = reader.partitions()
+    client.run(client.admin.delete_topic, "t")
+    client.run(client.admin.create_topic, "t", partitions=1)
+    produce(client, 4)
+    with pytest.raises(NothingCame, match=r"t-0 at 4: nothing came for 1\.5 s.*up to 10\. Was the"):
+        offsets(reader, partition)
 
 
 def test_what_is_planned_again_sees_what_is_new(

@@ -22,6 +22,7 @@ import trio
 from tidemark.broker.balancing.changes import Changes, NewLeaders
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.own_loads import UNKNOWN_LAG
+from tidemark.broker.balancing.rates import Rate, Rates
 from tidemark.broker.balancing.reports import Reports
 from tidemark.broker.metadata.brokers import Brokers, Quorum
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
@@ -58,6 +59,7 @@ class _Seen(NamedTuple):
     observers: Assignment
     leader: NodeId | None
     load: GroupLoad | None
+    rate: Rate
     move: LeaderMove | None
     moved_ms: int | None
 
@@ -84,6 +86,7 @@ class Gathering:
         self._brokers = brokers
         self._reports = reports
         self._history = history
+        self._rates = Rates()
         self._changes = Changes(state, brokers, reports, leaders)
         self._unheard = 0
         self._groups: list[Group] = []
@@ -113,6 +116,8 @@ class Gathering:
             gone = self._changes.note(now_ms)
             if gone:
                 self._forget(gone)
+            for key in self._rates.settled(now_ms):
+                self._changes.add(key)
             self._is_outdated |= bool(gone or self._changes)
             if self._is_outdated:
                 await self._look_again(now_ms)
@@ -126,6 +131,7 @@ class Gathering:
     def stop(self) -> None:
         """Nobody will ask for a while."""
         self._changes.stop()
+        self._rates.clear()
 
     async def _look_again(self, now_ms: int) -> None:
         looked = 0
@@ -145,6 +151,7 @@ class Gathering:
         self._made = {key: made for key, made in self._made.items() if key.topic_id not in topics}
         self._reports.forget_topics(topics)
         self._history.forget_topics(topics)
+        self._rates.forget_topics(topics)
 
     def _members(self, now_ms: int) -> list[Broker]:
         """The brokers; those that lead nothing any more are drained."""
@@ -185,12 +192,14 @@ class Gathering:
         at = PartitionId(topic.id, key.partition)
         leader, epoch = self._brokers.leader_of(key)
         self._history.saw_leader(at, leader, now_ms)
+        load = None if leader is None else self._reports.load(key, leader, epoch)
         seen = _Seen(
             topic.assignments[key.partition],
             topic.wanted.get(key.partition),
             topic.observers.get(key.partition, ()),
             leader,
-            None if leader is None else self._reports.load(key, leader, epoch),
+            load,
+            self._rates.look(key, load, now_ms),
             self._state().wishes.moves.get(at),
             self._history.moved_ms(at),
         )
@@ -214,6 +223,8 @@ def _group(partition: TopicPartition, seen: _Seen) -> Group:
         leader=leader,
         voters=seen.assigned,
         observers=seen.observers,
+        bytes_in_per_s=seen.rate.taken,
+        bytes_out_per_s=seen.rate.given,
         moved_ms=seen.moved_ms,
         moving_to=None if move is None or move.target == leader else move.target,
         is_changing=seen.wanted is not None,
@@ -225,8 +236,6 @@ def _group(partition: TopicPartition, seen: _Seen) -> Group:
         voters=voters,
         lags=lags,
         learners=tuple(map(NodeId, load.learners)),
-        bytes_in_per_s=float(load.bytes_in_per_s),
-        bytes_out_per_s=float(load.bytes_out_per_s),
         size_bytes=load.size_bytes,
         is_changing=group.is_changing or load.is_changing,
     )

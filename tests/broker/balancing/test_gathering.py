@@ -11,6 +11,8 @@ from trio.testing import MockClock
 
 from tests.broker.balancing.world import World, WrittenLeaders, balancing, open_world
 from tidemark.broker.balancing.gathering import Gathering
+from tidemark.broker.balancing.rates import SETTLE_MS
+from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Group, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
     CreatePartitions,
@@ -91,6 +93,57 @@ async def test_it_sees_what_one_sees_who_looks_at_all(seed: int, autojump_clock:
             await something(world, rng)
             seen = groups_of(await world.gathering.gather())
             assert seen == await seen_at_first_sight(world)
+
+
+async def test_a_leader_that_has_just_begun_to_measure_carries_what_the_one_before_it_did(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(*BROKERS) as world:
+        await world.add_topic("t", [VOTERS])
+        (topic,) = world.state.topics.values()
+        key = PartitionKey(topic.id, 0)
+
+        async def rate() -> float:
+            (group,) = (await world.gathering.gather()).groups
+            return group.bytes_in_per_s
+
+        world.tell(key, VOTERS, rate=5_000_000)
+        assert await rate() == 5_000_000
+        world.liveness.leaders[key] = NodeId(2), Epoch(7)
+        assert await rate() == 5_000_000, "the new one has told nothing yet"
+        world.tell(key, VOTERS, rate=0)
+        assert await rate() == 5_000_000, "nor has it seen anything"
+        await trio.sleep(SETTLE_MS / 2000)
+        world.tell(key, VOTERS, rate=6_000_000)
+        assert await rate() == 6_000_000, "more is seen at once"
+        world.tell(key, VOTERS, rate=0)
+        assert await rate() == 5_000_000
+        await trio.sleep(SETTLE_MS / 1000)
+        assert await rate() == 0, "nothing more was told, and it is so"
+        world.tell(key, VOTERS, rate=3_000_000)
+        assert await rate() == 3_000_000
+        world.gathering.stop()
+        world.liveness.leaders[key] = NodeId(3), Epoch(8)
+        world.tell(key, VOTERS, rate=0)
+        assert await rate() == 0, "what was known long ago is known no more"
+
+
+async def test_nothing_moves_to_and_fro_because_new_leaders_have_not_measured_yet(
+    autojump_clock: MockClock,
+) -> None:
+    """All partitions have the same traffic, and a third of the leaders goes to another broker."""
+    async with open_world(1, 2, 3, rules=Settings(cool_down_ms=0)) as world:
+        await world.add_topic(
+            "t", [VOTERS[number % 2 :] + VOTERS[: number % 2] for number in range(12)]
+        )
+        (topic,) = world.state.topics.values()
+        for number in range(12):
+            key = PartitionKey(topic.id, number)
+            world.tell(key, topic.assignments[number], rate=4_000_000 + 1_000_000 * (number % 3))
+        async with balancing(world):
+            await trio.sleep(8)
+            assert world.leaders() == {1: 4, 2: 4, 3: 4}
+            assert len(world.moved) == 4
 
 
 async def test_a_look_costs_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:

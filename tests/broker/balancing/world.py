@@ -209,7 +209,9 @@ class World:
         self.liveness.leaders[key] = NodeId(node), Epoch(epoch + 1)
         self.tell(key, voters, size=0 if size is None else size)
 
-    def tell(self, key: PartitionKey, voters: Sequence[int], *, size: int = 0) -> None:
+    def tell(
+        self, key: PartitionKey, voters: Sequence[int], *, size: int = 0, rate: int = 0
+    ) -> None:
         """What the leader reports."""
         leader, epoch = self.liveness.leader_of(key)
         assert leader is not None
@@ -218,7 +220,7 @@ class World:
             partition=key.partition,
             epoch=epoch,
             size_bytes=size,
-            bytes_in_per_s=0,
+            bytes_in_per_s=rate,
             bytes_out_per_s=0,
             is_changing=False,
             voters=tuple(

@@ -135,8 +135,9 @@ class ClusterLog:
         """
         async with self._proposing:
             await self._wait_given_up()
-            command = decide(self.state)
+            # First: what is decided on an old state would be refused for what is so no more.
             self._check_leads()
+            command = decide(self.state)
             self.state.check(command)
             (result,) = await self._append([command])
         if isinstance(result, RequestError):

@@ -75,6 +75,18 @@ async def test_only_the_leader_takes_commands_and_says_who_it_is() -> None:
         await cluster_log(FakeGroup(is_serving=False, leader=None)).propose(ids(1))
 
 
+async def test_who_does_not_lead_refuses_nothing_for_what_was_so_once() -> None:
+    """A topic that is there already, say: the leader may have deleted it since."""
+
+    def refuse(_: ClusterState) -> AllocateProducerIds:
+        raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS)
+
+    cluster = cluster_log(FakeGroup(is_serving=False, leader=NodeId(3)))
+    with pytest.raises(RequestError, match="broker 3 leads") as raised:
+        await cluster.propose(refuse)
+    assert raised.value.code is ErrorCode.NOT_CONTROLLER
+
+
 async def test_who_waits_is_answered_when_leadership_is_lost() -> None:
     group = FakeGroup()
     cluster = cluster_log(group)

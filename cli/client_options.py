@@ -15,6 +15,8 @@ FILE_VARIABLE: Final = "TIDEMARK_CLIENT_CONFIG"
 BOOTSTRAP: Final = "bootstrap.servers"
 CLIENT_ID: Final = "client.id"
 RACK: Final = "client.rack"
+REQUEST_BYTES_MAX: Final = ("max.request.size", "message.max.bytes")
+"""Java's name, and librdkafka's."""
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -44,7 +46,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
         return {}  # and no client is imported, of which a broker, say, needs nothing
     from tidemark.client.security.kafka_names import NAMES
 
-    known = (BOOTSTRAP, CLIENT_ID, RACK, *NAMES)
+    known = (BOOTSTRAP, CLIENT_ID, RACK, *REQUEST_BYTES_MAX, *NAMES)
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -58,6 +60,16 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"-X {name}: no such option; {hint}")
         found[name] = value
     return found
+
+
+def request_bytes_max(given: Mapping[str, str]) -> int:
+    """How large a producer's requests may get. Raises `UsageError` for what is no number."""
+    for name in REQUEST_BYTES_MAX:
+        if (text := given.get(name)) is not None:
+            if not (text.isascii() and text.isdigit() and int(text) > 0):
+                raise click.UsageError(f"{name}={text}: expected a number of bytes")
+            return int(text)
+    return 1 << 20
 
 
 def settings_of(given: Mapping[str, str], *, rack: str | None) -> "ClientSettings":

@@ -9,12 +9,19 @@ from pathlib import Path
 import click
 import trio
 
-from tidemark.cli.arguments import Name, from_option, partitions_option, read_committed_option
+from tidemark.cli.arguments import (
+    START,
+    Name,
+    from_option,
+    partitions_option,
+    read_committed_option,
+)
 from tidemark.cli.formats.formatter import FormatError, Formatter, Source
 from tidemark.cli.formats.json_lines import format_json
 from tidemark.cli.formats.kcat import compile_kcat
 from tidemark.cli.formats.rpk import compile_rpk
 from tidemark.cli.leaderless import tell_of_leaderless
+from tidemark.cli.lookup import extents, partitions_of, resolve
 from tidemark.cli.numbers import Whole
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.streams import write_out
@@ -42,6 +49,8 @@ class Plan:
 
     what: list[str] | list[TopicPartition]
     start: Start
+    end: Start | None
+    """Where to end in each partition, before whatever is there."""
     group: str | None
     records_max: int | None
     until_end: bool
@@ -53,6 +62,13 @@ class Plan:
 @click.command(short_help="Print a topic's records.")
 @click.argument("topics", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
 @from_option
+@click.option(
+    "--until",
+    "end",
+    type=START,
+    metavar="PLACE",
+    help="Stop before this place in each partition, or where it ends now.",
+)
 @partitions_option
 @click.option(
     "-g",
@@ -94,6 +110,7 @@ def consume(
     session: Session,
     topics: tuple[str, ...],
     start: Start,
+    end: Start | None,
     partitions: tuple[int, ...],
     group: str | None,
     records_max: int | None,
@@ -111,18 +128,23 @@ def consume(
     A record is its value and a newline, to the byte, unless a format says otherwise. A time is
     @MILLISECONDS since 1970, @-1h30m (so long ago), or ISO 8601 as in 2026-11-21T10:30:00Z.
 
+    With --until, the command ends there, or where a partition ended when it began.
+
     With a group, reading goes on where the group is; --from holds where it has not been yet.
 
     Whatever the read level, only what is committed is printed. With strict and two-step, --exit
     stops at all that was committed when the command began, and where no majority can say what that
     is, the command fails and says so.
     """
+    if end is not None and group is not None:
+        raise click.UsageError("--until is not for groups: what comes later would never be read")
     plan = Plan(
         what=[TopicPartition(topic, p) for topic in topics for p in partitions] or list(topics),
         start=start,
+        end=end,
         group=group,
         records_max=records_max,
-        until_end=until_end,
+        until_end=until_end or end is not None,
         isolation=Isolation.READ_COMMITTED if read_committed else Isolation.READ_UNCOMMITTED,
         read_level=None if read_level is None else ReadLevel(read_level),
         format=_choose_format(as_json=as_json, rpk=rpk, kcat=kcat, template=template),
@@ -165,6 +187,10 @@ async def _consume(client: Client, plan: Plan) -> None:
 
 
 async def _read(client: Client, plan: Plan) -> None:
+    ends = None if plan.end is None else await _ends(client, plan.what, plan.end)
+    left = set() if ends is None else {at for at, end in ends.items() if end > 0}
+    if ends and not left:
+        return
     async with client.consumer(
         plan.what,
         group=plan.group,
@@ -173,16 +199,36 @@ async def _read(client: Client, plan: Plan) -> None:
         isolation=plan.isolation,
         read_level=plan.read_level,
     ) as consumer:
-        left = plan.records_max
+        more = plan.records_max
         while (fetched := await consumer.fetch_batches()) is not None:
-            printed = await _print(_records(fetched, plan.isolation), plan.format, left)
-            if left is not None and printed is not None:
-                left -= printed.count
-                if left <= 0:
-                    await _stop_behind(consumer, fetched.topic_partition, printed.last, plan.group)
+            at = fetched.topic_partition
+            end = fetched.next_offset if ends is None else min(fetched.next_offset, ends[at])
+            printed = await _print(_records(fetched, plan.isolation, end), plan.format, more)
+            if more is not None and printed is not None:
+                more -= printed.count
+                if more <= 0:
+                    await _stop_behind(consumer, at, printed.last, plan.group)
+                    return
+            if ends is not None and fetched.next_offset >= ends[at]:
+                left.discard(at)
+                if not left:
                     return
         if isinstance(plan.start, AtOffset):
             await _say_where_it_ends(consumer)
+
+
+async def _ends(
+    client: Client, what: list[str] | list[TopicPartition], place: Start
+) -> dict[TopicPartition, Offset]:
+    """Where to stop in each partition, before whatever is there now."""
+    topics = sorted({each if isinstance(each, str) else each.topic for each in what})
+    there = [
+        at
+        for topic in await client.admin.describe_topics(topics)
+        for at in partitions_of(topic)
+        if at in what or topic.name in what
+    ]
+    return await resolve(client.admin, place, await extents(client.admin, there))
 
 
 async def _stop_behind(
@@ -229,8 +275,11 @@ async def _print(
     return None if last is None else _Printed(len(lines), last)
 
 
-def _records(fetched: FetchedBatches, isolation: Isolation) -> Iterator[tuple[Source, Record]]:
-    """The records from the offset that was asked for on, each with what it shares with others.
+def _records(
+    fetched: FetchedBatches, isolation: Isolation, end: Offset
+) -> Iterator[tuple[Source, Record]]:
+    """The records from the offset that was asked for to `end`, each with what it shares with
+    others.
 
     The first batch may begin before that offset.
     """
@@ -239,7 +288,7 @@ def _records(fetched: FetchedBatches, isolation: Isolation) -> Iterator[tuple[So
             continue
         source = _source(fetched, header)
         for record in decode_batch(fetched.data, header, at):
-            if fetched.fetch_offset <= record.offset < fetched.next_offset:
+            if fetched.fetch_offset <= record.offset < end:
                 yield source, record
 
 

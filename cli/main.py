@@ -258,6 +258,11 @@ def one_line(error: BaseException) -> str:
             text = error.format_message()
         case RequestError(code=code) if code in _OF_A_CLUSTER_WITHOUT_MAJORITY:
             text = f"{error}; 'tidemark cluster status' shows whether enough brokers are up"
+        case RequestError(code=ErrorCode.MESSAGE_TOO_LARGE):
+            text = (
+                f"{error}; -X max.request.size=BYTES has 'tidemark produce' send larger requests, "
+                "and the topic's max.message.bytes says what is taken"
+            )
         case TidemarkError(__cause__=UnicodeEncodeError(object=argument)):
             text = f"{os.fsencode(argument)!r} is not UTF-8, which names and texts have to be"
         case TidemarkError():

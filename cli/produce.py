@@ -11,6 +11,7 @@ import click
 import trio
 
 from tidemark.cli.arguments import Name
+from tidemark.cli.client_options import request_bytes_max
 from tidemark.cli.formats.escapes import unescape_kcat
 from tidemark.cli.formats.json_lines import InputError, NewRecord, parse_json
 from tidemark.cli.formats.lines import LineFormat, LineSplitter, parse_header
@@ -41,6 +42,7 @@ class Plan:
     """Where all records go, if to one."""
     acks: Acks
     compression: str
+    request_bytes_max: int
     advance: Callable[[int], None] = lambda _: None
 
 
@@ -105,7 +107,8 @@ def produce(
     A line is a record's value, to the byte. -K finds a key before it; --json takes everything from
     the line: {"key", "value", "headers", "partition", "timestamp"}, all optional.
 
-    TEXT may hold \\n, \\t, \\r and \\xNN.
+    TEXT may hold \\n, \\t, \\r and \\xNN. A record of more than a megabyte needs -X
+    max.request.size=BYTES, and a topic whose max.message.bytes takes it.
     """
     lines = LineFormat(
         key=None if key is None else _argument_bytes(key),
@@ -125,6 +128,7 @@ def produce(
         partition=partition,
         acks=_ACKS[acks],
         compression=compression,
+        request_bytes_max=request_bytes_max(session.options),
     )
     if file.isatty():
         # A bar would be drawn over what is being typed.
@@ -181,7 +185,10 @@ async def _write(client: Client, plan: Plan) -> int:
     """
     async with (
         client.producer(
-            acks=plan.acks, compression=Compression[plan.compression.upper()], linger_ms=5
+            acks=plan.acks,
+            compression=Compression[plan.compression.upper()],
+            linger_ms=5,
+            request_bytes_max=plan.request_bytes_max,
         ) as producer,
         trio.open_nursery() as nursery,
     ):

@@ -139,6 +139,51 @@ def test_where_to_begin(command: Command, topic: str, start: str, printed: bytes
     assert command("consume", topic, "--from", start, "--exit").out == printed
 
 
+@pytest.mark.parametrize(
+    ("places", "printed"),
+    [
+        (["--until", "2"], b"a\nb\nx\n"),
+        (["--until", "0"], b""),
+        (["--until", "beginning"], b""),
+        (["--until", "end"], b"a\nb\nc\nx\n"),
+        (["--until", "99"], b"a\nb\nc\nx\n"),
+        (["--until", "-1"], b"a\nb\n"),
+        (["--from", "1", "--until", "2", "-p", "0"], b"b\n"),
+        (["--from", "2", "--until", "1", "-p", "0"], b""),
+        (["--from", "end", "--until", "2"], b""),
+        (["--from", "@1700000060000", "--until", "@1700000120000", "-p", "0"], b"b\n"),
+        (["--until", "3", "--max", "2", "-p", "0"], b"a\nb\n"),
+    ],
+)
+def test_where_to_end(command: Command, topic: str, places: list[str], printed: bytes) -> None:
+    lines = b"".join(
+        json.dumps({"value": value, "partition": at, "timestamp": time}).encode() + b"\n"
+        for value, at, time in [
+            ("a", 0, 1_700_000_000_000),
+            ("b", 0, 1_700_000_060_000),
+            ("c", 0, 1_700_000_120_000),
+            ("x", 1, 1_700_000_000_000),
+        ]
+    )
+    assert command("produce", topic, "--json", stdin=lines).status == 0
+    found = command("consume", topic, *places)
+    assert (found.status, sorted(found.out)) == (0, sorted(printed))
+
+
+def test_the_end_of_a_partition_that_is_not_there_is_an_error(
+    command: Command, topic: str
+) -> None:
+    done = command("consume", topic, "-p", "9", "--until", "end")
+    assert done.status == 1
+    assert "2 partitions, no partition 9" in done.err
+
+
+def test_a_group_has_no_end(command: Command, topic: str) -> None:
+    refused = command("consume", topic, "-g", "g", "--until", "end")
+    assert refused.status == 2
+    assert "--until is not for groups" in refused.err
+
+
 def test_an_offset_beyond_the_end_is_said(command: Command, topic: str) -> None:
     done = command("consume", topic, "-p", "0", "--from", "99", "--max", "1")
     assert done.status == 1
@@ -160,7 +205,19 @@ def test_a_record_that_no_request_has_room_for_is_told_how_much_there_is(
 ) -> None:
     done = command("produce", topic, stdin=b"x" * (1 << 20))
     assert done.status == 1
-    assert "requests have at most 1048576" in done.err
+    assert "requests have at most 1048576; -X max.request.size=BYTES" in done.err
+
+
+@pytest.mark.parametrize("name_of_it", ["max.request.size", "message.max.bytes"])
+def test_a_large_record_is_sent_where_one_says_how_large_requests_may_be(
+    command: Command, name: str, name_of_it: str
+) -> None:
+    command("topic", "create", name, "-p", "1", "-c", "max.message.bytes=5000000")
+    value, larger = b"x" * 2_000_000, f"{name_of_it}=5000000"
+    assert command("produce", name, "-X", larger, stdin=value).status == 0
+    assert command("consume", name, "--exit", "-f", "%V").out == b"2000000"
+    wrong = command("produce", name, "-X", f"{name_of_it}=5MB", stdin=value)
+    assert (wrong.status, "expected a number of bytes" in wrong.err) == (2, True)
 
 
 def test_max_stops_within_a_batch(command: Command, topic: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.storage.timestamps import (
@@ -46,18 +47,14 @@ _SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LA
 async def handle(
     node: Node, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    await _answer(node, topic.name, asked, request, context)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    steps, topics = Steps(), list[ListOffsetsTopicResponse]()
+    for topic in request.topics:
+        partitions = []
+        for asked in topic.partitions:
+            partitions.append(await _answer(node, topic.name, asked, request, context))
+            await steps.did(1)
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+    return ListOffsetsResponse(topics=topics)
 
 
 async def _answer(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.brokers import ShownBroker
 from tidemark.broker.metadata.partition_view import PartitionView, partition_views
@@ -30,13 +31,15 @@ _made_partition: Final = maker_of(MetadataResponsePartition)
 
 async def handle(node: Node, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     """Answers about all, some or no topics (trap M1); may create those asked for by name."""
+    steps, topics = Steps(), list[MetadataResponseTopic]()
     if _asks_for_all(request, context.api_version):
-        topics = [_describe(node, topic, request) for topic in node.topics]
+        for topic in list(node.topics):
+            topics.append(_describe(node, topic, request))
+            await steps.did(1 + topic.partition_count)
     else:
-        topics = [
-            await _answer(node, asked, request, context.api_version)
-            for asked in request.topics or ()
-        ]
+        for asked in request.topics or ():
+            topics.append(await _answer(node, asked, request, context.api_version))
+            await steps.did(1 + len(topics[-1].partitions))
     controller = node.brokers.controller_for_clients
     return MetadataResponse(
         brokers=[

@@ -78,6 +78,10 @@ def append_marker(
 ) -> Offset:
     """Append it, where it is not there, and have the groups in the partition hear of it in their
     turn. It is for good once all below the offset is committed. Raises `RequestError`."""
+    if asked.producer_id < 0:
+        raise RequestError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "no producer has that id")
+    if asked.producer_epoch < 0:
+        raise RequestError(ErrorCode.INVALID_PRODUCER_EPOCH, "no producer has that epoch")
     has_groups = replica.topic == CONSUMER_OFFSETS
     if has_groups:
         coordinator.check_serves(replica.partition)

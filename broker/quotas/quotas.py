@@ -10,7 +10,7 @@ While nobody has a quota, requests pass by here: `is_on` is all that they look a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
@@ -28,6 +28,9 @@ ANONYMOUS: Final = "ANONYMOUS"
 CLIENTS_MAX: Final = 10_000
 """Clients that are remembered at most. Client ids are whatever clients say: those that have used
 nothing lately are forgotten first."""
+
+NAMES_CHARS_MAX: Final = 1_000_000
+"""Of their users and client ids together: one of those may have 32 kB."""
 
 _Shared: TypeAlias = tuple[QuotaKey, str | None, str | None]
 
@@ -76,6 +79,7 @@ class Quotas:
         self._burst_seconds = burst_seconds
         self._followed: tuple[ClientQuotas, int] | None = None
         self._meters: dict[tuple[str, str], Meter | None] = {}
+        self._meters_chars = 0
         self._buckets: dict[_Shared, TokenBucket] = {}
         cluster.when_changed(self._follow)
         self._follow()
@@ -107,13 +111,18 @@ class Quotas:
         return min(asked, int(meter.fetch.burst))
 
     def _new_meter(self, client: tuple[str, str]) -> Meter | None:
-        if len(self._meters) >= CLIENTS_MAX:
-            self._meters.clear()
+        if len(self._meters) >= CLIENTS_MAX or self._meters_chars > NAMES_CHARS_MAX:
+            self._forget_meters()
             self._forget_idle()
         buckets = [self._bucket(key, *client) for key in QuotaKey]
         meter = Meter(*buckets) if any(buckets) else None
         self._meters[client] = meter
+        self._meters_chars += _chars(*client)
         return meter
+
+    def _forget_meters(self) -> None:
+        self._meters.clear()
+        self._meters_chars = 0
 
     def _bucket(self, key: QuotaKey, user: str, client_id: str) -> TokenBucket | None:
         limit = self._cluster.state.quotas.limit(key, user, client_id)
@@ -131,7 +140,13 @@ class Quotas:
         now = trio.current_time()
         used = {key: each for key, each in self._buckets.items() if not each.is_full(now)}
         # Whoever is still too many has been in debt under many names: the oldest are let off.
-        self._buckets = dict(list(used.items())[-CLIENTS_MAX:])
+        kept, chars = list[tuple[_Shared, TokenBucket]](), 0
+        for shared, bucket in reversed(list(used.items())[-CLIENTS_MAX:]):
+            chars += _chars(*shared[1:])
+            if chars > NAMES_CHARS_MAX:
+                break
+            kept.append((shared, bucket))
+        self._buckets = dict(reversed(kept))
 
     def _follow(self) -> None:
         quotas = self._cluster.state.quotas
@@ -142,9 +157,17 @@ class Quotas:
             return
         self._followed = now_followed
         self.is_on = bool(quotas.values)
-        self._meters.clear()
+        self._forget_meters()
         if not self.is_on:
             self._buckets.clear()
-        elif len(self._buckets) > CLIENTS_MAX:
+        elif len(self._buckets) > CLIENTS_MAX or _chars_of(self._buckets) > NAMES_CHARS_MAX:
             # With the meters goes the count by which it is known that there are too many.
             self._forget_idle()
+
+
+def _chars_of(buckets: Iterable[_Shared]) -> int:
+    return sum(_chars(*shared[1:]) for shared in buckets)
+
+
+def _chars(*names: str | None) -> int:
+    return sum(len(name) for name in names if name)

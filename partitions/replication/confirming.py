@@ -209,8 +209,8 @@ class Confirmations:
         asked = self._asked.get(key)
         if asked is not None:
             self._drop(key)
-            for question in asked.questions:
-                question.done(_not_leading(key))
+            while asked.questions:
+                asked.questions.popleft().done(_not_leading(key))
 
     def _look(self, key: PartitionKey, asked: _Asked, replica: GroupReplica) -> None:
         questions = asked.questions
@@ -218,6 +218,8 @@ class Confirmations:
             question = questions.popleft()
             high_watermark = question.high_watermark
             question.done(replica.high_watermark if high_watermark is None else high_watermark)
+        if self._asked.get(key) is not asked:
+            return  # Who was told has given it up, or has asked anew: that one has its own round.
         if not questions:
             self._drop(key)
         elif not asked.is_under_way:

@@ -8,13 +8,15 @@
 | `journal/` | see `journal.blocks` |
 | `reserve` | see `reserve` |
 | `<topic>-<partition>/` | one partition's log |
-| `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted; a long topic is cut |
+| `<topic>-<partition>.<32 hex digits>-delete/` | one that is being deleted; a long topic is cut, |
+|        | and the last 16 digits are its digest |
 """
 
 import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
@@ -27,7 +29,7 @@ STATE_DB_NAME: Final = "state.db"
 JOURNAL_NAME: Final = "journal"
 _SYNC_FAILED: Final = b"a sync has failed\n"
 _DELETE_SUFFIX: Final = "-delete"
-_MARK: Final = rf"\.[0-9a-f]{{32}}{_DELETE_SUFFIX}"
+_MARK_DIGITS: Final = 32
 _TOPIC_KEPT: Final = 200
 _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)")
 
@@ -134,18 +136,19 @@ class DataDirectory:
         return renamed
 
     def _marked_path(self, partition: TopicPartition, unique: UUID) -> str:
-        return f"{self.path}/{self._kept_name(partition)}.{unique.hex}{_DELETE_SUFFIX}"
-
-    def _kept_name(self, partition: TopicPartition) -> str:
-        # Cut, because a name may have 255 bytes and the longest topic's directory has nearly all.
-        return f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
+        digest = _digest(partition.topic)
+        mark = unique.hex[: _MARK_DIGITS - len(digest)] + digest
+        return f"{self.path}/{_kept_name(partition)}.{mark}{_DELETE_SUFFIX}"
 
     def is_marked_deleted(self, name: str) -> bool:
         """Whether the directory of this name is not there because its partition was deleted."""
         partition, there = partition_of(name), self._files.subdirectories(self.path)
         if partition is None or name in there:
             return False
-        marked = re.compile(re.escape(self._kept_name(partition)) + _MARK)
+        digest = _digest(partition.topic)
+        unique = rf"[0-9a-f]{{{_MARK_DIGITS - len(digest)}}}"
+        kept = re.escape(_kept_name(partition))
+        marked = re.compile(rf"{kept}\.{unique}{digest}{_DELETE_SUFFIX}")
         return any(marked.fullmatch(other) for other in there)
 
     def deleted(self) -> list[str]:
@@ -162,6 +165,18 @@ class DataDirectory:
         for name in self._files.sizes(path):
             self._files.remove(f"{path}/{name}")
         self._files.remove_directory(path)
+
+
+def _kept_name(partition: TopicPartition) -> str:
+    # Cut, because a name may have 255 bytes and the longest topic's directory has nearly all.
+    return f"{partition.topic[:_TOPIC_KEPT]}-{partition.partition}"
+
+
+def _digest(topic: str) -> str:
+    """What tells topics apart that are cut to the same name; none where one is whole and alone."""
+    if len(topic) < _TOPIC_KEPT:
+        return ""
+    return blake2b(topic.encode(), digest_size=8).hexdigest()
 
 
 def partition_of(directory_name: str) -> TopicPartition | None:

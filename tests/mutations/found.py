@@ -87,4 +87,28 @@ MUTATIONS = (
         killed_by="tests/broker/test_rounds.py"
         "::test_rounds_follow_each_other_once_what_they_changed_is_open",
     ),
+    Mutation(
+        name="a long topic is not taken for another that was deleted",
+        file="partitions/storage/directory.py",
+        old="    if len(topic) < _TOPIC_KEPT:\n",
+        new="    if True:\n",
+        killed_by="tests/partitions/storage/test_directory.py"
+        "::test_a_long_topic_is_not_taken_for_another_that_was_deleted",
+    ),
+    Mutation(
+        name="who asks again when he is told is not dropped",
+        file="partitions/replication/confirming.py",
+        old="        if self._asked.get(key) is not asked:\n",
+        new="        if False:\n",
+        killed_by="tests/partitions/replication/test_confirming.py"
+        "::test_who_asks_again_when_he_is_told_is_answered_again",
+    ),
+    Mutation(
+        name="a marker is of a producer that can be",
+        file="broker/handlers/write_txn_markers.py",
+        old="    if asked.producer_id < 0:\n",
+        new="    if False:\n",
+        killed_by="tests/broker/handlers/test_transactions.py"
+        "::test_a_marker_of_a_producer_that_cannot_be_is_refused",
+    ),
 )

@@ -58,9 +58,16 @@ MUTATIONS = (
     Mutation(
         name="clients with ever new names fill no memory",
         file=_QUOTAS,
-        old="            self._forget_idle()\n",
-        new="",
+        old="            self._forget_meters()\n            self._forget_idle()\n",
+        new="            self._forget_meters()\n",
         killed_by=_OF_QUOTAS + "test_clients_with_ever_new_names_fill_no_memory",
+    ),
+    Mutation(
+        name="clients with long names fill no memory",
+        file=_QUOTAS,
+        old="            if chars > NAMES_CHARS_MAX:\n",
+        new="            if False:\n",
+        killed_by=_OF_QUOTAS + "test_clients_with_long_names_fill_no_memory",
     ),
     Mutation(
         name="the most particular quota holds",

@@ -4,15 +4,21 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import trio
 
 from tests.broker.handlers.asking import ask
 from tests.broker.nodes import open_node
 from tidemark.broker.config import Address
-from tidemark.broker.handlers import metadata
+from tidemark.broker.handlers import list_offsets, metadata
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from tidemark.protocol.messages.metadata import (
     NOT_ASKED,
     MetadataRequest,
@@ -193,3 +199,54 @@ def damage(directory: Path) -> None:
     for file in directory.iterdir():
         file.unlink()
     (directory / "00000000000000000000.log").mkdir()
+
+
+@pytest.mark.parametrize("asks_for", ["all", "one", "none of them"])
+async def test_others_have_their_turn_while_much_is_described(
+    tmp_path: Path, asks_for: str
+) -> None:
+    request = {
+        "all": MetadataRequest(topics=None, allow_auto_topic_creation=False),
+        "one": asking_for(*["t0"] * 600, allow=False),
+        "none of them": asking_for(*(f"no-{number}" for number in range(10_000)), allow=False),
+    }[asks_for]
+    async with open_node(tmp_path) as node:
+        for number in range(6):
+            await node.topics.create(NewTopic(name=f"t{number}", partitions=500))
+        turns, is_over = 0, False
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while not is_over:
+                turns += 1
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(count_turns)
+            await ask(metadata.handle, node, request, 9)
+            is_over = True
+        assert turns >= 3
+
+
+async def test_others_have_their_turn_while_many_ends_are_looked_up(tmp_path: Path) -> None:
+    asked = ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[ListOffsetsTopic(name="t", partitions=[asked] * 10_000)],
+    )
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="t", partitions=1))
+        turns, is_over = 0, False
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while not is_over:
+                turns += 1
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(count_turns)
+            await ask(list_offsets.handle, node, request, 7)
+            is_over = True
+        assert turns >= 8

@@ -175,6 +175,23 @@ async def test_each_partition_says_what_became_of_its_marker(tmp_path: Path) -> 
         assert replica.last_stable_offset == 2
 
 
+@pytest.mark.parametrize(
+    ("producer", "epoch", "code"),
+    [
+        (-1, 0, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (-7, 0, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (7, -1, ErrorCode.INVALID_PRODUCER_EPOCH),
+    ],
+)
+async def test_a_marker_of_a_producer_that_cannot_be_is_refused(
+    tmp_path: Path, producer: int, epoch: int, code: ErrorCode
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node)
+        assert await end(node, producer, commit=True, epoch=epoch) == [code]
+        assert replica.log.end_offset == 0
+
+
 async def test_a_marker_that_comes_again_is_answered_and_not_written_again(
     tmp_path: Path,
 ) -> None:

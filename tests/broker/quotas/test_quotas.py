@@ -124,6 +124,19 @@ async def test_clients_with_ever_new_names_fill_no_memory(monkeypatch: pytest.Mo
     assert len(quotas._buckets) <= 20
 
 
+async def test_clients_with_long_names_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NAMES_CHARS_MAX", 1_000)
+    cluster = Cluster()
+    quotas = quotas_of(cluster)
+    cluster.alter(("client-id", None), producer_byte_rate=1)
+    for number in range(100):
+        bucket = meter(quotas, str(number) * 150).produce
+        assert bucket is not None
+        bucket.take(100, trio.current_time())
+    assert 1 <= len(quotas._meters) <= 10
+    assert 1 <= len(quotas._buckets) <= 15
+
+
 async def test_nor_do_they_where_quotas_change_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLIENTS_MAX", 10)
     cluster = Cluster()

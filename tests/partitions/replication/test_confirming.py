@@ -199,3 +199,23 @@ def test_the_others_need_not_all_answer() -> None:
     cluster.settle()
     assert answers == [2]
     assert NodeId(dead) in cluster.brokers
+
+
+def test_who_asks_again_when_he_is_told_is_answered_again() -> None:
+    """By then his group may be nobody's question any more, and his new one not be dropped with it:
+    here another who waited has gone, in between, as a client does that hangs up."""
+    cluster, leader = three()
+    answers: Answers = []
+    confirmations = leader.node.confirmations
+
+    def ask_anew(answer: Offset | RequestError) -> None:
+        answers.append(answer)
+        confirmations.forget(gone)
+        leader.node.confirm(KEY, answers.append)
+
+    leader.node.confirm(KEY, ask_anew)
+    gone = leader.node.confirm(KEY, answers.append)
+    cluster.settle()
+    cluster.run(0.5)
+    assert answers == [2, 2]
+    assert not confirmations

@@ -135,3 +135,15 @@ def test_what_is_not_there_is_marked_already(tmp_path: Path) -> None:
     both = [EVENTS, TopicPartition("events", 1)]
     assert len(directory.mark_deleted(both, UUID(int=5))) == 1
     assert directory.mark_deleted(both, UUID(int=5)) == []
+
+
+@pytest.mark.parametrize("kept", [199, 200, 249])
+def test_a_long_topic_is_not_taken_for_another_that_was_deleted(tmp_path: Path, kept: int) -> None:
+    """Their directories are cut to the same name where it would be too long."""
+    directory = open_directory(tmp_path)
+    gone, other = TopicPartition("t" * kept, 0), TopicPartition("t" * 200 + "u" * 49, 0)
+    assert gone != other
+    directory.create_partition(gone)
+    directory.mark_deleted([gone], UUID(int=(5 << 64) + 7))
+    assert directory.is_marked_deleted(str(gone))
+    assert not directory.is_marked_deleted(str(other))

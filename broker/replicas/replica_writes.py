@@ -158,7 +158,8 @@ class WritingReplica(ReadingReplica, TransactionalReplica):
         self, batches: Sequence[memoryview], api_version: int, now_ms: int
     ) -> list[Fields]:
         """The headers of the first of these, as many as may be appended."""
-        config, headers = self.config, list[Fields]()
+        config = self.config
+        headers: list[Fields] = []
         try:
             for records in batches:
                 fields = admit_fields(records, config, api_version=api_version, now_ms=now_ms)

@@ -33,6 +33,7 @@ from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.partitions.replication.reassigning import may_be_wished_later
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -47,9 +48,13 @@ _NONE: Final[Mapping[int, Replica]] = MappingProxyType({})
 class Hosting:
     """The replicas that are open here. Used on the loop's thread; `run` does what was asked for."""
 
-    def __init__(self, node_id: NodeId, services: ReplicaServices) -> None:
+    def __init__(
+        self, node_id: NodeId, services: ReplicaServices, version: Callable[[], int]
+    ) -> None:
+        """`version` is that of the metadata as they are known here."""
         self._node_id = node_id
         self._services = services
+        self._version = version
         self._files = HostedFiles(node_id, services)
         self._replicas: dict[UUID, dict[int, Replica]] = {}
         self._to_open: dict[UUID, Topic] = {}
@@ -118,8 +123,16 @@ class Hosting:
 
     def _give_up_strangers(self, metadata: TopicMetadata) -> None:
         here = self._replicas.get(metadata.id, {})
-        for partition in [each for each in here if not is_host(self._node_id, metadata, each)]:
-            self._give_up(here.pop(partition))
+        for replica in [each for each in here.values() if self._is_to_go(metadata, each)]:
+            self._give_up(here.pop(replica.partition))
+
+    def _is_to_go(self, metadata: TopicMetadata, replica: Replica) -> bool:
+        """Whether it is other brokers' now. Where its voters are of a wish that is not known here
+        yet, that comes with a command of its own, and the replica is looked at again."""
+        if is_host(self._node_id, metadata, replica.partition):
+            return False
+        member = replica.member if replica.is_available else None
+        return member is None or not may_be_wished_later(member, self._version())
 
     def _give_up(self, replica: Replica) -> None:
         """Its group has gone over to others, durably: nobody counts on what is here."""
@@ -295,7 +308,7 @@ class Hosting:
             # Deleted while it was opened; a later pass renames what is on the disk.
             replica.delete()
             return
-        if self._is_current and not is_host(self._node_id, topic.metadata, replica.partition):
+        if self._is_current and self._is_to_go(topic.metadata, replica):
             self._give_up(replica)
             return
         if replica.config is not topic.config:

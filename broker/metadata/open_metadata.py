@@ -119,7 +119,7 @@ async def open_metadata(
     neighbours = Neighbours(services, network, own)
     await neighbours.load()
     replica = await open_cluster_replica(services, identity.voters, machine)
-    hosting = Hosting(own.node_id, services)
+    hosting = Hosting(own.node_id, services, lambda: machine.state.version)
     try:
         parts = _Parts(
             settings, services, own, network, identity, machine, neighbours, hosting, replica

@@ -47,6 +47,7 @@ __all__ = [
     "Reassignments",
     "ReplicaWish",
     "Stage",
+    "may_be_wished_later",
 ]
 
 _RATE_S: Final = 2.0
@@ -374,6 +375,15 @@ class Reassignments:
         """It is not led here, or not yet."""
         self._resume(job)
         job.stage, job.why, job.learner = Stage.WAIT, "", None
+
+
+def may_be_wished_later(replica: GroupReplica, version: int) -> bool:
+    """Whether its voters are of a wish that comes after that version of the metadata.
+
+    Who has applied no more has yet to hear of that wish: by what it knows the replica is not its
+    own any more, and by that wish it may be, with records that nobody else has.
+    """
+    return replica.group.config.version >= version
 
 
 def _begin_with(group: Group, node: NodeId) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tidemark.partitions.replication.reassigning import Reassignments
+from tidemark.partitions.replication.reassigning import Reassignments, may_be_wished_later
 from tidemark.partitions.replication.reassignment_values import ReassignmentTiming, Stage
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.left_groups import leave
@@ -88,7 +88,7 @@ class Hosting:
             is_open = group.key in process.replicas
             if is_host and not is_open and self._may_open(group):
                 self._open(group, topic.assignments[group.key.partition])
-            elif is_open and not is_host and self._is_current:
+            elif is_open and not is_host and self._may_give_up(group):
                 self._give_up(group)
         if self._is_current and not self._is_swept:
             self._sweep(topic)
@@ -120,6 +120,10 @@ class Hosting:
     def _may_open(self, group: SimulatedGroup) -> bool:
         recorded = self._process.broker.state.partition_states()
         return group.key not in self._going and (self._is_current or group.key in recorded)
+
+    def _may_give_up(self, group: SimulatedGroup) -> bool:
+        replica = self._process.replicas[group.key]
+        return self._is_current and not may_be_wished_later(replica, self.state.version)
 
     def _open(self, group: SimulatedGroup, voters: tuple[NodeId, ...]) -> None:
         process = self._process

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from errno import EMFILE
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from tidemark.broker.node import Node
 from tidemark.broker.replicas.checkpoints import Captured
 from tidemark.broker.replicas.opening import open_replicas
 from tidemark.broker.replicas.replica import Replica
+from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.state_machines.cluster_values import Assignment
@@ -91,6 +93,26 @@ async def test_nothing_is_given_up_before_the_metadata_are_current(tmp_path: Pat
         hosting._is_current = True
         hosting.rehost(topic)
         assert set(hosting.by_partition(topic.id)) == {0, 1}
+
+
+async def test_a_voter_of_a_wish_that_is_still_to_be_heard_of_is_not_given_up(
+    tmp_path: Path,
+) -> None:
+    """A command takes the replica away, and a later one, which its leader has heard of and this
+    broker has not, has made a voter of it again."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        replica = hosting.by_partition(topic.id)[0]
+        version = node.topics._cluster.state.version
+        replica.member.tell(partial(Group.change_config, voters=(ONE,), version=version))
+        await wait_until(lambda: replica.member.is_serving)
+        assert replica.member.group.config.version == version
+        hosting.rehost(held_by(topic, (TWO,)))
+        assert set(hosting.by_partition(topic.id)) == {0}
+        hosting._version = lambda: version + 1
+        hosting.rehost(held_by(topic, (TWO,)))
+        assert not hosting.by_partition(topic.id)
 
 
 async def test_nothing_is_made_before_the_metadata_are_current(tmp_path: Path) -> None:

@@ -486,6 +486,14 @@ MUTATIONS = (
     ),
     # Giving replicas up
     Mutation(
+        name="a voter of a wish that is still to be heard of is not given up",
+        file="partitions/replication/reassigning.py",
+        old="    return replica.group.config.version >= version\n",
+        new="    return False\n",
+        killed_by="tests/broker/test_hosting.py::test_a_voter_of_a_wish_that_is_still_to_be_heard_of_"
+        "is_not_given_up",
+    ),
+    Mutation(
         name="no replica is given up for a command older than the current metadata",
         file="broker/metadata/hosting.py",
         old="        if self._is_current:\n            self._give_up_strangers(topic.metadata)",

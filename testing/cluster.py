@@ -30,6 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import trio
+from trio.testing import MockClock
 
 from tidemark.broker.server import RunningBroker
 from tidemark.protocol.errors import TidemarkError
@@ -296,11 +297,17 @@ async def open_cluster(
     `settings` are the brokers', by name, as `docs/configuration.md` lists them; `racks` are where
     the first, second, ... of them are, if they are to have racks of their own. Raises
     `ConfigError`, `StorageError` or `OSError` as `tidemark serve` would, and `ValueError` for
-    settings that several brokers cannot share, and `RuntimeError` outside of trio.
+    settings that several brokers cannot share, and `RuntimeError` outside of trio and under a mock
+    clock.
     """
     if not trio.lowlevel.in_trio_task():
         raise RuntimeError(
             "open_cluster runs under trio: use open_blocking_cluster, or pytest's fixture tidemark"
+        )
+    if isinstance(trio.lowlevel.current_clock(), MockClock):
+        raise RuntimeError(
+            "open_cluster needs real time: sockets and disks know nothing of a mock clock; do "
+            "without autojump_clock"
         )
     given = settings or {}
     if brokers > 1:

@@ -77,7 +77,9 @@ class BrokerProcess:
 
     def start(self, *, timeout_seconds: float = 60) -> None:
         """Start the broker and return when it serves. Raises `BrokerDidNotStart`."""
-        assert self._process is None, "it runs already"
+        assert not self.is_running, "it runs already"
+        if self._process is not None:
+            self._forget()  # it has ended by itself
         with self._log_path.open("ab") as log:
             self._process = self._spawn(log)
         try:

@@ -170,9 +170,7 @@ def test_where_to_end(command: Command, topic: str, places: list[str], printed: 
     assert (found.status, sorted(found.out)) == (0, sorted(printed))
 
 
-def test_the_end_of_a_partition_that_is_not_there_is_an_error(
-    command: Command, topic: str
-) -> None:
+def test_the_end_of_a_partition_that_is_not_there_is_an_error(command: Command, topic: str) -> None:
     done = command("consume", topic, "-p", "9", "--until", "end")
     assert done.status == 1
     assert "2 partitions, no partition 9" in done.err

@@ -1,6 +1,7 @@
 """The fixtures that we hand to others do what their docstrings say."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -10,10 +11,16 @@ from pathlib import Path
 import pytest
 import trio
 from confluent_kafka import Producer
+from trio.testing import MockClock
 
 from tidemark.client import open_client
 from tidemark.protocol.errors import ConfigError, StorageError
-from tidemark.testing import BlockingCluster, open_blocking_cluster, open_cluster
+from tidemark.testing import (
+    BlockingCluster,
+    open_blocking_cluster,
+    open_broker_process,
+    open_cluster,
+)
 
 
 async def test_a_client_in_the_same_loop_produces_and_consumes() -> None:
@@ -68,6 +75,21 @@ async def test_cancelling_the_block_stops_the_broker() -> None:
     assert scope.cancelled_caught
     with pytest.raises(OSError, match="attempts to connect"):
         await trio.open_tcp_stream(address, int(port))
+
+
+async def test_under_a_mock_clock_it_says_why_it_cannot_be(autojump_clock: MockClock) -> None:
+    with pytest.raises(RuntimeError, match=r"needs real time.*do without autojump_clock"):
+        async with open_cluster():
+            pass
+
+
+def test_a_broker_process_that_has_ended_by_itself_can_be_started_again(tmp_path: Path) -> None:
+    with open_broker_process(tmp_path / "data") as broker:
+        os.kill(broker.pid, signal.SIGTERM)
+        while broker.is_running:
+            time.sleep(0.01)
+        broker.start()
+        assert broker.is_running
 
 
 @pytest.mark.timeout(60)  # nothing else ends it where it fails

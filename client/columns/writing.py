@@ -63,8 +63,9 @@ class ColumnsWriter:
         """
         if not rows.num_rows:
             return
-        if rows.schema is not self._schema:
+        if self._schema is None or not rows.schema.equals(self._schema):
             check_schema(rows.schema)
+            self._send_gathered()  # only rows of the same columns are put together
             self._schema = rows.schema
         self.rows += rows.num_rows
         self._gathered.append(rows)

@@ -137,3 +137,18 @@ def test_an_error_in_the_block_leaves_rows_unsent(
     with pytest.raises(KeyError):
         fail()
     assert read_topic(tidemark_session.bootstrap, here).read_all().num_rows == 0
+
+
+def test_batches_of_different_columns_are_written_in_turn(
+    tidemark_session: BlockingCluster, here: str
+) -> None:
+    bootstrap = tidemark_session.bootstrap
+    batches = [
+        pa.record_batch({"value": pa.array([b"a"])}),
+        pa.record_batch({"key": pa.array([b"k"]), "value": pa.array([b"b"])}),
+        pa.record_batch({"value": pa.array([b"c"])}),
+    ]
+    assert write_topic(bootstrap, here, batches) == 3
+    rows = read_topic(bootstrap, here, columns=["key", "value"]).read_all().to_pylist()
+    found = sorted((row["value"], row["key"]) for row in rows)
+    assert found == [(b"a", None), (b"b", b"k"), (b"c", None)]

@@ -29,7 +29,7 @@ async def open_cluster_replica(
 ) -> Replica:
     """Take part in the group from now on, and wait a little for its leader.
 
-    Raises `StorageError` if its files cannot be served.
+    Raises `StorageError` if its files cannot be served, or say what this version cannot read.
     """
     spec = ReplicaSpec(
         topic=CLUSTER_TOPIC,
@@ -44,6 +44,8 @@ async def open_cluster_replica(
         raise StorageError(f"the cluster's metadata cannot be served: {replica.failure}")
     with trio.move_on_after(LEADER_SECONDS_MAX):
         await wait_leaders(services, [replica])
+    if replica.is_available and replica.member.failure is not None:
+        raise StorageError(f"the cluster's metadata cannot be served: {replica.member.failure}")
     return replica
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from errno import ENOSPC
+from typing import Final
 from uuid import UUID
 
 import trio
@@ -25,6 +27,9 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 from tidemark.protocol.values import dataclass
+
+_FAILED_SECONDS: Final = 3.0
+"""A replica whose disk was full, say, begins anew within a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,10 +234,16 @@ class ReplicaState:
         raise RequestError(code, f"{self.name} is at epoch {self.epoch}")
 
     async def wait_leader(self) -> None:
-        """Until it is known who leads, and this broker serves if it is the one."""
+        """Until it is known who leads, and this broker serves if it is the one; or until it has
+        failed, and has not begun anew within some seconds."""
         while self._member is not None and not self.is_serving and self.leader in (None, self._me):
-            self._led = self._led or trio.Event()
-            await self._led.wait()
+            if self._led is None:
+                self._led = trio.Event()
+            failure = self._member.failure
+            with trio.move_on_after(math.inf if failure is None else _FAILED_SECONDS) as waiting:
+                await self._led.wait()
+            if waiting.cancelled_caught:
+                return
 
     @property
     def _refusal(self) -> RequestError:

@@ -20,6 +20,8 @@ from benchmarks.raw_client import (
 from tests.broker.handlers.producing import batch
 from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.server import open_broker
+from tidemark.partitions.state_machines import cluster_machine
+from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.storage.files import File, OsFile, OsFiles
 from tidemark.protocol.errors import StorageError
 
@@ -50,6 +52,24 @@ async def test_an_empty_directory_is_served_soon_and_stopped_soon(tmp_path: Path
         assert broker.kafka_address.port
         stopping = time.perf_counter()
     assert time.perf_counter() - stopping < 15
+
+
+async def test_metadata_of_a_later_version_end_a_start_and_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_broker(settings(tmp_path)):
+        pass
+
+    def refuse(_: bytes) -> Command:
+        raise StorageError("a command that this version of Tidemark does not know")
+
+    monkeypatch.setattr(cluster_machine, "decode_command", refuse)
+    with pytest.raises(ExceptionGroup) as raised, trio.fail_after(30):
+        async with open_broker(settings(tmp_path)):
+            pass
+    (error,) = _leaves(raised.value)
+    assert isinstance(error, StorageError)
+    assert "metadata cannot be served: cannot be read: a command that this version" in str(error)
 
 
 async def test_a_large_fetch_does_not_stall(tmp_path: Path) -> None:

@@ -61,9 +61,6 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.content)
 
-    def begin_sync(self) -> None:
-        """Nothing more may survive of it than might anyway."""
-
     def sync(self) -> None:
         self._files.before_sync(self._path, self._inode)
         self._inode.sync()

@@ -70,9 +70,6 @@ class _SlowFile:
     def size(self) -> int:
         return self._file.size()
 
-    def begin_sync(self) -> None:
-        self._file.begin_sync()
-
     def sync(self) -> None:
         self._files.wait_delay()
         self._file.sync()

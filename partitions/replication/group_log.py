@@ -39,6 +39,7 @@ from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
+from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import (
     CONTROL_BIT,
     HEADER_BYTES,
@@ -69,6 +70,7 @@ class GroupLog:
         "_recent",
         "_syncs",
         "_voters",
+        "first_batch",
         "has_state_machine",
         "journaled_bytes_max",
         "key",
@@ -83,6 +85,7 @@ class GroupLog:
         *,
         host: Host,
         log: Log,
+        first_batch: Offset,
         producers: ProducerState,
         syncs_before_ack: bool,
         journaled_bytes_max: int,
@@ -92,6 +95,9 @@ class GroupLog:
         """`voters` are those of its last epoch."""
         self.key = key
         self.log = log
+        self.first_batch = first_batch
+        """Where it begins for other replicas: they are sent whole batches, and clients may begin
+        to read within one (`move_start`)."""
         self.producers = producers
         self.has_state_machine = has_state_machine
         """Then what is below the log's start is in its snapshot, and there are no producers."""
@@ -285,7 +291,7 @@ class GroupLog:
     def run_in_file(self, epoch: Epoch, base: Offset, end: Offset, *, bytes_max: int) -> Run | None:
         """What lies between two offsets of an epoch, as a slice of the log: as much of it as that,
         or one batch. Also raises `RequestError` outside of the log."""
-        found = self.log.read(base, bytes_max=bytes_max, end_offset=end)
+        found = self.log.read(max(base, self.log.start_offset), bytes_max=bytes_max, end_offset=end)
         # Where compaction was, a batch may begin before `base`.
         if not found or read_header(found.peek(HEADER_BYTES)).base_offset != base:
             return None
@@ -305,12 +311,14 @@ class GroupLog:
             self.log.truncate(offset)
             self.producers.rebuild(self.log)
             self.producers.end_at(self.log.end_offset)
+            self.first_batch = min(self.first_batch, self.log.start_offset)
 
     def reset(self, reset: ResetRequest) -> None:
         """Give up everything, to begin anew where another's log begins. The journal has it."""
         self._recent, self._voters = NO_RUNS, None
         snapshot = b"" if self.has_state_machine else reset.snapshot
         self.log.reset(reset.start.offset, snapshot)
+        self.first_batch = reset.start.offset
         self.producers.rebuild(self.log)
 
     def forget_recent(self) -> None:
@@ -319,20 +327,38 @@ class GroupLog:
 
     def move_start(self, offset: Offset, snapshot: bytes) -> None:
         """Give up all below `offset`, files and all once the journal has it, but for what is known
-        of producers."""
+        of producers.
+
+        A batch that `offset` is within stays, and is on the disk before the journal says so: were
+        it lost, the log would begin anew where nobody's batches do, and fit to no other.
+        """
         removal = self.log.delete_before(offset, snapshot)
         self.producers.start_at(self.log.start_offset)
+        self.first_batch = max(self.first_batch, around_start(self.log)[0])
         record = journal.log_start(self.key, self.log.start_offset, snapshot)
         outbox = self._host.outbox
+        if self.first_batch < offset and not self._syncs:
+            outbox.stage_sync(self.key, self.log.begin_tail_sync())
         self.last_batch = outbox.stage_record(record)
         outbox.stage_removal(removal)
 
     def snapshot_at(self, start: Offset) -> bytes:
-        """What is known of producers, for a replica that begins at this log's start."""
-        return self.log.snapshot_at_start() if start == self.log.start_offset else b""
+        """What is known of producers, for a replica that begins with this log's first batch."""
+        return self.log.snapshot_at_start() if start == self.first_batch else b""
 
     def read(
         self, rows: Sequence[EpochStart], after: Position, up_to: Position, bytes_max: int
     ) -> tuple[Entry, ...]:
         """Entries for other replicas. Also raises `RequestError` outside of the log."""
         return read_entries(rows, self.log, self._recent, after, up_to, bytes_max=bytes_max)
+
+
+def around_start(log: Log) -> tuple[Offset, Offset]:
+    """The batch that the log's start is within, as `Log.batch_around` has it.
+
+    Where that cannot be read there is none: who gives up what is damaged goes on with the rest.
+    """
+    try:
+        return log.batch_around(log.start_offset)
+    except (OSError, StorageError):
+        return log.start_offset, log.start_offset

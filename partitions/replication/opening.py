@@ -15,7 +15,7 @@ from tidemark.partitions.raft.entries import configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.replication.applier import Applier
-from tidemark.partitions.replication.group_log import GroupLog
+from tidemark.partitions.replication.group_log import GroupLog, around_start
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
@@ -161,17 +161,18 @@ def _open(
     after = _after_loss(stored, log)
     if after.is_journaled != spec.syncs_before_ack:
         after = replace(after, is_journaled=spec.syncs_before_ack)
+    first_batch, committed = around_start(log)
     shape = LogShape(
         after.epochs,
-        start_offset=log.start_offset,
+        start_offset=first_batch,
         end_offset=log.end_offset,
         config=configuration(tuple(sorted(spec.voters))),
     )
-    shape.trim(log.start_offset)
     store = GroupLog(
         spec.key,
         host=host,
         log=log,
+        first_batch=first_batch,
         producers=producers,
         syncs_before_ack=spec.syncs_before_ack,
         journaled_bytes_max=spec.journaled_bytes_max,
@@ -184,6 +185,7 @@ def _open(
         shape=shape,
         hard_state=after.hard_state,
         condition=after.condition,
+        committed=committed,
         left_in=left_in,
         applier=spec.applier,
     )

@@ -59,7 +59,9 @@ def read_entries(
 def _from_log(
     log: Log, at: Position, end: Offset, bytes_max: int, at_least_one: bool
 ) -> Run | None:
-    found = log.read(at.offset, bytes_max=bytes_max, end_offset=end, at_least_one=at_least_one)
+    # Clients may read from within the log's first batch on; replicas get all of it.
+    offset = max(at.offset, log.start_offset)
+    found = log.read(offset, bytes_max=bytes_max, end_offset=end, at_least_one=at_least_one)
     if not len(found):
         return None
     first = read_header(found.peek(HEADER_BYTES))

@@ -70,15 +70,17 @@ class ReplicaState:
         shape: LogShape,
         hard_state: HardState,
         condition: Condition,
+        committed: Offset,
         left_in: Epoch | None,
         applier: Applier | None,
     ) -> None:
-        """For `opening`. All that is in the log is durable, or counts as that."""
+        """For `opening`. All that is in the log is durable, or counts as that; what the log's start
+        tells of it is `committed`."""
         self.key = store.key
         self.log: Log = store.log
         self.hard_state = hard_state
         """The newest that was given to the journal."""
-        self.high_watermark = shape.start_offset
+        self.high_watermark = committed
         self.durable_end = store.log.end_offset
         """All below is on the disk; with `flush=os`, in the page cache at least."""
         self.failure: str | None = None

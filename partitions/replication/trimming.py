@@ -52,7 +52,7 @@ class TrimmingReplica(ReplicaState):
             self._start_move = None
             if move.to > self.log.start_offset:
                 self._store.move_start(move.to, move.snapshot)
-                self._group.trim(move.to)
+                self._group.trim(self._store.first_batch)
                 self._tell_committed()
 
     def _plan_start_anew(self) -> None:

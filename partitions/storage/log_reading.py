@@ -12,6 +12,7 @@ from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.slices import EMPTY_SLICE, LogSlice
 from tidemark.partitions.storage.timestamps import Look, Search
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
+from tidemark.protocol.records.gaps import is_gap
 from tidemark.protocol.records.header import BatchHeader
 from tidemark.protocol.types import Offset
 
@@ -54,6 +55,21 @@ class ReadingLog(SyncingLog):
         if offset >= self._active.base_offset:
             return self._active
         return self._segments[bisect_right(self._segments, offset, key=base_offset_of) - 1]
+
+    def batch_around(self, offset: Offset) -> tuple[Offset, Offset]:
+        """From where to where the batch reaches that `offset` is within; `offset` twice, if one
+        begins or the log ends there, or where nothing is (`gaps`): that may be cut anywhere.
+
+        Raises `StorageError` if it cannot be found, or `OSError`.
+        """
+        segment = self._segment_of(offset)
+        if segment.base_offset < offset < segment.end_offset:
+            for _, header in segment.batches_from(segment.position_of(offset)):
+                if not is_gap(header):
+                    within = header.base_offset < offset
+                    return (header.base_offset, header.next_offset) if within else (offset, offset)
+                break
+        return offset, offset
 
     def next_look(self, search: Search, *, end_offset: Offset) -> Look | None:
         """A step of a search by time below `end_offset`, as `Search.next` has it."""

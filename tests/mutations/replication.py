@@ -273,6 +273,50 @@ MUTATIONS = (
         killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
     ),
     _rule(
+        "a log that begins within a batch begins with the whole of it for other replicas",
+        "trimming.py",
+        old="self._group.trim(self._store.first_batch)",
+        new="self._group.trim(move.to)",
+        killed_by="test_start_within_batch.py::test_an_observer_begins_with_the_whole_batch",
+    ),
+    _rule(
+        "after a new start, too, a log begins with a whole batch for other replicas",
+        "opening.py",
+        old="        start_offset=first_batch,\n",
+        new="        start_offset=log.start_offset,\n",
+        killed_by="test_start_within_batch.py::test_after_a_new_start_of_the_leader_too",
+    ),
+    _rule(
+        "the batch that a log's start is within is committed",
+        "opening.py",
+        old="        committed=committed,\n",
+        new="        committed=log.start_offset,\n",
+        killed_by="test_start_within_batch.py::test_a_new_start_knows_that_the_batch_is_committed",
+    ),
+    _rule(
+        "the batch that a log's start is within is on the disk before the start is",
+        "group_log.py",
+        old="        if self.first_batch < offset and not self._syncs:\n",
+        new="        if False:\n",
+        killed_by="test_start_within_batch.py::test_the_batch_is_on_the_disk_before_the_start_is",
+    ),
+    _rule(
+        "who begins with the whole batch gets what is known of producers",
+        "group_log.py",
+        old="if start == self.first_batch else",
+        new="if start == self.log.start_offset else",
+        killed_by="test_start_within_batch.py::"
+        "test_who_begins_with_the_whole_batch_knows_the_producers",
+    ),
+    Mutation(
+        name="a log that begins within a gap begins there for other replicas, too",
+        file="partitions/storage/log_reading.py",
+        old="                if not is_gap(header):\n",
+        new="                if True:\n",
+        killed_by="tests/partitions/replication/test_start_within_batch.py::"
+        "test_a_start_within_a_gap_is_where_replicas_begin",
+    ),
+    _rule(
         "a reset carries what is known of producers",
         "group_replica.py",
         old="                message = with_snapshot(message, self._store)\n",
@@ -331,6 +375,13 @@ MUTATIONS = (
         new="        if not replica.is_leader:\n            self._idle(job)",
         killed_by="test_reassigning.py::test_nothing_is_struck_before_the_new_voters_have_committed_"
         "something_of_their_own",
+    ),
+    _rule(
+        "the log goes to nobody who has yet to hear of the wish",
+        "reassigning.py",
+        old="            elif not self._node.peers.has_applied(node, job.wish.at):\n",
+        new="            elif False:\n",
+        killed_by="test_reassigning.py::test_nobody_is_sent_the_log_who_has_yet_to_hear_of_the_wish",
     ),
     _rule(
         "what has come true is of the wish itself",

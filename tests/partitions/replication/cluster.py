@@ -181,10 +181,12 @@ def values_between(replica: GroupReplica, end: Offset | None) -> list[str]:
     log, found = replica.log, []
     offset, end = log.start_offset, log.end_offset if end is None else end
     while offset < end:
-        part = log.read(offset, bytes_max=1 << 20, end_offset=end).read()
-        records = decode_records(part)
-        found += [record.value.decode() for record in records if record.value is not None]
-        offset = Offset(records[-1].offset + 1)
+        part = log.read(offset, bytes_max=1 << 20, end_offset=end)
+        records = decode_records(part.read())
+        # As clients do, who get whole batches too.
+        asked = (record for record in records if record.offset >= offset)
+        found += [record.value.decode() for record in asked if record.value is not None]
+        offset = part.end_offset
     return found
 
 

@@ -108,6 +108,7 @@ def _heartbeat(message: PeerHeartbeat) -> list[PeerMessage]:
             incarnation=message.incarnation,
             sequence=message.sequence,
             acknowledges=message.acknowledges,
+            metadata_version=message.metadata_version,
             groups=beats,
         )
     ]

@@ -57,6 +57,7 @@ def heartbeat_to_wire(heartbeat: Heartbeat) -> PeerHeartbeat:
         incarnation=heartbeat.incarnation,
         sequence=heartbeat.sequence,
         acknowledges=heartbeat.acknowledges,
+        metadata_version=heartbeat.metadata_version,
         groups=[
             GroupBeatData(
                 topic_id=beat.key.topic_id,

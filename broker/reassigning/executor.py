@@ -79,7 +79,7 @@ class ReassignmentExecutor:
         state = self._metadata.state
         if state.version != self._told_version:
             self._told_version = state.version
-            self.reassignments.set_all(wishes_of(state))
+            self.reassignments.set_all(wishes_of(state), state.version)
         if self.reassignments:
             self.reassignments.look(trio.current_time())
         self._metrics.show(self.reassignments)

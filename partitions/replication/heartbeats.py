@@ -70,7 +70,7 @@ class Heartbeats:
         """Whether there are news that `node` has not confirmed."""
         return bool(self._link(node).news)
 
-    def make(self, node: NodeId, now: float) -> Heartbeat:
+    def make(self, node: NodeId, now: float, *, metadata_version: int = -1) -> Heartbeat:
         """The next heartbeat for `node`."""
         link = self._link(node)
         link.sent += 1
@@ -83,6 +83,7 @@ class Heartbeats:
             incarnation=self._incarnation,
             sequence=link.sent,
             acknowledges=link.taken_in,
+            metadata_version=metadata_version,
             groups=beats,
         )
 

@@ -171,4 +171,5 @@ class News:
         return self._heartbeats.is_to_wait(node, now, self._timing.failure_timeout_s / 4)
 
     def _send(self, node: NodeId, now: float) -> None:
-        self._outbox.send(node, self._heartbeats.make(node, now))
+        version = self._peers.metadata_version
+        self._outbox.send(node, self._heartbeats.make(node, now, metadata_version=version))

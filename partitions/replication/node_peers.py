@@ -57,6 +57,7 @@ class MeetingNode(HostingNode):
         sent = self._news.take_in(source, heartbeat, self._now)
         if sent is None:
             return
+        self.peers.applied(source, heartbeat.metadata_version)
         # To be confirmed soon: a first sign of life, and news of who leads, of which there may be
         # many, and they would be sent again and again meanwhile.
         is_pressing = not self.peers.is_alive(source)

@@ -56,6 +56,8 @@ class Heartbeat:
     one of an earlier process is smaller than all of the next one's."""
     acknowledges: int
     """The receiver's newest heartbeat that was taken in; 0: none yet."""
+    metadata_version: int = -1
+    """Up to which version the sender has applied the cluster's metadata."""
     groups: tuple[GroupBeat, ...] = ()
 
 

@@ -44,6 +44,8 @@ class _Peer:
     lost: float = _NEVER
     """When it was last taken for dead: what it confirms of before says nothing."""
     is_alive: bool = False
+    metadata_version: int = -1
+    """Up to which it has applied the cluster's metadata, as far as it has said."""
 
 
 class PeerTable:
@@ -54,6 +56,8 @@ class PeerTable:
         self._node_id = node_id
         self._failure_timeout_s = failure_timeout_s
         self._peers: dict[NodeId, _Peer] = {}
+        self.metadata_version = -1
+        """Up to which this broker has applied the cluster's metadata: the others are told."""
 
     @property
     def nodes(self) -> list[NodeId]:
@@ -76,6 +80,17 @@ class PeerTable:
         """0 if it is not known."""
         peer = self._peers.get(node)
         return peer.incarnation if peer is not None else 0
+
+    def has_applied(self, node: NodeId, version: int) -> bool:
+        """Whether another broker knows of the change that the metadata had *after* that version."""
+        peer = self._peers.get(node)
+        return peer is not None and peer.metadata_version > version
+
+    def applied(self, node: NodeId, version: int) -> None:
+        """It has said how far it has applied the metadata."""
+        peer = self._peers.get(node)
+        if peer is not None:
+            peer.metadata_version = version
 
     def heard_at(self, node: NodeId) -> float | None:
         """When something of it came last; `None`: never."""

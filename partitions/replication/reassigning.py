@@ -3,8 +3,8 @@
 What is wished comes from the cluster's metadata, and every broker has all of it; the leader of a
 group carries it out, one step at a look, each decided on what the group is like now:
 
-1. the brokers that are to come are learners, one at a time, and are sent the log within a number of
-   bytes per second that holds for the whole broker;
+1. the brokers that are to come are learners, one at a time, once they have heard of the wish too,
+   and are sent the log within a number of bytes per second that holds for the whole broker;
 2. a leader that is to go hands over to one that stays. Where nobody does, the group first goes over
    to the new voters with its leader;
 3. writes are held for a moment, and the group goes over to the new voters, by its own change of
@@ -124,8 +124,9 @@ class Reassignments:
                 if not each.is_voter:
                     replica.tell(partial(Group.remove_learner, node=each.node))
 
-    def set_all(self, wishes: Mapping[PartitionKey, ReplicaWish]) -> None:
-        """These, and no others."""
+    def set_all(self, wishes: Mapping[PartitionKey, ReplicaWish], version: int) -> None:
+        """These, and no others, by that version of the metadata."""
+        self._node.peers.metadata_version = version
         for key in [key for key in self._jobs if key not in wishes]:
             self.strike(key)
         for key, wish in wishes.items():
@@ -235,6 +236,10 @@ class Reassignments:
                 continue
             if not group.peers.is_alive(node):
                 dead.append(node)
+            elif not self._node.peers.has_applied(node, job.wish.at):
+                # An earlier command, which it has yet to hear of, may have it give up what it has.
+                job.why, job.is_stuck = f"broker {node} has yet to hear of the wish", True
+                return False
             elif node not in progress:
                 replica.tell(partial(_begin_with, node=node))
                 job.learner = node

@@ -92,7 +92,7 @@ class Hosting:
                 self._give_up(group)
         if self._is_current and not self._is_swept:
             self._sweep(topic)
-        self.reassignments.set_all(wishes_of(self.state))
+        self.reassignments.set_all(wishes_of(self.state), self.state.version)
         process.turn()
 
     def _sweep(self, topic: TopicMetadata) -> None:

@@ -39,6 +39,9 @@ class PeerHeartbeat(Message):
     acknowledges: int = wire(
         INT64, "The newest `sequence` taken in from the other side; 0 asks for everything anew."
     )
+    metadata_version: int = wire(
+        INT64, "Up to which version the sender has applied the cluster's metadata."
+    )
     groups: Sequence[GroupBeatData] = wire(
         array(GroupBeatData),
         "The groups that have changed since what the other side has acknowledged.",

@@ -162,7 +162,7 @@ def append(records: object, *, partition: int = 0, base: int = 0) -> GroupMessag
 
 
 def heartbeat(sequence: int = 1) -> Heartbeat:
-    return Heartbeat(incarnation=1, sequence=sequence, acknowledges=0)
+    return Heartbeat(incarnation=1, sequence=sequence, acknowledges=0, metadata_version=7)
 
 
 def records_of(message: PeerMessage) -> bytes:

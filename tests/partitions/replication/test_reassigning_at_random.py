@@ -14,7 +14,11 @@ import pytest
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
 from tests.partitions.state_machines.test_cluster import with_brokers
-from tidemark.partitions.replication.reassigning import Reassignments, ReplicaWish
+from tidemark.partitions.replication.reassigning import (
+    Reassignments,
+    ReplicaWish,
+    may_be_wished_later,
+)
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
@@ -58,11 +62,15 @@ class Host:
         if is_host and not is_open and (is_current or self._is_recorded):
             voters = topic.assignments[0]
             self.broker.open(voters, preference=voters)
-        elif is_open and not is_host and is_current:
+        elif is_open and not is_host and is_current and self._may_forget:
             self._forget()
         wanted = topic.wanted.get(0)
         wish = {} if wanted is None else {KEY: ReplicaWish(wanted, topic.wanted_at[0])}
-        self.part.set_all(wish)
+        self.part.set_all(wish, self.state.version)
+
+    @property
+    def _may_forget(self) -> bool:
+        return not may_be_wished_later(self.broker.replica(), self.state.version)
 
     @property
     def _is_recorded(self) -> bool:

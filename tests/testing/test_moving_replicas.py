@@ -171,3 +171,18 @@ async def test_who_was_away_when_its_replica_was_given_up_gives_it_up_when_it_is
         await client.admin.reassign_partitions({WAVES: (3, 2, 4)})
         await wait_moved(cluster, client, (3, 2, 4))
         assert await values(client) == [b"a"]
+
+
+async def test_a_partition_that_begins_within_a_batch_gets_another_replica() -> None:
+    """DeleteRecords takes any offset; whoever comes later gets the batch whole."""
+    async with waves(3, (1, 2)) as (cluster, client):
+        async with client.producer(linger_ms=1000) as producer:
+            for number in range(10):
+                await producer.send("waves", str(number).encode())
+            await producer.flush()
+        assert await client.admin.delete_records({WAVES: 3}) == {WAVES: 3}
+        await client.admin.reassign_partitions({WAVES: (3,)})
+        await wait_moved(cluster, client, (3,))
+        assert await values(client) == [b"%d" % number for number in range(3, 10)]
+        async with client.consumer("waves", until_end=True) as consumer:
+            assert [record.offset async for record in consumer] == list(range(3, 10))

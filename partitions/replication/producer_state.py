@@ -86,8 +86,10 @@ class ProducerState:
         all that came after it."""
         if header.base_offset >= self.known_end:
             return False
-        at = bisect_right(self._epochs, header.base_offset, key=_OFFSET) - 1
-        if at < 0 or self._epochs[at].epoch == header.partition_leader_epoch:
+        epochs = self._epochs
+        # The log's start may be within a batch, which begins before the first of them does.
+        at = max(0, bisect_right(epochs, header.base_offset, key=_OFFSET) - 1)
+        if not epochs or epochs[at].epoch == header.partition_leader_epoch:
             return True
         self.end_at(header.base_offset)
         return False

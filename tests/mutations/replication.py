@@ -273,6 +273,14 @@ MUTATIONS = (
         killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
     ),
     _rule(
+        "another batch around the start, in the place of one that was lost, is noticed",
+        "producer_state.py",
+        old="        if not epochs or epochs[at].epoch ==",
+        new="        if header.base_offset < epochs[0].offset or epochs[at].epoch ==",
+        killed_by="test_start_within_batch.py::"
+        "test_who_wrote_in_the_place_of_the_batch_around_the_start_is_known",
+    ),
+    _rule(
         "a log that begins within a batch begins with the whole of it for other replicas",
         "trimming.py",
         old="self._group.trim(self._store.first_batch)",
@@ -334,7 +342,7 @@ MUTATIONS = (
     _rule(
         "what came in the place of what a snapshot knows is taken in",
         "producer_state.py",
-        old="        if at < 0 or self._epochs[at].epoch == header.partition_leader_epoch:\n",
+        old="        if not epochs or epochs[at].epoch == header.partition_leader_epoch:\n",
         new="        if True:\n",
         killed_by="test_log_start.py::test_who_wrote_in_the_place_of_what_was_lost_is_known",
     ),

@@ -9,16 +9,17 @@ from random import Random
 
 import pytest
 
-from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tests.partitions.replication.cluster import KEY, Broker, Cluster, batch_of
 from tests.partitions.replication.test_reassigning import Moving
 from tidemark.partitions.replication.group_replica import Appended
+from tidemark.partitions.replication.producer_state import EpochFrom, ProducerState
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.compaction.at_once import compact_at_once
 from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.protocol.records.header import check_batch, iter_headers
+from tidemark.protocol.records.header import BatchHeader, check_batch, iter_headers, read_header
 from tidemark.protocol.records.records import Record, encode_batch
-from tidemark.protocol.types import NodeId, Offset
+from tidemark.protocol.types import Epoch, NodeId, Offset
 
 VOTERS = (1, 2, 3)
 SETTINGS = LogSettings(segment_bytes=200)
@@ -224,6 +225,23 @@ def test_who_begins_with_the_whole_batch_knows_the_producers() -> None:
         assert retried.base_offset == at
         following = returned.append("e", producer=producer, sequence=2)
         assert isinstance(following, Appended)
+
+
+def test_who_wrote_in_the_place_of_the_batch_around_the_start_is_known() -> None:
+    """What is known of producers comes with the start, and the batch may be lost after that."""
+    known = ProducerState()
+    known.on_batch(placed(14, epoch=1, producer=PRODUCER))
+    snapshot = known.take_ahead(Offset(30), [EpochFrom(Epoch(1), Offset(17))])
+    for epoch, producers in ((1, {PRODUCER}), (2, {PRODUCER + 1})):
+        state = ProducerState()
+        state.load(snapshot)
+        state.on_batch(placed(14, epoch=epoch, producer=PRODUCER + 1))
+        assert {int(each) for each, _ in state.table.producers} == producers
+
+
+def placed(base: int, *, epoch: int, producer: int) -> BatchHeader:
+    header = read_header(batch_of(*"abcdef", producer=producer))
+    return header._replace(base_offset=Offset(base), partition_leader_epoch=Epoch(epoch))
 
 
 def test_a_start_within_a_gap_is_where_replicas_begin() -> None:

@@ -51,13 +51,6 @@ MUTATIONS = (
         scenario="a-learner-that-comes-back-in-doubt",
     ),
     _found(
-        "a wish is undone by no leader that has heard of the one before only",
-        "partitions/replication/reassigning.py",
-        old="        if are_there and config.version == job.wish.at:\n",
-        new="        if are_there:\n",
-        scenario="a-wish-undone-by-who-had-not-heard",
-    ),
-    _found(
         "the power takes no change of voters: no two leaders",
         "testing/simulator/core/broker.py",
         old=" if end >= self.disk.synced_end]\n",

@@ -183,9 +183,11 @@ AIMS = {
 }
 """Rules that any seed rarely meets: of these only seeds are run that were drawn with that aim."""
 LAYERS = {
+    "what has come true is of the wish itself": ("replicas",),
     "a migration's votes do not mind that a leader is heard": ("full",),
     "an abort that the log has lost did not happen": ("full",),
     "a swap of a log that was cut does not come about": ("full",),
 }
 """Of rules that another layer notices than others of their area or file: what a faster one runs,
-but not with the pace of real elections, and what befalls logs that lose page caches, or are cut."""
+but not with the pace of real elections, and what befalls logs that lose page caches, or are cut, or
+groups that are wished elsewhere."""

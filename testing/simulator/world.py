@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.state_db import PartitionKey
-from tidemark.protocol.types import NodeId, ProducerId, TopicPartition
+from tidemark.protocol.types import NodeId, Offset, ProducerId, TopicPartition
 from tidemark.testing.checkers.history import History
 from tidemark.testing.checkers.violation import Violation
 from tidemark.testing.simulator.broker import Broker
@@ -45,6 +45,8 @@ from tidemark.testing.simulator.wishes import Wishes
 
 _POLL_SECONDS = 0.3
 _RESTORE_SECONDS = 5.0
+_WITHIN_BATCHES = 0.5
+"""How many of the times that a log's start is moved, it may be to within a batch."""
 
 
 class _Frame(NamedTuple):
@@ -83,6 +85,7 @@ class World:
         self.wishes = Wishes(self)
         self.placement = Placement(self) if knobs.moves_replicas else None
         self._rng = stream(seed, "world")
+        self._trim_rng = stream(seed, "trims")
         self.nemesis = Nemesis(self, script)
 
     def start(self) -> None:
@@ -244,11 +247,13 @@ class World:
         self._connect_later(self.brokers[source], self.brokers[target])
 
     def trim(self, group: SimulatedGroup) -> None:
-        """Give up records that all consumers have read."""
+        """Give up records that all consumers have read: whole batches, or up to within one."""
         leader = self.leader(group)
         if leader is not None and leader.process is not None:
             process = leader.process
             offset = min(consumer.position(group.key) for consumer in self.consumers)
+            if self._trim_rng.random() < _WITHIN_BATCHES:
+                offset = Offset(max(0, offset - self._trim_rng.randint(1, self.knobs.records_max)))
             process.do(process.move_log_start, group.key, offset)
 
     def _connect_later(self, one: Broker, other: Broker) -> None:

@@ -140,6 +140,6 @@ def test_what_lies_in_a_buffer_is_copied() -> None:
 
 
 def test_elements_are_bounded_by_the_bytes_that_are_there() -> None:
-    body = pack(">qqql", 0, 0, 0, 2**31 - 1) + bytes(100)
+    body = pack(">qqqql", 0, 0, 0, 0, 2**31 - 1) + bytes(100)
     with pytest.raises(MalformedMessage):
         decode_body(PeerHeartbeat, 1, body)

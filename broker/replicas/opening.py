@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from tidemark.partitions.replication.opening import GroupSpec, OpenedGroup, open
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.types import NO_OFFSET
 
@@ -49,10 +50,15 @@ async def open_replicas(
     A partition that is not there yet is made; `are_new` says that nothing was ever recorded about
     any of them. One whose files cannot be served becomes a replica with a `failure`. Those that
     alone vote in their group serve already; others may be elected much later. Raises `OSError` or
-    `StorageError` if the disk does not take what has to be recorded.
+    `StorageError` if the disk does not take what has to be recorded; a sync that failed ends the
+    broker, too.
     """
     started = time.perf_counter()
-    opened = await trio.to_thread.run_sync(_open_logs, services, specs, are_new)
+    try:
+        opened = await trio.to_thread.run_sync(_open_logs, services, specs, are_new)
+    except SyncFailed as error:
+        services.disk.fail(error)
+        raise
     if not are_new:
         services.metrics.recovery_seconds += time.perf_counter() - started
     replicas = [_replica(services, *each) for each in zip(specs, opened, strict=True)]
@@ -84,11 +90,11 @@ def _open_logs(
     services: ReplicaServices, specs: Sequence[ReplicaSpec], are_new: bool
 ) -> list[OpenedGroup]:
     """On a thread."""
-    directory = services.directory
-    _make_directories(directory, specs)
+    stored = _NOTHING_STORED if are_new else _stored(services, specs)
+    _make_directories(services.directory, specs, stored)
     return open_groups(
         _group_specs(services, specs),
-        _NOTHING_STORED if are_new else _stored(services, specs),
+        stored,
         services.state,
         host=services.driver.node,
         files=services.files,
@@ -105,12 +111,17 @@ def _stored(
     return {} if one is None else {one.key: one}
 
 
-def _make_directories(directory: DataDirectory, specs: Iterable[ReplicaSpec]) -> None:
-    partitions = (spec.topic_partition for spec in specs)
-    missing = [partition for partition in partitions if not directory.has_partition(partition)]
-    for partition in missing:
-        directory.create_partition(partition)
-    if missing:
+def _make_directories(
+    directory: DataDirectory, specs: Iterable[ReplicaSpec], stored: Container[PartitionKey]
+) -> None:
+    """One that is there and not recorded may be of an attempt that ended before it was synced."""
+    is_synced = True
+    for spec in specs:
+        is_missing = not directory.has_partition(spec.topic_partition)
+        if is_missing:
+            directory.create_partition(spec.topic_partition)
+        is_synced &= not is_missing and spec.key in stored
+    if not is_synced:
         directory.sync()
 
 

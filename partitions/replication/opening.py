@@ -103,10 +103,13 @@ def open_groups(
             if found is not None and _may_have_lost(found, error):
                 changed.append(replace(found, condition=Condition.UNCLEAN))
             continue
+        if found is None:
+            # Also what an attempt has made that ended before it was synced.
+            unsynced.append(spec.directory)
         opened.append(OpenedGroup(spec, replica))
         if after is not found and after != found:
             changed.append(after)
-    files.sync_directories(unsynced)
+    files.sync_directories(list(dict.fromkeys(unsynced)))
     if changed or returned:
         with state.transaction():
             state.save(changed)

@@ -13,6 +13,7 @@ from tidemark.partitions.replication.reassigning import Reassignments, may_be_wi
 from tidemark.partitions.replication.reassignment_values import ReassignmentTiming, Stage
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.left_groups import leave
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId
@@ -135,6 +136,9 @@ class Hosting:
             found = open_replicas(
                 broker, process.directory, process.node, {group: voters}, is_disk_bad=is_bad
             )
+        except SyncFailed as error:
+            process.disk_failed(error)
+            return
         except (OSError, StorageError):
             if not is_bad:
                 raise

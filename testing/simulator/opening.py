@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidemark.partitions.raft.ports import Limits
@@ -172,7 +172,8 @@ def open_replicas(
     `is_disk_bad`: opening has a right to fail.
     """
     world = broker.world
-    _make_directories(directory, groups)
+    stored = broker.state.partition_states()
+    _make_directories(directory, groups, stored)
     readers = FileCache(broker.files, open_max=_READERS_MAX)
     specs = [
         GroupSpec(
@@ -185,7 +186,6 @@ def open_replicas(
         )
         for group, voters in groups.items()
     ]
-    stored = broker.state.partition_states()
     opened = open_groups(
         specs, stored, broker.state, host=node, files=broker.files, readers=readers
     )
@@ -213,10 +213,15 @@ def open_replicas(
     return replicas
 
 
-def _make_directories(directory: DataDirectory, groups: Iterable[SimulatedGroup]) -> None:
-    there = directory.partitions()
-    missing = [group.partition for group in groups if group.partition not in there]
-    for partition in missing:
-        directory.create_partition(partition)
-    if missing:
+def _make_directories(
+    directory: DataDirectory, groups: Iterable[SimulatedGroup], stored: Container[PartitionKey]
+) -> None:
+    """As the broker's own."""
+    there, is_synced = directory.partitions(), True
+    for group in groups:
+        is_missing = group.partition not in there
+        if is_missing:
+            directory.create_partition(group.partition)
+        is_synced &= not is_missing and group.key in stored
+    if not is_synced:
         directory.sync()

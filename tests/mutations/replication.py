@@ -392,6 +392,14 @@ MUTATIONS = (
         killed_by="test_reassigning.py::test_nobody_is_sent_the_log_who_has_yet_to_hear_of_the_wish",
     ),
     _rule(
+        "what an attempt to open has made is synced by the next one",
+        "opening.py",
+        old="            unsynced.append(spec.directory)\n",
+        new="            pass\n",
+        killed_by="test_opening.py::test_what_an_attempt_has_made_and_not_synced_is_synced_by_the_"
+        "next_one",
+    ),
+    _rule(
         "what has come true is of the wish itself",
         "reassigning.py",
         old="        if are_there and config.version == job.wish.at:\n",

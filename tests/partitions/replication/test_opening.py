@@ -9,6 +9,7 @@ from tests.partitions.replication.cluster import KEY, TOPIC, Broker, Cluster
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition
 from tidemark.protocol.errors import StorageError
@@ -35,6 +36,18 @@ def test_a_new_partition_is_recorded_before_anything_is_said_of_it() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_new_partitions_files_are_on_the_disk_once_it_is_recorded(seed: int) -> None:
     cluster = Cluster(1)
+    cluster[1].open([1])
+    back = after(cluster, Random(seed))
+    assert KEY in back.state.partition_states()
+    assert list(back.files.sizes(f"/data/{TOPIC}")) == ["00000000000000000000.log"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_an_attempt_has_made_and_not_synced_is_synced_by_the_next_one(seed: int) -> None:
+    cluster = Cluster(1)
+    cluster[1].files.spared_syncs, cluster[1].files.failing_syncs = 1, 1
+    with pytest.raises(SyncFailed):
+        cluster[1].open([1])
     cluster[1].open([1])
     back = after(cluster, Random(seed))
     assert KEY in back.state.partition_states()

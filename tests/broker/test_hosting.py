@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from errno import EMFILE
+from errno import EIO, EMFILE
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -29,8 +29,10 @@ from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.state_machines.cluster_values import Assignment
+from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.left_groups import leave, left_epochs
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import RequestError, StorageError
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
@@ -216,6 +218,23 @@ async def test_a_checkpoint_does_not_bring_back_what_was_given_up(
         await hosting.wait_settled(topic.id)
         assert topic.id not in {key.topic_id for key in services.state.partition_states()}
         assert topic.id in {key.topic_id for key in left_epochs(services.state)}
+
+
+async def test_a_sync_that_fails_while_a_replica_is_made_ends_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(files: OsFiles, path: str) -> None:
+        raise SyncFailed(EIO, "Input/output error")
+
+    told: list[OSError] = []
+    async with open_node(tmp_path) as node:
+        disk = hosting_of(node)._services.disk
+        monkeypatch.setattr(type(disk), "fail", lambda _, error: told.append(error))
+        monkeypatch.setattr(OsFiles, "sync_directory", fail)
+        with pytest.raises(RequestError, match="Input/output error"):
+            await node.topics.create(NewTopic(name="waves", partitions=1))
+        monkeypatch.undo()
+    assert [type(error) for error in told] == [SyncFailed]
 
 
 async def test_what_could_not_be_opened_is_tried_again(

@@ -96,6 +96,11 @@ def _workloads(result: Result) -> str:
     return "\n".join(lines)
 
 
+def _python(result: Result) -> str:
+    machine = result.machine
+    return ", ".join(filter(None, (machine["python"], machine.get("loop"))))
+
+
 def _cells(result: Result, case: str) -> Iterator[str]:
     for question, _ in _COLUMNS:
         row = result.value(question, case)
@@ -185,14 +190,15 @@ def _runs(results: Sequence[Result]) -> str:
     lines = [
         "## Runs",
         "",
-        "| file | commit | load before | asked, and how long it took |",
-        "|---|---|---|---|",
+        "| file | commit | Python, and its loop | load before | asked, and how long it took |",
+        "|---|---|---|---|---|",
     ]
     for result in results:
         took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in result.seconds.items())
         quick = "quick; " if result.is_quick else ""
         lines.append(
-            f"| [{result.path.name}]({result.path.name}) | {result.commit} "
+            f"| [{result.path.name}]({result.path.name}) | {result.commit} | {_python(result)} "
             f"| {result.machine.get('load', '')} | {quick}{took} |"
         )
+    lines += ["", "*its loop* is what three million steps of a loop take: the speed of that day."]
     return "\n".join(lines)

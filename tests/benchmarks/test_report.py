@@ -22,6 +22,7 @@ MACHINE = {
     "kernel": "6",
     "congestion_control": "bbr",
     "python": "3",
+    "loop": "0.20 s",
     "load": "0",
 }
 
@@ -54,6 +55,14 @@ def matrix() -> tuple[list[Row], list[dict[str, object]]]:
         rows += measured.rows(None)
         workloads.append(measured.to_json())
     return rows, workloads
+
+
+def test_each_run_says_how_fast_its_python_was(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-01-01", [row(1)])
+    keep(tmp_path, "2025-01-01", [row(1)], machine={**MACHINE, "loop": ""})
+    runs = page(newest_first(tmp_path), []).partition("## Runs")[2]
+    assert "| of-2026-01-01 | 3, 0.20 s | 0 |" in runs
+    assert "| of-2025-01-01 | 3 | 0 |" in runs
 
 
 def test_of_each_figure_the_newest_counts(tmp_path: Path) -> None:

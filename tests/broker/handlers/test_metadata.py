@@ -4,9 +4,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-import trio
 
 from tests.broker.handlers.asking import ask
+from tests.broker.handlers.turns import counting_turns
 from tests.broker.nodes import open_node
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import list_offsets, metadata, steps
@@ -214,19 +214,9 @@ async def test_others_have_their_turn_while_much_is_described(
     async with open_node(tmp_path) as node:
         for number in range(4):
             await node.topics.create(NewTopic(name=f"t{number}", partitions=20))
-        turns, is_over = 0, False
-
-        async def count_turns() -> None:
-            nonlocal turns
-            while not is_over:
-                turns += 1
-                await trio.lowlevel.checkpoint()
-
-        async with trio.open_nursery() as tasks:
-            tasks.start_soon(count_turns)
+        async with counting_turns() as turns:
             await ask(metadata.handle, node, request, 9)
-            is_over = True
-        assert turns >= 2
+        assert turns.count >= 2
 
 
 async def test_others_have_their_turn_while_many_ends_are_looked_up(tmp_path: Path) -> None:
@@ -238,16 +228,6 @@ async def test_others_have_their_turn_while_many_ends_are_looked_up(tmp_path: Pa
     )
     async with open_node(tmp_path) as node:
         await node.topics.create(NewTopic(name="t", partitions=1))
-        turns, is_over = 0, False
-
-        async def count_turns() -> None:
-            nonlocal turns
-            while not is_over:
-                turns += 1
-                await trio.lowlevel.checkpoint()
-
-        async with trio.open_nursery() as tasks:
-            tasks.start_soon(count_turns)
+        async with counting_turns() as turns:
             await ask(list_offsets.handle, node, request, 7)
-            is_over = True
-        assert turns >= 8
+        assert turns.count >= 8

@@ -14,6 +14,7 @@ from tests.broker.handlers.producing import batch, new_topic, produce, request
 from tests.broker.handlers.test_fetch import Want, asking, begin_fetch, fetch
 from tests.broker.handlers.test_fetch import read as bytes_of
 from tests.broker.handlers.test_lookups import offset
+from tests.broker.handlers.turns import counting_turns
 from tests.broker.held_disk import HeldDisk
 from tests.broker.nodes import open_node
 from tidemark.broker.handlers import write_txn_markers
@@ -290,17 +291,7 @@ async def test_a_marker_is_answered_once_it_is_committed(tmp_path: Path, disk: H
 async def test_others_have_their_turn_while_many_markers_are_written(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await new_topic(node)
-        turns, is_over = 0, False
-
-        async def count_turns() -> None:
-            nonlocal turns
-            while not is_over:
-                turns += 1
-                await trio.lowlevel.checkpoint()
-
-        async with trio.open_nursery() as tasks:
-            tasks.start_soon(count_turns)
+        async with counting_turns() as turns:
             outcomes = await end(node, 1, commit=True, partitions=tuple(range(2_000)))
-            is_over = True
         assert outcomes == [ErrorCode.NONE] + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 1_999
-        assert turns >= 20
+        assert turns.count >= 20

@@ -25,9 +25,11 @@ class ResetData(Struct):
 
     epoch: int = wire(INT32, "The sender's epoch.")
     start_epoch: int = wire(
-        INT32, "The epoch of the entry that ends where the sender's log starts."
+        INT32, "The epoch of the entry that ends where the sender's first batch begins."
     )
-    start_offset: int = wire(INT64, "The sender's log start.")
+    start_offset: int = wire(
+        INT64, "Where the sender's first batch begins; its log start may be within that."
+    )
     table: Sequence[EpochRowData] = wire(array(EpochRowData), "The epochs up to there.")
     snapshot: bytes = wire(BYTES, "The state machine there; empty where there is none.")
     committed_epoch: int = wire(INT32, "The epoch of the sender's last committed entry.")

@@ -1,6 +1,7 @@
 """DescribeProducers: who writes to a partition, and whose transactions are open there.
 
-Its leader answers: a transaction that hangs is found by asking for where it began.
+Each of its replicas answers, as with Kafka: a follower knows what its leader does, as far as it has
+the log. A client asks the leader, unless it is told which broker to ask.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def handle(
 def _answer(node: Node, topic: str, partition: int) -> PartitionResponse:
     try:
         replica = node.topics.replica_here(topic, partition)
-        replica.check_serving()
+        producers = replica.member.producers
+        if replica.member.failure is not None:
+            raise replica.why_not_serving()
     except RequestError as error:
         return PartitionResponse(
             partition_index=partition,
@@ -49,9 +52,7 @@ def _answer(node: Node, topic: str, partition: int) -> PartitionResponse:
             error_message=error.message,
             active_producers=(),
         )
-    return PartitionResponse(
-        partition_index=partition, active_producers=_producers(replica.member.producers)
-    )
+    return PartitionResponse(partition_index=partition, active_producers=_producers(producers))
 
 
 def _producers(table: ProducerTable) -> list[ProducerState]:

@@ -27,7 +27,7 @@ class TopicRequest(Struct):
 
 @message(versions=(0, 0), flexible_since=0)
 class DescribeProducersRequest(Message):
-    """Asks partitions' leaders for the producers that they know of."""
+    """Asks a replica of each partition for the producers that it knows of."""
 
     topics: Sequence[TopicRequest] = wire(array(TopicRequest), "What is asked about, by topic.")
 

@@ -24,6 +24,8 @@ from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.types import NO_EPOCH, NodeId
 
 _ASKED_AGAIN_MAX: Final = 3
+_STANDS_AGAIN: Final = 2
+"""Campaign timeouts."""
 
 
 class _Asked(NamedTuple):
@@ -72,10 +74,22 @@ class Campaigns:
                 priority=Priority(replica.priority),
                 rank=self._rank(replica, now),
                 is_first=replica.epoch == NO_EPOCH,
-                after_s=self._timing.campaign_timeout_s if self._has_voted(replica) else 0.0,
+                after_s=self._wait_for_votes_s(replica),
             )
         else:
             self._parked[replica.key] = None
+
+    def _wait_for_votes_s(self, replica: GroupReplica) -> float:
+        """For so long somebody may yet win this epoch by votes that are on their way.
+
+        A leader that stands again, for a change of voters, waits twice as long as one whose turn
+        has come. The others live, and stand themselves if it takes too long; and a campaign that
+        is given up while slow disks store the votes leaves the change undone, as would the next.
+        """
+        if not self._has_voted(replica):
+            return 0.0
+        stands_again = isinstance(replica.group.role, Candidate)
+        return self._timing.campaign_timeout_s * (_STANDS_AGAIN if stands_again else 1)
 
     def _has_voted(self, replica: GroupReplica) -> bool:
         """Whether somebody may yet win this epoch by its vote, perhaps this one: the lead is being

@@ -64,9 +64,16 @@ MUTATIONS = (
     Mutation(
         name="who has voted in an epoch that nobody leads yet leaves it to the candidate",
         file="partitions/replication/campaigns.py",
-        old="after_s=self._timing.campaign_timeout_s if self._has_voted(replica) else 0.0,",
+        old="after_s=self._wait_for_votes_s(replica),",
         new="after_s=0.0,",
         killed_by=f"{_MOVES}test_an_election_that_takes_its_time_is_left_to_the_one_whom_it_is_for",
+    ),
+    Mutation(
+        name="a leader that stands again waits longer for the votes",
+        file="partitions/replication/campaigns.py",
+        old="(_STANDS_AGAIN if stands_again else 1)",
+        new="1",
+        killed_by=f"{_MOVES}test_a_change_of_voters_is_not_given_up_while_slow_disks_store_the_votes",
     ),
     # Requests that are held
     Mutation(

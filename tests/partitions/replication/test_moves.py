@@ -5,10 +5,12 @@ from uuid import UUID
 import pytest
 
 from tests.partitions.replication.cluster import KEY, Broker, Cluster
+from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.messages import HandOver, VoteRequest, VoteResponse
 from tidemark.partitions.replication.ended_move import EndedMove, Ending
 from tidemark.partitions.replication.moves import Moves, MoveTiming, Phase
 from tidemark.partitions.replication.peer_messages import GroupMessage, PeerMessage
+from tidemark.partitions.replication.timing import Timing
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
@@ -213,6 +215,21 @@ def test_an_election_that_takes_its_time_is_left_to_the_one_whom_it_is_for() -> 
         assert cluster.leader().node_id == target
         assert cluster.leader().replica().epoch == epoch + 1, "nobody else has campaigned"
         assert cluster.outcome().ending is Ending.DONE
+
+
+def test_a_change_of_voters_is_not_given_up_while_slow_disks_store_the_votes() -> None:
+    """Its leader stands again for that, and each attempt after it would be as short."""
+    cluster = MovingCluster()
+    voters = NodeId(1), NodeId(2)
+    timeout = Timing().campaign_timeout_s
+    cluster.lost = (VoteResponse,)
+    cluster[1].replica().tell(lambda group: group.change_config(voters))
+    cluster.run(1.3 * timeout)
+    assert cluster.late
+    cluster.lost = ()
+    cluster.pool += cluster.late
+    cluster.run(0.5)
+    assert cluster.leader().replica().group.config == Configuration(voters)
 
 
 def test_a_target_that_dies_in_each_phase_leaves_the_leader_leading() -> None:

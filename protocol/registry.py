@@ -126,6 +126,9 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             _api(25, "AddOffsetsToTxn", (0, 4), 3),
             _api(26, "EndTxn", (0, 5), 3),
             _api(28, "TxnOffsetCommit", (0, 5), 3),
+            _api(29, "DescribeAcls", (1, 3), 2),
+            _api(30, "CreateAcls", (1, 3), 2),
+            _api(31, "DeleteAcls", (1, 3), 2),
             _api(32, "DescribeConfigs", (1, 4), 4),
             _api(33, "AlterConfigs", (0, 2), 2),
             _api(34, "AlterReplicaLogDirs", (1, 2), 2),
@@ -142,6 +145,7 @@ APIS: Final[Mapping[int, Api]] = MappingProxyType(
             _api(
                 49, "AlterClientQuotas", (0, 1), 1, response_module="alter_client_quotas_response"
             ),
+            _api(50, "DescribeUserScramCredentials", (0, 0), 0),
             _api(55, "DescribeQuorum", (0, 2), 0, response_module="describe_quorum_response"),
             _api(60, "DescribeCluster", (0, 2), 0),
             _api(61, "DescribeProducers", (0, 0), 0),

@@ -4,7 +4,7 @@ A broker advertises what is in this table *and* in the protocol's registry: clie
 is listed, so a number here is a promise that the API works.
 
 A module is imported when the first request for its API comes, so that a start does not wait for
-sixty of them; `cli/broker.py` imports the rest once nobody waits for the start.
+all of them; `settling_in.py` imports the rest once nobody waits for the start.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ CHANGES: Final[Mapping[int, Change]] = LateTable(
 
 # fmt: off
 _ANSWERED_HERE: Final = (
-    0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 24, 25, 26, 27, 28, 32, 34,
-    35, 36, 42, 47, 48, 60, 61, 65, 66, 68, 69, 74, 75, 20_005, 20_006, 20_007,
+    0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+    31, 32, 34, 35, 36, 42, 47, 48, 50, 60, 61, 65, 66, 68, 69, 74, 75, 20_005, 20_006, 20_007,
 )
 # fmt: on
 

@@ -11,9 +11,25 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError as AiokafkaError
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramMechanism,
+)
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePatternFilter,
+)
+from kafka.admin import ResourceType as KafkaPythonResourceType
+from kafka.errors import KafkaError, SecurityDisabledError
 
 from tidemark.cli.main import run
 from tidemark.client import ClientSettings, RequestError, Sasl
@@ -33,8 +49,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]
         yield process
 
 
-def with_librdkafka(bootstrap: str, mechanism: str, password: str) -> None:
-    client = AdminClient(
+def librdkafka(bootstrap: str, mechanism: str, password: str) -> AdminClient:
+    return AdminClient(
         {
             "bootstrap.servers": bootstrap,
             "security.protocol": "SASL_PLAINTEXT",
@@ -44,7 +60,10 @@ def with_librdkafka(bootstrap: str, mechanism: str, password: str) -> None:
             "log_level": 0,
         }
     )
-    client.list_topics(timeout=4)
+
+
+def with_librdkafka(bootstrap: str, mechanism: str, password: str) -> None:
+    librdkafka(bootstrap, mechanism, password).list_topics(timeout=4)
 
 
 # kafka-python and aiokafka ship no types: what they take and hand out is `Any`.
@@ -138,3 +157,35 @@ def test_a_client_that_proves_nothing_is_cut_off(guarded: BrokerProcess) -> None
     with socket.create_connection((host, int(port)), timeout=10) as client:
         client.sendall(metadata)
         assert client.recv(1) == b""
+
+
+def test_librdkafka_is_told_the_users_and_that_there_are_no_acls(guarded: BrokerProcess) -> None:
+    admin = librdkafka(guarded.bootstrap, "PLAIN", PASSWORD)
+    described = admin.describe_user_scram_credentials([USER])
+    assert isinstance(described, dict)
+    (found,) = described.values()
+    by_mechanism = {each.mechanism for each in found.result(10).scram_credential_infos}
+    assert by_mechanism == {ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512}
+    wanted = AclBinding(
+        ResourceType.TOPIC,
+        "t",
+        ResourcePatternType.LITERAL,
+        f"User:{USER}",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    (made,) = admin.create_acls([wanted]).values()
+    with pytest.raises(KafkaException, match="there are no ACLs here"):
+        made.result(10)
+
+
+def test_kafka_python_is_told_that_there_are_no_acls(guarded: BrokerProcess) -> None:
+    settings = _python_settings(guarded.bootstrap, "PLAIN", PASSWORD)
+    topics = ResourcePatternFilter(KafkaPythonResourceType.TOPIC, None, ACLResourcePatternType.ANY)
+    of_anybody = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, topics)
+    with (
+        closing(KafkaAdminClient(**settings)) as client,
+        pytest.raises(SecurityDisabledError, match="there are no ACLs here"),
+    ):
+        client.describe_acls(of_anybody)

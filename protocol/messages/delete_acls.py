@@ -1,0 +1,81 @@
+"""DeleteAcls: what is no longer to be allowed, or denied."""
+
+from collections.abc import Sequence
+
+from tidemark.protocol.messages.describe_acls import LITERAL
+from tidemark.protocol.schema import (
+    INT8,
+    INT16,
+    INT32,
+    STRING,
+    Message,
+    Struct,
+    array,
+    message,
+    struct,
+    wire,
+)
+
+
+@struct
+class DeleteAclsFilter(Struct):
+    """Which ACLs are to go: those that match all of this."""
+
+    resource_type_filter: int = wire(INT8, "The type of resource; 1 is any.")
+    resource_name_filter: str | None = wire(
+        STRING, "The resource's name; null is any.", null_since=1
+    )
+    pattern_type_filter: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    principal_filter: str | None = wire(STRING, "Who it is about; null is anybody.", null_since=1)
+    host_filter: str | None = wire(STRING, "From which host; null is any.", null_since=1)
+    operation: int = wire(INT8, "What is done; 1 is any.")
+    permission_type: int = wire(INT8, "Whether it is allowed; 1 is any, 2 denied, 3 allowed.")
+
+
+@message(versions=(1, 3), flexible_since=2)
+class DeleteAclsRequest(Message):
+    """Asks for ACLs to be deleted."""
+
+    filters: Sequence[DeleteAclsFilter] = wire(array(DeleteAclsFilter), "Which ones.")
+
+
+@struct
+class DeleteAclsMatchingAcl(Struct):
+    """An ACL that matched."""
+
+    error_code: int = wire(INT16, "Why it was not deleted; 0 is that it was.", default=0)
+    error_message: str | None = wire(STRING, "The same in words.", null_since=1, default=None)
+    resource_type: int = wire(INT8, "The type of resource.")
+    resource_name: str = wire(STRING, "The resource's name.")
+    pattern_type: int = wire(INT8, "How the name is matched.", default=LITERAL)
+    principal: str = wire(STRING, "Who it is about.")
+    host: str = wire(STRING, "From which host.")
+    operation: int = wire(INT8, "What is done.")
+    permission_type: int = wire(INT8, "Whether it is allowed: 2 is denied, 3 allowed.")
+
+
+@struct
+class DeleteAclsFilterResult(Struct):
+    """What came of one filter."""
+
+    error_code: int = wire(INT16, "What went wrong; 0 is nothing.", default=0)
+    error_message: str | None = wire(
+        STRING, "What went wrong, in words.", null_since=1, default=None
+    )
+    matching_acls: Sequence[DeleteAclsMatchingAcl] = wire(
+        array(DeleteAclsMatchingAcl), "The ACLs that matched."
+    )
+
+
+@message(versions=(1, 3), flexible_since=2)
+class DeleteAclsResponse(Message):
+    """What came of the filters."""
+
+    throttle_time_ms: int = wire(
+        INT32,
+        "How long the client is asked to hold back, in milliseconds; 0 is not at all.",
+        default=0,
+    )
+    filter_results: Sequence[DeleteAclsFilterResult] = wire(
+        array(DeleteAclsFilterResult), "The outcomes, in the order of the request."
+    )

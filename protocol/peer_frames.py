@@ -9,6 +9,8 @@ response   00 00 00 09 | 00 00 00 07 | body
 
 One-way messages have correlation id 0, calls a positive one. A response goes back on the
 connection by which its request came, and is of the request's version.
+
+A Hello always has version 1, a Join that of its sender: `messages/peer/versions.py` says why.
 """
 
 from struct import Struct
@@ -16,13 +18,14 @@ from typing import Final, NamedTuple, TypeVar
 
 from tidemark.protocol.codec import decode, encode_chunks
 from tidemark.protocol.errors import MalformedMessage, UnsupportedVersion
-from tidemark.protocol.peer_registry import (
+from tidemark.protocol.messages.peer.hello import HelloRequest
+from tidemark.protocol.messages.peer.join import JoinRequest
+from tidemark.protocol.messages.peer.versions import (
     FIRST_VERSION,
+    GREETING_VERSION,
     LAST_VERSION,
-    PEER_APIS,
-    PeerApi,
-    peer_api_of,
 )
+from tidemark.protocol.peer_registry import PEER_APIS, PeerApi, peer_api_of
 from tidemark.protocol.primitives import Chunk
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.schema.wire_types import SizedRecords
@@ -47,21 +50,37 @@ class PeerHeader(NamedTuple):
     version: int
     correlation_id: int
 
+    @property
+    def body_version(self) -> int:
+        """Of the body, and of the answer's."""
+        return GREETING_VERSION if self.api.request is JoinRequest else self.version
+
 
 def decode_peer_header(frame: memoryview) -> tuple[PeerHeader, memoryview]:
     """The header of a frame, and its body.
 
-    Raises `UnsupportedVersion` for a key or a version that is not spoken between brokers.
+    Raises `UnsupportedVersion` for a key or a version that is not spoken between brokers; a Join
+    may have any.
     """
     if len(frame) < _REQUEST.size:
         raise MalformedMessage(f"a frame of {len(frame)} bytes")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
     api = PEER_APIS.get(key)
-    if api is None or not FIRST_VERSION <= version <= LAST_VERSION:
+    if api is None or not _is_readable(api, version):
         raise UnsupportedVersion(key, version, correlation_id)
     if (correlation_id > ONE_WAY) != (api.response is not None):
         raise MalformedMessage(f"{api.name} with correlation id {correlation_id}")
     return PeerHeader(api, version, correlation_id), frame[_REQUEST.size :]
+
+
+def is_spoken(version: int) -> bool:
+    return FIRST_VERSION <= version <= LAST_VERSION
+
+
+def _is_readable(api: PeerApi, version: int) -> bool:
+    if api.request is HelloRequest:
+        return version == GREETING_VERSION
+    return api.request is JoinRequest or is_spoken(version)
 
 
 def decode_body(cls: type[M], version: int, body: bytes | memoryview) -> M:

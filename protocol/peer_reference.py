@@ -7,7 +7,8 @@ to date.
 from collections.abc import Iterator
 from typing import Final
 
-from tidemark.protocol.peer_registry import FIRST_VERSION, LAST_VERSION, PEER_APIS, PeerApi
+from tidemark.protocol.messages.peer.versions import FIRST_VERSION, LAST_VERSION
+from tidemark.protocol.peer_registry import PEER_APIS, PeerApi
 from tidemark.protocol.reference import message_tables, sentences
 
 _SPOKEN: Final = " to ".join(map(str, sorted({FIRST_VERSION, LAST_VERSION})))
@@ -22,7 +23,9 @@ Brokers speak it among themselves, on a listener of their own (`peer.listen`); c
 told of it nor answered in it. Frames, types and declarations are those of
 [the protocol for clients](protocol.md). A frame has four length bytes, an API key, a version and a
 correlation id; a response has the length and the correlation id. All messages have one version
-between them, and Hello settles which one two brokers use (spoken: {_SPOKEN}).
+between them, and Hello settles which one two brokers use (spoken: {_SPOKEN}). Hello and Join are
+the same in all versions, so that brokers without one in common can say so: a Hello has version 1
+in its frame, a Join the newest that its sender speaks.
 
 Each broker opens a connection to each of the others, and says on it what it has to say: a Hello,
 then one-way messages and calls. Back come the answers to the Hello and to the calls, and nothing

@@ -2,7 +2,7 @@
 
 They are on the listener for brokers only, and nothing else is: a client's request there is an
 unknown key, like one of these on a client's listener. All of them have one version, that of the
-protocol between brokers; Hello settles which one two brokers speak.
+protocol between brokers (`messages/peer/versions.py`); Hello settles which one two brokers speak.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,6 @@ from tidemark.protocol.messages.peer import (
 )
 from tidemark.protocol.schema.declaration import Message
 from tidemark.protocol.values import dataclass
-
-FIRST_VERSION: Final = 1
-LAST_VERSION: Final = 1
-"""The versions of the protocol between brokers that are spoken, inclusive."""
 
 
 @dataclass(frozen=True, slots=True)

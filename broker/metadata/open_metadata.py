@@ -24,7 +24,7 @@ from typing import Final
 import trio
 
 from tidemark.broker.compaction.cleaner import Cleaner
-from tidemark.broker.config import Address, BrokerSettings
+from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata import upkeep
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import ClusterLog
@@ -54,7 +54,7 @@ from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metadata.voters import keep_voters
 from tidemark.broker.peers.calls import PeerHandler
-from tidemark.broker.peers.joining import call_address
+from tidemark.broker.peers.joining import ask_to_join
 from tidemark.broker.replicas.opening import close_replicas
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -72,7 +72,7 @@ from tidemark.partitions.state_machines.cluster_machine import (
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata, BrokerState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.forward import ProposeRequest
-from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
+from tidemark.protocol.messages.peer.join import JoinRequest
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId, Position
 from tidemark.protocol.values import dataclass
@@ -162,20 +162,16 @@ async def _identify(
         peers = await trio.to_thread.run_sync(stored_peers, state)
         known = {(peer.address.host, peer.address.port) for peer in peers.values()}
         strange = [each for each in settings.join if (each.host, each.port) not in known]
-        await refuse_another_cluster(own, identity.cluster_id, strange, _ask, directory=path)
+        await refuse_another_cluster(own, identity.cluster_id, strange, ask_to_join, directory=path)
         return identity
     if settings.join:
         logger.info("asking to be taken in at %s", ", ".join(map(str, settings.join)))
-        welcome = await join(own, settings.join, _ask, cluster_id=settings.cluster_id)
+        welcome = await join(own, settings.join, ask_to_join, cluster_id=settings.cluster_id)
         identity, peers = joiner(settings, welcome), peers_in(welcome)
     else:
         identity, peers = founder(settings), {}
     await trio.to_thread.run_sync(record, state, identity, peers)
     return identity
-
-
-async def _ask(address: Address, request: JoinRequest) -> JoinResponse:
-    return await call_address(address, request, JoinResponse)
 
 
 class _Parts:

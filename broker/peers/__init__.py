@@ -4,7 +4,7 @@
 """
 
 from tidemark.broker.peers.hello import Peer, endpoints_of, metadata_of
-from tidemark.broker.peers.joining import call_address
+from tidemark.broker.peers.joining import ask_to_join
 from tidemark.broker.peers.link import PeerEvents
 from tidemark.broker.peers.listening import BoundPeerListener, bind_peers
 from tidemark.broker.peers.network import PeerNetwork, open_peer_network
@@ -14,8 +14,8 @@ __all__ = [
     "Peer",
     "PeerEvents",
     "PeerNetwork",
+    "ask_to_join",
     "bind_peers",
-    "call_address",
     "endpoints_of",
     "metadata_of",
     "open_peer_network",

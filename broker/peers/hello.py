@@ -11,9 +11,10 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from tidemark.broker.peers.versions import OWN, Spoken, nothing_in_common, with_what_to_do
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse, PeerEndpoint
-from tidemark.protocol.peer_registry import FIRST_VERSION, LAST_VERSION
+from tidemark.protocol.messages.peer.versions import FIRST_VERSION, LAST_VERSION
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
@@ -81,12 +82,9 @@ def judge(
 ) -> Refused | None:
     """Whether the connection is taken: `None`, or why not. `known` is of the node id that comes."""
     node = hello.node_id
-    if hello.newest_version < FIRST_VERSION or hello.oldest_version > LAST_VERSION:
-        return Refused(
-            Refusal.VERSION,
-            f"broker {node} speaks versions {hello.oldest_version} to {hello.newest_version} of "
-            f"the protocol between brokers, broker {own.node_id} {FIRST_VERSION} to {LAST_VERSION}",
-        )
+    theirs = Spoken(hello.oldest_version, hello.newest_version)
+    if not OWN.has_common(theirs):
+        return Refused(Refusal.VERSION, nothing_in_common(node, theirs, own.node_id))
     if cluster_id is None:
         return Refused(
             Refusal.NO_CLUSTER_YET,
@@ -145,16 +143,22 @@ def answer(hello: HelloRequest, own: BrokerMetadata, refused: Refused | None) ->
 def judge_answer(node: NodeId, response: HelloResponse, known: Sighting | None) -> Refused | None:
     """Whether the broker that has answered is the one that was meant."""
     if response.refusal:
-        try:
-            refusal = Refusal(response.refusal)
-        except ValueError:  # a newer broker's
-            refusal = Refusal.VERSION
-        return Refused(refusal, response.reason)
+        return _told(response)
     if not FIRST_VERSION <= response.version <= LAST_VERSION:
         return Refused(Refusal.VERSION, f"broker {node} has chosen version {response.version}")
     if response.node_id != node:
         return Refused(Refusal.OTHER_BROKER, f"broker {response.node_id} is there, not {node}")
     return judge_sighting(node, Sighting(response.directory_id, response.incarnation), known)
+
+
+def _told(response: HelloResponse) -> Refused:
+    """A refusal as it came."""
+    reason = response.reason
+    try:
+        refusal = Refusal(response.refusal)
+    except ValueError:  # a newer broker's
+        return Refused(Refusal.VERSION, reason)
+    return Refused(refusal, with_what_to_do(reason) if refusal is Refusal.VERSION else reason)
 
 
 def endpoints_of(

@@ -116,7 +116,7 @@ class Incoming:
             raise MalformedMessage(f"more than {CALLS_MAX} calls at once")
         else:
             self.calls += 1
-            self._owner.called(self, header, decode_body(api.request, header.version, body))
+            self._owner.called(self, header, decode_body(api.request, header.body_version, body))
 
     def ended(self, end: PeerEnd, reason: str) -> None:
         self.identified.set()
@@ -137,5 +137,5 @@ class Incoming:
 
 
 def _frame_of(response: Message, header: PeerHeader) -> Frame:
-    encoded = encode_peer_response(response, header.version, header.correlation_id)
+    encoded = encode_peer_response(response, header.body_version, header.correlation_id)
     return Frame.made_of(encoded, is_urgent=True)

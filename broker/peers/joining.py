@@ -8,15 +8,18 @@ import trio
 
 from tidemark.broker.peers.calls import lost
 from tidemark.broker.peers.dialing import connect
-from tidemark.broker.peers.hello import HostPort
-from tidemark.protocol.errors import MalformedMessage
+from tidemark.broker.peers.hello import HostPort, Refusal
+from tidemark.broker.peers.versions import hello_of, with_what_to_do
+from tidemark.protocol.errors import ErrorCode, MalformedMessage, ProtocolError, RequestError
 from tidemark.protocol.frames import FrameDecoder
+from tidemark.protocol.messages.peer.hello import HelloResponse
+from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
+from tidemark.protocol.messages.peer.versions import GREETING_VERSION, LAST_VERSION
 from tidemark.protocol.peer_frames import (
     decode_body,
     decode_peer_response_header,
     encode_peer_request,
 )
-from tidemark.protocol.peer_registry import FIRST_VERSION
 from tidemark.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -26,16 +29,39 @@ _READ_BYTES: Final = 64 * 1024
 _ID: Final = 1
 
 
-async def call_address(address: HostPort, request: Message, answer_type: type[M]) -> M:
+async def ask_to_join(address: HostPort, request: JoinRequest) -> JoinResponse:
     """Ask whoever is at `address`, once; how long that may take is the caller's to say.
 
     Raises `OSError` if nobody is there, `RequestError` if whoever is there hangs up, and
-    `ProtocolError` if it does not speak as brokers do.
+    `ProtocolError` if it does not speak as brokers do. One that has no version in common with this
+    broker has refused, whether it says so or hangs up.
     """
+    try:
+        return await _call(address, request, LAST_VERSION, JoinResponse)
+    except RequestError:
+        reason = await _why_hung_up(address, request)
+        if reason is None:
+            raise
+        return JoinResponse(
+            error_code=int(ErrorCode.INVALID_REQUEST),
+            error_message=with_what_to_do(reason),
+        )
+
+
+async def _why_hung_up(address: HostPort, request: JoinRequest) -> str | None:
+    """What whoever is there says of versions; `None` if that is not it."""
+    try:
+        answered = await _call(address, hello_of(request), GREETING_VERSION, HelloResponse)
+    except (OSError, ProtocolError, RequestError):
+        return None
+    return answered.reason if answered.refusal == Refusal.VERSION else None
+
+
+async def _call(address: HostPort, request: Message, version: int, answer_type: type[M]) -> M:
     connected = await connect([address])
     with connected:
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
-        parts = encode_peer_request(request, FIRST_VERSION, _ID)
+        parts = encode_peer_request(request, version, _ID)
         assert all(isinstance(part, bytes) for part in parts)
         try:
             await stream.send_all(b"".join(parts))  # type: ignore[arg-type]  # the line above
@@ -45,7 +71,7 @@ async def call_address(address: HostPort, request: Message, answer_type: type[M]
     correlation_id, body = decode_peer_response_header(memoryview(frame))
     if correlation_id != _ID:
         raise MalformedMessage(f"an answer with correlation id {correlation_id}")
-    return decode_body(answer_type, FIRST_VERSION, body)
+    return decode_body(answer_type, version, body)
 
 
 async def _receive_frame(stream: trio.SocketStream) -> bytes:

@@ -29,11 +29,13 @@ from tidemark.broker.peers.hello import Peer, Refusal, answer, judge
 from tidemark.broker.peers.incoming import Incoming
 from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEvents
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
+from tidemark.broker.peers.versions import refused_join
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.errors import MalformedMessage, ProtocolError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
-from tidemark.protocol.peer_frames import PeerHeader
+from tidemark.protocol.messages.peer.join import JoinRequest
+from tidemark.protocol.peer_frames import PeerHeader, is_spoken
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -167,19 +169,24 @@ class PeerNetwork:
         else:
             self._services.sockets.metrics.refused_hellos.inc()
             if refused.refusal is not Refusal.NO_CLUSTER_YET:
-                self._services.sockets.odd_events.warn(
-                    "refused brokers",
-                    "refused a broker at %s: %s",
-                    incoming.address,
-                    refused.reason,
-                )
+                self._warn_refused(incoming, refused.reason)
         return answer(hello, self.own, refused)
+
+    def _warn_refused(self, incoming: Incoming, reason: str | None) -> None:
+        self._services.sockets.odd_events.warn(
+            "refused brokers", "refused a broker at %s: %s", incoming.address, reason
+        )
 
     def received(self, incoming: Incoming, messages: list[PeerMessage]) -> None:
         assert incoming.node_id is not None
         self._services.events.receive(incoming.node_id, messages)
 
     def called(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:
+        if isinstance(request, JoinRequest) and not is_spoken(header.version):
+            refused = refused_join(request, header.version, self.own.node_id)
+            self._warn_refused(incoming, refused.error_message)
+            incoming.answer(header, refused)
+            return
         self._tasks.start_soon(self._answer, incoming, header, request)
 
     async def _answer(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:

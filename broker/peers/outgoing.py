@@ -20,12 +20,13 @@ from tidemark.broker.peers.frame_socket import (
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError, TidemarkError
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse
+from tidemark.protocol.messages.peer.versions import GREETING_VERSION
 from tidemark.protocol.peer_frames import (
     decode_body,
     decode_peer_response_header,
     encode_peer_request,
 )
-from tidemark.protocol.peer_registry import FIRST_VERSION, peer_api_of
+from tidemark.protocol.peer_registry import peer_api_of
 from tidemark.protocol.schema import Message
 
 _HELLO_ID: Final = 1
@@ -73,7 +74,7 @@ class Outgoing:
         self._frame_bytes_max = frame_bytes_max
         self._calls = PendingCalls()
         self._socket = FrameSocket(connected, self, services)
-        self._say(hello, FIRST_VERSION, _HELLO_ID)
+        self._say(hello, GREETING_VERSION, _HELLO_ID)
 
     @property
     def address(self) -> str:
@@ -126,7 +127,7 @@ class Outgoing:
             return
         if correlation_id != _HELLO_ID:
             raise MalformedMessage("something else than the answer to a Hello")
-        response = decode_body(HelloResponse, FIRST_VERSION, body)
+        response = decode_body(HelloResponse, GREETING_VERSION, body)
         self._owner.answered(self, response)
 
     def ended(self, end: PeerEnd, reason: str) -> None:

@@ -2,6 +2,8 @@
 
 from tests.mutations import Mutation
 
+_VERSIONS = "tests/broker/peers/test_versions.py"
+
 
 def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutation:
     """A mutation of a module of replication, killed by one of its tests."""
@@ -356,5 +358,20 @@ MUTATIONS = (
         old="        if self.up is None or self._broken is not None:\n",
         new="        self._broken = None\n        if self.up is None:\n",
         killed_by="test_network.py::test_a_lost_connection_is_not_a_lost_broker",
+    ),
+    # Builds that have no version in common
+    Mutation(
+        name="who asks in another version of the protocol between brokers is not let in",
+        file="broker/peers/network.py",
+        old="if isinstance(request, JoinRequest) and not is_spoken(header.version):",
+        new="if False:",
+        killed_by=f"{_VERSIONS}::test_a_join_of_another_version_is_refused_and_not_misread",
+    ),
+    Mutation(
+        name="brokers without a version in common do not talk to each other",
+        file="broker/peers/hello.py",
+        old="    if not OWN.has_common(theirs):\n",
+        new="    if False:\n",
+        killed_by=f"{_VERSIONS}::test_a_hello_of_another_version_is_refused_before_anything_else_is_looked_at",
     ),
 )

@@ -11,6 +11,7 @@ from tidemark.protocol.errors import MalformedMessage, ProtocolError, Unsupporte
 from tidemark.protocol.messages.peer.appends import AppendRequestData, AppendRequests
 from tidemark.protocol.messages.peer.entries import EntryData
 from tidemark.protocol.messages.peer.heartbeat import PeerHeartbeat
+from tidemark.protocol.messages.peer.versions import GREETING_VERSION, LAST_VERSION
 from tidemark.protocol.peer_frames import (
     decode_body,
     decode_peer_header,
@@ -56,16 +57,17 @@ def append(*records: object) -> AppendRequests:
 @by_name
 def test_a_request_comes_out_as_it_went_in(api: PeerApi) -> None:
     correlation_id = 0 if api.response is None else 7
+    version = api.request.last_version
 
     @A_FEW
     @given(random_values())
     def check(values: RandomValues) -> None:
-        message = values.struct(api.request, 1)
-        frame = b"".join(encode_peer_request(message, 1, correlation_id))  # type: ignore[arg-type]  # all of it is in memory
+        message = values.struct(api.request, version)
+        frame = b"".join(encode_peer_request(message, version, correlation_id))  # type: ignore[arg-type]  # all of it is in memory
         assert len(frame) - 4 == int.from_bytes(frame[:4])
         header, body = decode_peer_header(memoryview(frame)[4:])
-        assert header == (api, 1, correlation_id)
-        assert decode_body(api.request, 1, body) == message
+        assert header == (api, version, correlation_id)
+        assert decode_body(api.request, header.body_version, body) == message
         assert peer_api_of(type(message)) is api
 
     check()
@@ -75,20 +77,21 @@ def test_a_request_comes_out_as_it_went_in(api: PeerApi) -> None:
 def test_a_response_comes_out_as_it_went_in(api: PeerApi) -> None:
     if api.response is None:
         return
-    message = RandomValues(1).struct(api.response, 1)
-    frame = b"".join(encode_peer_response(message, 1, 9))  # type: ignore[arg-type]  # all of it is in memory
+    version = api.response.last_version
+    message = RandomValues(1).struct(api.response, version)
+    frame = b"".join(encode_peer_response(message, version, 9))  # type: ignore[arg-type]  # all of it is in memory
     correlation_id, body = decode_peer_response_header(memoryview(frame)[4:])
     assert correlation_id == 9
-    assert decode_body(api.response, 1, body) == message
+    assert decode_body(api.response, version, body) == message
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_message_or_a_protocol_error(data: bytes) -> None:
     for api in PEER_APIS.values():
-        start = pack(">hhi", api.key, 1, 0 if api.response is None else 1)
+        start = pack(">hhi", api.key, api.request.last_version, 0 if api.response is None else 1)
         try:
             header, body = decode_peer_header(memoryview(start + data))
-            decode_body(header.api.request, 1, body)
+            decode_body(header.api.request, header.body_version, body)
         except ProtocolError:
             pass
 
@@ -99,17 +102,22 @@ def test_no_key_is_one_of_the_clients() -> None:
         decode_peer_header(memoryview(pack(">hhi", 3, 1, 1)))
 
 
-def test_another_version_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("key", "version", "correlation_id"),
+    [(10_010, 1, 0), (10_010, LAST_VERSION + 1, 0), (10_000, LAST_VERSION, 1)],
+)
+def test_another_version_is_refused(key: int, version: int, correlation_id: int) -> None:
     with pytest.raises(UnsupportedVersion):
-        decode_peer_header(memoryview(pack(">hhi", 10_010, 2, 0)))
+        decode_peer_header(memoryview(pack(">hhi", key, version, correlation_id)))
 
 
 @pytest.mark.parametrize(("key", "correlation_id"), [(10_010, 1), (10_000, 0), (10_000, -1)])
 def test_what_is_one_way_is_no_call_and_a_call_is_not_one_way(
     key: int, correlation_id: int
 ) -> None:
+    version = GREETING_VERSION if key == 10_000 else LAST_VERSION
     with pytest.raises(MalformedMessage):
-        decode_peer_header(memoryview(pack(">hhi", key, 1, correlation_id)))
+        decode_peer_header(memoryview(pack(">hhi", key, version, correlation_id)))
 
 
 @pytest.mark.parametrize("size", range(8))
@@ -120,7 +128,7 @@ def test_a_frame_too_short_for_its_header_is_refused(size: int) -> None:
 
 def test_records_in_files_stay_parts_of_their_own() -> None:
     in_file = InFile()
-    first, second, third = encode_peer_request(append(b"abc", in_file, b"def"), 1)
+    first, second, third = encode_peer_request(append(b"abc", in_file, b"def"), LAST_VERSION)
     assert second is in_file
     assert isinstance(first, bytes)
     assert isinstance(third, bytes)
@@ -129,12 +137,12 @@ def test_records_in_files_stay_parts_of_their_own() -> None:
 
 def test_large_batches_in_memory_are_not_copied() -> None:
     large = bytes(100_000)
-    assert any(part is large for part in encode_peer_request(append(b"abc", large), 1))
+    assert any(part is large for part in encode_peer_request(append(b"abc", large), LAST_VERSION))
 
 
 def test_what_lies_in_a_buffer_is_copied() -> None:
     buffer = bytearray(b"x" * 100_000)
-    parts = encode_peer_request(append(memoryview(buffer)), 1)
+    parts = encode_peer_request(append(memoryview(buffer)), LAST_VERSION)
     buffer[:] = b"y" * 100_000
     assert b"".join(parts).count(b"x") >= 100_000  # type: ignore[arg-type]  # all of it is in memory
 

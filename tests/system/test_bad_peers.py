@@ -17,9 +17,10 @@ from tests.system.clusters import bystander
 from tidemark.client.blocking import open_client
 from tidemark.protocol.messages.peer.appends import AppendRequests
 from tidemark.protocol.messages.peer.hello import HelloRequest, HelloResponse, PeerEndpoint
+from tidemark.protocol.messages.peer.versions import FIRST_VERSION, GREETING_VERSION
 from tidemark.protocol.messages.peer.votes import VoteRequests
 from tidemark.protocol.peer_frames import decode_body, encode_peer_request
-from tidemark.protocol.peer_registry import FIRST_VERSION, peer_api_of
+from tidemark.protocol.peer_registry import peer_api_of
 from tidemark.protocol.schema import Message
 from tidemark.testing.process_cluster import ProcessCluster
 
@@ -51,15 +52,19 @@ def cut_off(three: ProcessCluster) -> float:
     return metric(three.brokers[1], name, reason="bad_input")
 
 
+def _version_of(message: type[Message]) -> int:
+    return GREETING_VERSION if message is HelloRequest else FIRST_VERSION
+
+
 def encoded(message: Message, correlation_id: int = 0) -> bytes:
-    parts = encode_peer_request(message, FIRST_VERSION, correlation_id)
+    parts = encode_peer_request(message, _version_of(type(message)), correlation_id)
     return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def frame_of(message: type[Message], body: bytes, *, correlation_id: int = 0) -> bytes:
     """A frame that says to be such a message."""
     key = peer_api_of(message).key
-    return struct.pack(">ihhi", 8 + len(body), key, FIRST_VERSION, correlation_id) + body
+    return struct.pack(">ihhi", 8 + len(body), key, _version_of(message), correlation_id) + body
 
 
 def cluster_id(cluster: ProcessCluster) -> str:
@@ -95,7 +100,7 @@ LIES = {
 
 def say_hello(peer: Peer, message: HelloRequest) -> HelloResponse:
     peer.send(encoded(message, correlation_id=1))
-    return decode_body(HelloResponse, FIRST_VERSION, memoryview(peer.read_frame())[4:])
+    return decode_body(HelloResponse, GREETING_VERSION, memoryview(peer.read_frame())[4:])
 
 
 @pytest.mark.parametrize(

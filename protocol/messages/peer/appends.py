@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tidemark.protocol.messages.peer.entries import EntryData
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BOOL,
     INT32,
@@ -39,7 +40,7 @@ class AppendRequestData(Struct):
     )
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class AppendRequests(Message):
     """Sends entries, of many groups at once."""
 
@@ -70,7 +71,7 @@ class AppendResponseData(Struct):
     in_doubt: bool = wire(BOOL, "Whether it may have forgotten epochs and votes, too.")
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class AppendResponses(Message):
     """Answers to AppendRequests, sent once the entries are durable."""
 

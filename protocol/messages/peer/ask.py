@@ -1,5 +1,6 @@
 """Ask: one of Kafka's own requests between brokers, to the broker that can answer it."""
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BYTES,
     INT16,
@@ -10,7 +11,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class AskRequest(Message):
     """A request of a broker's own, as it would be sent to a client's listener."""
 
@@ -19,7 +20,7 @@ class AskRequest(Message):
     body: bytes = wire(BYTES, "The request without its header.")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class AskResponse(Message):
     """The answer."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     INT32,
     INT64,
@@ -25,7 +26,7 @@ class GroupEpochData(Struct):
     epoch: int = wire(INT32, "The leader epoch.")
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class ConfirmRounds(Message):
     """Asks, for groups that the sender leads, which epochs the receiver is in."""
 
@@ -35,7 +36,7 @@ class ConfirmRounds(Message):
     )
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class ConfirmAnswers(Message):
     """Answers ConfirmRounds."""
 

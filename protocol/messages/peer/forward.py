@@ -1,5 +1,6 @@
 """Forward and Propose: to the broker that leads the cluster's metadata, for a client or itself."""
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BYTES,
     INT16,
@@ -12,7 +13,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class ForwardRequest(Message):
     """A request as a client sent it, and what is known of that client."""
 
@@ -32,7 +33,7 @@ class ForwardRequest(Message):
     body: bytes = wire(BYTES, "The request without its header.")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class ForwardResponse(Message):
     """The answer, to be passed back."""
 
@@ -47,14 +48,14 @@ class ForwardResponse(Message):
     body: bytes = wire(BYTES, "The response without its header.", default=b"")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class ProposeRequest(Message):
     """A change of the cluster's metadata that a broker wants for itself."""
 
     command: bytes = wire(BYTES, "The change, as it is in the metadata's log.")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class ProposeResponse(Message):
     """What became of the change."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BOOL,
     INT32,
@@ -30,7 +31,7 @@ class GroupBeatData(Struct):
     log_start_offset: int = wire(INT64, "The first offset that the sender's log still has.")
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class PeerHeartbeat(Message):
     """Says that the sender lives, and which of its groups have changed. It has no response."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import GREETING
 from tidemark.protocol.schema import (
     INT16,
     INT32,
@@ -27,7 +28,7 @@ class PeerEndpoint(Struct):
     port: int = wire(INT32, "The port to connect to.")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=GREETING, flexible_since=1)
 class HelloRequest(Message):
     """Says who connects, and whom that broker means to reach."""
 
@@ -44,7 +45,7 @@ class HelloRequest(Message):
     )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=GREETING, flexible_since=1)
 class HelloResponse(Message):
     """Takes the connection, or says why not; after a refusal it is closed."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tidemark.protocol.messages.peer.hello import PeerEndpoint
+from tidemark.protocol.messages.peer.versions import JOIN
 from tidemark.protocol.schema import (
     INT16,
     INT32,
@@ -20,7 +21,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=JOIN, flexible_since=1)
 class JoinRequest(Message):
     """Asks for the cluster and its brokers. It may come without a Hello before it."""
 
@@ -51,7 +52,7 @@ class PeerBroker(Struct):
     )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=JOIN, flexible_since=1)
 class JoinResponse(Message):
     """The cluster, or why the broker cannot join it."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BOOL,
     INT16,
@@ -48,7 +49,7 @@ class GroupLoad(Struct):
     )
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class LoadReportRequest(Message):
     """The partitions led by the sender that have changed since its last report; some hundreds at a
     time."""
@@ -61,7 +62,7 @@ class LoadReportRequest(Message):
     groups: Sequence[GroupLoad] = wire(array(GroupLoad), "The partitions.")
 
 
-@message(versions=(1, 1), flexible_since=1)
+@message(versions=SPOKEN, flexible_since=1)
 class LoadReportResponse(Message):
     """Whether it was taken."""
 

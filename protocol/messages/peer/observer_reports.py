@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     INT32,
     INT64,
@@ -30,7 +31,7 @@ class ObserverStandingData(Struct):
     parent: int = wire(INT32, "The broker it pulls from; -1: none now.")
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class ObserverReports(Message):
     """Tells a broker how far the sender is in groups that the receiver leads."""
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tidemark.protocol.messages.peer.entries import EntryData
 from tidemark.protocol.messages.peer.resets import ResetData
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     INT32,
     INT64,
@@ -32,7 +33,7 @@ class PullRequestData(Struct):
     bytes_max: int = wire(INT32, "About how much to answer with.")
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class PullRequests(Message):
     """Asks for committed entries, of many groups at once."""
 
@@ -56,7 +57,7 @@ class PullResponseData(Struct):
     )
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class PullResponses(Message):
     """Answers to PullRequests."""
 

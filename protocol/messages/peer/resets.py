@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tidemark.protocol.messages.peer.entries import EpochRowData
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BYTES,
     INT32,
@@ -45,7 +46,7 @@ class ResetRequestData(Struct):
     reset: ResetData = wire(nested(ResetData), "Where its log begins anew.")
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class ResetRequests(Message):
     """Tells followers to give up their logs and begin anew."""
 

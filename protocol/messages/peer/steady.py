@@ -5,10 +5,11 @@ of the run's epoch, and so is the leader's last committed one. Nobody has to bec
 nothing has gone wrong. A structure for each group would cost more than what it says.
 """
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import BYTES, RECORDS, Message, SizedRecords, message, wire
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class SteadyAppends(Message):
     """Sends a run of batches each to many groups, whose followers are where the leader thinks."""
 
@@ -23,7 +24,7 @@ class SteadyAppends(Message):
     )
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class SteadyAnswers(Message):
     """Answers to SteadyAppends, once the runs are durable; only of followers that are clean."""
 

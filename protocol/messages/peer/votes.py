@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from tidemark.protocol.messages.peer.versions import SPOKEN
 from tidemark.protocol.schema import (
     BOOL,
     INT8,
@@ -32,7 +33,7 @@ class VoteRequestData(Struct):
     last_offset: int = wire(INT64, "Where that entry ends.")
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class VoteRequests(Message):
     """Asks for votes, in many groups at once."""
 
@@ -53,7 +54,7 @@ class VoteResponseData(Struct):
     )
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class VoteResponses(Message):
     """Answers to VoteRequests."""
 
@@ -69,7 +70,7 @@ class HandOverData(Struct):
     epoch: int = wire(INT32, "The epoch of the leader that hands over.")
 
 
-@message(versions=(1, 1))
+@message(versions=SPOKEN)
 class HandOvers(Message):
     """Tells a leader's successor to ask for votes now."""
 
@@ -85,7 +86,7 @@ class OpenedData(Struct):
     epoch: int = wire(INT32, "The newest epoch that this replica knows.")
 
 
-@message(versions=(1, 1), straight_line=True)
+@message(versions=SPOKEN, straight_line=True)
 class OpenedReplicas(Message):
     """Tells who leads, or is to lead, that these replicas have not taken in what came before."""
 

@@ -9,15 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from tests.broker.peers.brokers import Broker, introduce, open_one, open_pair
+from tests.broker.peers.brokers import Broker, introduce, open_one, open_pair, raw, read_to_end
 from tests.broker.peers.values import append
 from tidemark.broker.config import Address
 from tidemark.broker.metrics.peer_counts import PeerEnd
-from tidemark.broker.peers import call_address
+from tidemark.broker.peers import ask_to_join
 from tidemark.broker.peers.calls import CALLS_MAX, PeerHandler
 from tidemark.protocol.errors import ErrorCode, ProtocolError, RequestError
 from tidemark.protocol.messages.peer.forward import ForwardRequest, ForwardResponse
 from tidemark.protocol.messages.peer.join import JoinRequest, JoinResponse
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
+from tidemark.protocol.peer_frames import encode_peer_request
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import NodeId
 
@@ -274,15 +276,17 @@ async def test_small_calls_overtake_batches(answering: Answering) -> None:
 
 async def test_anybody_may_ask_to_join_by_address(answering: Answering) -> None:
     async with open_one(2, handlers=answering.handlers, cluster_id=None) as two:
-        response = await call_address(two.network.address, JOIN, JoinResponse)
+        response = await ask_to_join(two.network.address, JOIN)
         assert (response.cluster_id, response.voters) == ("cluster", (1, 2))
         assert answering.asked == [(None, JOIN)]
 
 
 async def test_nobody_may_forward_without_a_hello(answering: Answering) -> None:
-    async with open_one(2, handlers=answering.handlers) as two:
-        with pytest.raises(RequestError):
-            await call_address(two.network.address, forward(b"abc"), ForwardResponse)
+    async with open_one(2, handlers=answering.handlers) as two, await raw(two) as stranger:
+        (frame,) = encode_peer_request(forward(b"abc"), LAST_VERSION, 1)
+        assert isinstance(frame, bytes)
+        await stranger.send_all(frame)
+        assert await read_to_end(stranger) == b""
         assert answering.asked == []
 
 
@@ -290,7 +294,7 @@ async def test_an_address_with_nobody_there_is_an_operating_systems_error() -> N
     async with open_one(2) as two:
         address: Address = two.network.address
     with pytest.raises(ConnectionRefusedError):
-        await call_address(address, JOIN, JoinResponse)
+        await ask_to_join(address, JOIN)
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\x00\x00\x04abcd"])
@@ -307,5 +311,5 @@ async def test_an_address_with_something_else_there_is_a_protocol_error(said: by
         tasks.start_soon(trio.serve_listeners, say, listeners)
         port = listeners[0].socket.getsockname()[1]
         with pytest.raises(ProtocolError):
-            await call_address(Address("127.0.0.1", port), JOIN, JoinResponse)
+            await ask_to_join(Address("127.0.0.1", port), JOIN)
         tasks.cancel_scope.cancel()

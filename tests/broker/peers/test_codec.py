@@ -21,6 +21,7 @@ from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.errors import MalformedMessage
 from tidemark.protocol.messages.peer.entries import EntryData, EpochStartData
 from tidemark.protocol.messages.peer.pulls import PullResponseData, PullResponses
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.messages.peer.votes import VoteRequestData, VoteRequests
 from tidemark.protocol.peer_frames import decode_peer_header
 from tidemark.protocol.schema import ZERO_UUID, Message
@@ -58,12 +59,12 @@ def decoded(frame: Frame) -> list[PeerMessage]:
 
 
 def decoded_message(message: Message) -> list[PeerMessage]:
-    return decoded(Frame.of(message, 1))
+    return decoded(Frame.of(message, LAST_VERSION))
 
 
 @given(st.lists(peer_messages, max_size=8))
 def test_messages_come_out_as_they_went_in(messages: Sequence[PeerMessage]) -> None:
-    found = [message for frame in encode(messages, 1) for message in decoded(frame)]
+    found = [message for frame in encode(messages, LAST_VERSION) for message in decoded(frame)]
     for message in messages:
         found.remove(message)
     assert not found
@@ -72,7 +73,7 @@ def test_messages_come_out_as_they_went_in(messages: Sequence[PeerMessage]) -> N
 @given(st.lists(peer_messages, min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 def test_damage_is_a_message_or_a_refusal(messages: Sequence[PeerMessage], seed: int) -> None:
     random = Random(seed)
-    for frame in encode(messages, 1):
+    for frame in encode(messages, LAST_VERSION):
         data = bytearray(b"".join(part for part in frame.parts if isinstance(part, bytes))[12:])
         header, _ = decode_peer_header(memoryview(frame.parts[0])[4:])  # type: ignore[arg-type]  # bytes
         for _ in range(3):
@@ -85,7 +86,7 @@ def test_damage_is_a_message_or_a_refusal(messages: Sequence[PeerMessage], seed:
 
 def test_messages_of_one_kind_share_a_frame_and_keep_their_order() -> None:
     messages = [append(bytes([n + 1]), partition=n) for n in range(100)]
-    (frame,) = encode(messages, 1)
+    (frame,) = encode(messages, LAST_VERSION)
     assert [message.key.partition for message in decoded(frame)] == list(range(100))  # type: ignore[union-attr]  # groups'
 
 
@@ -93,7 +94,7 @@ def test_heartbeats_and_answers_go_before_records_and_a_hand_over_after_them() -
     at = Position(Epoch(1), Offset(1))
     answer = GroupMessage(key(), AppendResponse(Epoch(1), at, at))
     hand_over = GroupMessage(key(), HandOver(Epoch(1)))
-    frames = encode([hand_over, append(b"x"), answer, heartbeat()], 1)
+    frames = encode([hand_over, append(b"x"), answer, heartbeat()], LAST_VERSION)
     assert [frame.is_urgent for frame in frames] == [True, True, False, False]
     assert decoded(frames[0]) == [heartbeat()]
     assert decoded(frames[-1]) == [hand_over]
@@ -101,13 +102,15 @@ def test_heartbeats_and_answers_go_before_records_and_a_hand_over_after_them() -
 
 def test_frames_are_about_a_megabyte_unless_one_batch_is_larger() -> None:
     sizes = [300_000] * 10 + [3_000_000] + [300_000] * 2
-    frames = encode([append(bytes(size), partition=n) for n, size in enumerate(sizes)], 1)
+    frames = encode(
+        [append(bytes(size), partition=n) for n, size in enumerate(sizes)], LAST_VERSION
+    )
     assert [len(decoded(frame)) for frame in frames] == [3, 3, 3, 1, 1, 2]
     assert all(frame.size_bytes <= FRAME_BYTES for frame in frames if len(decoded(frame)) > 1)
 
 
 def test_decoded_records_do_not_change_with_the_buffer_they_came_in() -> None:
-    (frame,) = encode([append(b"abc")], 1)
+    (frame,) = encode([append(b"abc")], LAST_VERSION)
     buffer = bytearray(b"".join(frame.parts))  # type: ignore[arg-type]  # all of it is in memory
     (message,) = decode(*decode_peer_header(memoryview(buffer)[4:]))
     buffer[:] = bytes(len(buffer))
@@ -116,7 +119,7 @@ def test_decoded_records_do_not_change_with_the_buffer_they_came_in() -> None:
 
 def test_slices_stay_apart_and_each_receiver_lets_go_of_its_own() -> None:
     read_once = Slice(50)
-    frames = [frame for _ in range(2) for frame in encode([append(read_once)], 1)]
+    frames = [frame for _ in range(2) for frame in encode([append(read_once)], LAST_VERSION)]
     for frame, own in zip(frames, read_once.shares, strict=True):
         assert own in frame.parts
     frames[0].release()
@@ -130,12 +133,12 @@ def test_what_several_brokers_are_told_is_encoded_once_unless_it_lies_in_a_file(
     row = AppendRow(row_key(key()), Epoch(1), Offset(3), Offset(4), Offset(3), 3)
     shared = SharedFrames()
     message, other = SteadyAppends([row], [b"abc"]), SteadyAppends([row], [b"xyz"])
-    frames = [encode([message], 1, shared) for _ in range(2)]
+    frames = [encode([message], LAST_VERSION, shared) for _ in range(2)]
     assert frames[0][0] is frames[1][0]
-    assert encode([other], 1, shared) != frames[0]
+    assert encode([other], LAST_VERSION, shared) != frames[0]
     file = OsFiles().create(str(tmp_path / "log"))
     in_file = SteadyAppends([row], [LogSlice(file, 0, 3, Offset(4))])
-    first, second = (encode([in_file], 1, shared)[0] for _ in range(2))
+    first, second = (encode([in_file], LAST_VERSION, shared)[0] for _ in range(2))
     assert first.parts[-1] is not second.parts[-1]
 
 

@@ -8,6 +8,7 @@ from tidemark.broker.peers.encoding import encode
 from tidemark.partitions.replication.node import ReplicationNode
 from tidemark.partitions.replication.peer_messages import PeerMessage
 from tidemark.partitions.storage.slices import LogSlice
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.peer_frames import decode_peer_header
 from tidemark.protocol.types import NodeId
 
@@ -15,7 +16,7 @@ from tidemark.protocol.types import NodeId
 def travelled(message: PeerMessage) -> list[PeerMessage]:
     """What the other side makes of the frames."""
     found: list[PeerMessage] = []
-    for frame in encode([message], 1):
+    for frame in encode([message], LAST_VERSION):
         data = bytearray()
         for part in frame.parts:
             if isinstance(part, bytes):

@@ -70,8 +70,8 @@ def test_a_hello_says_all_that_a_broker_is() -> None:
         (HELLO, None, None, Refusal.NO_CLUSTER_YET),
         (changed(node_id=2), CLUSTER, None, Refusal.OWN_NODE_ID),
         (changed(to_node_id=3), CLUSTER, None, Refusal.OTHER_BROKER),
-        (changed(oldest_version=2, newest_version=3), CLUSTER, None, Refusal.VERSION),
-        (changed(oldest_version=0, newest_version=0), CLUSTER, None, Refusal.VERSION),
+        (changed(oldest_version=3, newest_version=4), CLUSTER, None, Refusal.VERSION),
+        (changed(oldest_version=1, newest_version=1), CLUSTER, None, Refusal.VERSION),
         (changed(oldest_version=0, newest_version=9), CLUSTER, None, None),
     ],
 )
@@ -90,11 +90,11 @@ def test_a_hello_is_taken_or_refused(
 @pytest.mark.parametrize(
     ("known", "node", "version", "refusal"),
     [
-        (None, 2, 1, None),
-        (Sighting(directory(2), 5), 2, 1, None),
-        (Sighting(directory(2), 6), 2, 1, Refusal.OLD_INCARNATION),
-        (Sighting(directory(3), 5), 2, 1, Refusal.OTHER_DIRECTORY),
-        (None, 3, 1, Refusal.OTHER_BROKER),
+        (None, 2, 2, None),
+        (Sighting(directory(2), 5), 2, 2, None),
+        (Sighting(directory(2), 6), 2, 2, Refusal.OLD_INCARNATION),
+        (Sighting(directory(3), 5), 2, 2, Refusal.OTHER_DIRECTORY),
+        (None, 3, 2, Refusal.OTHER_BROKER),
         (None, 2, 7, Refusal.VERSION),
     ],
 )

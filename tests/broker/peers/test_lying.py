@@ -23,11 +23,12 @@ from tidemark.broker.peers.frame_socket import FIRST_FRAME_BYTES_MAX
 from tidemark.protocol.frames import encode_request
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest
 from tidemark.protocol.messages.metadata import MetadataRequest
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId
 
 
 def frames_of(*messages: object) -> bytes:
-    frames = encode(messages, 1)  # type: ignore[arg-type]  # messages of the test
+    frames = encode(messages, LAST_VERSION)  # type: ignore[arg-type]  # messages of the test
     return b"".join(part for frame in frames for part in frame.parts if isinstance(part, bytes))
 
 
@@ -48,17 +49,17 @@ LIES = {
     "a frame that is large for a stranger": struct.pack(">i", FIRST_FRAME_BYTES_MAX + 1),
     "a Hello that does not parse": frame(struct.pack(">hhi", 10_000, 1, 1) + b"\xff" * 30),
     "a Hello of another version": frame(struct.pack(">hhi", 10_000, 2, 1) + bytes(60)),
-    "a call of nothing": frame(struct.pack(">hhi", 12_345, 1, 1)),
+    "a call of nothing": frame(struct.pack(">hhi", 12_345, LAST_VERSION, 1)),
 }
 
 LIES_AFTER_HELLO = {
     "garbage": b"\x00\x00\x00\x20" + b"\xaa" * 32,
     "two gigabytes": struct.pack(">i", 2**31 - 1),
     "a heartbeat with groups that are not there": frame(
-        struct.pack(">hhi", 10_010, 1, 0) + struct.pack(">qqqi", 1, 1, 1, 2**31 - 1)
+        struct.pack(">hhi", 10_010, LAST_VERSION, 0) + struct.pack(">qqqi", 1, 1, 1, 2**31 - 1)
     ),
     "an append with an entry that no log has": frames_of(append(b"")),
-    "an answer to nothing": frame(struct.pack(">hhi", 10_010, 1, 7)),
+    "an answer to nothing": frame(struct.pack(">hhi", 10_010, LAST_VERSION, 7)),
 }
 
 

@@ -32,6 +32,7 @@ from tidemark.broker.peers.encoding import encode
 from tidemark.broker.peers.listening import Accepting
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.slices import LogSlice
+from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId, Offset
 
 
@@ -304,7 +305,7 @@ async def test_one_that_is_not_up_is_not_listened_to_but_its_end_is_noticed() ->
         async with await raw(one) as stranger:
             await stranger.send_all(hello_of(2, one))
             assert await stranger.receive_some()
-            for frame in encode([heartbeat()], 1):
+            for frame in encode([heartbeat()], LAST_VERSION):
                 await stranger.send_all(b"".join(frame.parts))  # type: ignore[arg-type]  # all of it is in memory
             await trio.testing.wait_all_tasks_blocked(0.01)
         await wait_until(lambda: one.metrics.ended[PeerEnd.BY_PEER].value == 1)

@@ -1,22 +1,17 @@
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+"""Fetch: which records come, within which limits, and what is refused."""
+
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-import trio
-from trio.testing import MockClock
 
-from tests.broker.handlers.asking import wait
+from tests.broker.handlers.fetching import Want, asking, begin_fetch, fetch, fill, offsets, read
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.held_disk import HeldDisk
-from tests.broker.jumping import jumping
 from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import fetch as handler
 from tidemark.broker.metadata.topic import NewTopic
-from tidemark.broker.network.requests import Pending
-from tidemark.broker.node import Node
 from tidemark.protocol.codec import decode, encode
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_response
@@ -25,80 +20,11 @@ from tidemark.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
-    PartitionData,
     ReplicaState,
 )
 from tidemark.protocol.records.compression import Compression
-from tidemark.protocol.records.records import decode_records
 from tidemark.protocol.registry import APIS
 from tidemark.protocol.types import Offset
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Want:
-    """One partition to read."""
-
-    topic: str = "t"
-    partition: int = 0
-    offset: int = 0
-    bytes_max: int = 1_000_000
-    epoch: int = -1
-
-
-def asking(*wants: Want, **fields: Any) -> FetchRequest:  # Any: any field of the request
-    return FetchRequest(
-        **{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 50_000_000, **fields},
-        topics=[
-            FetchTopic(
-                topic=want.topic,
-                partitions=[
-                    FetchPartition(
-                        partition=want.partition,
-                        fetch_offset=want.offset,
-                        partition_max_bytes=want.bytes_max,
-                        current_leader_epoch=want.epoch,
-                    )
-                ],
-            )
-            for want in wants
-        ],
-    )
-
-
-def begin_fetch(
-    node: Node, asked: FetchRequest, version: int = 12
-) -> FetchResponse | Pending[FetchResponse]:
-    return handler.handle(node, asked, context(version))
-
-
-async def fetch(
-    node: Node, *wants: Want, version: int = 12, **fields: Any
-) -> Sequence[PartitionData]:
-    """The partitions of the answer, in its order."""
-    answer = begin_fetch(node, asking(*wants, **fields), version)
-    if isinstance(answer, Pending):
-        answer = await wait(answer)
-    return [each for topic in answer.responses for each in topic.partitions]
-
-
-def read(data: PartitionData) -> bytes:
-    """The records, which are a slice of a file."""
-    assert data.records is not None
-    assert not isinstance(data.records, bytes | memoryview)
-    return bytes(data.records.read())  # type: ignore[attr-defined]  # a LogSlice
-
-
-def offsets(data: PartitionData) -> list[int]:
-    return [record.offset for record in decode_records(read(data))]
-
-
-async def fill(node: Node, count: int = 3, topic: str = "t", size: int = 100) -> int:
-    """`count` batches of two records each; how many bytes each batch has."""
-    await new_topic(node, topic)
-    made = batch(bytes(size), bytes(size))
-    for _ in range(count):
-        await produce(node, request(made, topic=topic))
-    return len(made)
 
 
 async def test_records_come_from_the_offset_to_the_high_watermark(tmp_path: Path) -> None:
@@ -127,23 +53,6 @@ async def test_nothing_above_the_high_watermark_is_seen(
         (data,) = await fetch(node, Want())
         assert offsets(data) == [0, 1]
         assert data.high_watermark == 2
-
-
-async def test_in_a_session_a_fetch_waits_for_what_it_does_not_name(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node, topic="still")
-        await fill(node, count=0)
-        wants = Want(topic="still", offset=6), Want()
-        full = begin_fetch(node, asking(*wants, session_epoch=0))
-        assert isinstance(full, FetchResponse)
-        assert full.session_id != 0
-        more = asking(session_id=full.session_id, session_epoch=1, max_wait_ms=10_000)
-        waiting = begin_fetch(node, more)
-        assert isinstance(waiting, Pending)
-        await produce(node, request(batch(b"new")))
-        answer = await wait(waiting)
-        assert answer.session_id == full.session_id
-        assert [(each.topic, len(each.partitions)) for each in answer.responses] == [("t", 1)]
 
 
 async def test_in_a_session_what_is_at_rest_is_said_once(tmp_path: Path) -> None:
@@ -246,12 +155,6 @@ async def test_f3_a_session_that_was_never_given_is_not_found(tmp_path: Path) ->
         assert list(answer.responses) == []
 
 
-async def test_f4_a_fetch_of_nothing_is_answered_at_once(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        answer = begin_fetch(node, asking(session_epoch=-1, max_wait_ms=10_000))
-        assert isinstance(answer, FetchResponse)
-
-
 @pytest.mark.parametrize("version", range(4, 13))
 async def test_f5_no_records_are_empty_records_and_never_null(tmp_path: Path, version: int) -> None:
     async with open_node(tmp_path) as node:
@@ -298,83 +201,6 @@ async def test_f7_no_partition_starves_behind_one_that_always_has_more(tmp_path:
             assert isinstance(answer, FetchResponse)
             got |= {t.topic for t in answer.responses if len(read(t.partitions[0]))}
         assert got == {"a", "b"}
-
-
-async def test_f8_a_fetch_waits_for_records_and_is_woken_by_them(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node)
-        answer = begin_fetch(node, asking(Want(offset=6), max_wait_ms=60_000))
-        assert isinstance(answer, Pending)
-        await produce(node, request(batch(b"new")))
-        with trio.fail_after(20):
-            data = (await wait(answer)).responses[0].partitions[0]
-        assert offsets(data) == [6]
-
-
-async def test_f8_a_fetch_waits_for_min_bytes_of_all_its_partitions(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        size = await fill(node, count=1, topic="a")
-        await fill(node, count=1, topic="b")
-        wants = [Want(topic="a"), Want(topic="b")]
-        answer = begin_fetch(node, asking(*wants, min_bytes=3 * size, max_wait_ms=60_000))
-        assert isinstance(answer, Pending)
-        made = batch(bytes(100), bytes(100))
-        await produce(node, request(made, topic="b"))
-        with trio.fail_after(20):
-            response = await wait(answer)
-        assert [len(read(each.partitions[0])) for each in response.responses] == [size, 2 * size]
-
-
-async def test_f8_nobody_waits_for_more_than_the_limits_allow(tmp_path: Path) -> None:
-    """Whole batches hardly ever fill a limit: a reader who wants as much as it allows would have
-    its fetch wait each time, with all of its log before it."""
-    async with open_node(tmp_path) as node:
-        size = await fill(node, topic="a")
-        await fill(node, topic="b")
-        for asked in (
-            asking(Want(topic="a", bytes_max=2 * size + 9), min_bytes=2 * size + 9),
-            asking(Want(topic="a"), max_bytes=2 * size + 9, min_bytes=2 * size + 9),
-            asking(Want(topic="a"), max_bytes=2 * size, min_bytes=4 * size),
-            asking(Want(topic="a"), Want(topic="b"), max_bytes=3 * size + 9, min_bytes=4 * size),
-        ):
-            answer = begin_fetch(node, replace(asked, max_wait_ms=60_000))
-            assert isinstance(answer, FetchResponse)
-
-
-async def test_f8_nobody_waits_at_the_end_of_a_segment(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        size = len(batch(bytes(1_000)))
-        await new_topic(node, "t", segment_bytes=str(2 * size))
-        for _ in range(5):
-            await produce(node, request(batch(bytes(1_000))))
-        asked = asking(Want(offset=1), min_bytes=3 * size, max_wait_ms=60_000)
-        answer = begin_fetch(node, asked)
-        assert isinstance(answer, FetchResponse)
-        assert offsets(answer.responses[0].partitions[0]) == [1]
-        # Where there is nothing behind it, more may come.
-        assert isinstance(
-            begin_fetch(node, replace(asked, topics=asking(Want(offset=4)).topics)), Pending
-        )
-
-
-async def test_f8_a_wait_ends_with_its_time(tmp_path: Path, clock: MockClock) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node)
-        with jumping(clock):
-            started = trio.current_time()
-            (data,) = await fetch(node, Want(offset=6), max_wait_ms=3_000)
-            assert trio.current_time() - started == pytest.approx(3)
-        assert offsets(data) == []
-
-
-async def test_f8_an_error_is_answered_at_once(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node)
-        wants = [Want(offset=6), Want(topic="unknown")]
-        answer = begin_fetch(node, asking(*wants, max_wait_ms=60_000))
-        assert isinstance(answer, FetchResponse)
-        codes = [each.partitions[0].error_code for each in answer.responses]
-        assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 async def test_f9_beyond_the_log_is_out_of_range_and_its_end_is_not(tmp_path: Path) -> None:
@@ -442,25 +268,6 @@ async def test_f15_zstd_is_not_sent_to_a_client_from_before_it(tmp_path: Path) -
         assert offsets(data) == [0]
 
 
-def spoil(path: Path, at: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(at)
-        file.write(b"\7")
-
-
-async def test_f15_a_parked_fetch_that_comes_upon_damage_is_answered(tmp_path: Path) -> None:
-    """It is looked at again in the broker's loop, which an error would end."""
-    async with open_node(tmp_path) as node:
-        size = await fill(node)
-        answer = begin_fetch(node, asking(Want(), min_bytes=4 * size, max_wait_ms=60_000), 9)
-        assert isinstance(answer, Pending)
-        spoil(tmp_path / "t-0" / f"{0:020}.log", size + 16)  # the format of the second batch
-        await produce(node, request(batch(bytes(100), bytes(100))))
-        with trio.fail_after(20):
-            response = await wait(answer)
-        assert response.responses[0].partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-
-
 async def test_a8_a_topic_may_be_listed_twice(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         await node.topics.create(NewTopic(name="t", partitions=2))
@@ -478,29 +285,6 @@ async def test_a_client_that_says_it_is_a_replica_gets_nothing(tmp_path: Path) -
         (data,) = await fetch(node, Want(), replica_id=2)
         assert data.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert read(data) == b""
-
-
-async def test_who_waits_for_a_topic_that_is_deleted_is_told(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node)
-        answer = begin_fetch(node, asking(Want(offset=6), max_wait_ms=60_000))
-        assert isinstance(answer, Pending)
-        topic = node.topics.get("t")
-        assert topic is not None
-        await node.topics.delete(topic)
-        data = (await wait(answer)).responses[0].partitions[0]
-        assert data.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-async def test_a_client_that_goes_leaves_nothing_waiting(tmp_path: Path) -> None:
-    async with open_node(tmp_path) as node:
-        await fill(node)
-        before = len(node.timers)
-        answer = begin_fetch(node, asking(Want(offset=6), max_wait_ms=60_000))
-        assert isinstance(answer, Pending)
-        answer.abandon()
-        assert len(node.timers) == before
-        await produce(node, request(batch()))
 
 
 async def test_the_brokers_own_limit_bounds_a_fetch(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.broker.handlers.asking import ask, wait
+from tests.broker.handlers.fetching import Want, asking, begin_fetch, fetch
+from tests.broker.handlers.fetching import read as bytes_of
 from tests.broker.handlers.producing import batch, new_topic, produce, request
-from tests.broker.handlers.test_fetch import Want, asking, begin_fetch, fetch
-from tests.broker.handlers.test_fetch import read as bytes_of
 from tests.broker.handlers.test_lookups import offset
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.held_disk import HeldDisk

@@ -209,6 +209,7 @@ class Log(CompactingLog):
             self._home.sync()
             active = self._home.create_segment(offset)
             self._home.sync()
+            active.is_new = False
             self._state.unsaved, self._state.unfinished = [], ()
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False

@@ -157,10 +157,27 @@ class AppendingLog(LogState):
         if active.writer is None:
             active.writer = self._home.files.open(active.path)
             self._index = active.growing_index()
+            if not active.size_bytes:
+                self._distrust_names()
         if active.writer.size() != active.size_bytes:
             active.writer.truncate(active.size_bytes)
         self._is_ragged = False
         return active.writer
+
+    def _distrust_names(self) -> None:
+        """The segment that is appended to was empty when the log was opened: whoever made it may
+        have died before a sync of its name, and of the end of the one before it.
+
+        That end is where it was seen, and need not be so on the disk: of a batch that found no room
+        a part may be there, which was cut off, and comes back with a loss of power. So what is to
+        be behind it is durable only once both are.
+        """
+        self._active.is_new = True
+        for segment in self._segments[-2:-1]:
+            if segment.writer is None:
+                segment.writer = self._home.files.open(segment.path)
+            if segment not in self._unsynced:
+                self._unsynced += (segment,)
 
     def _cut_back(self, writer: File) -> None:
         """Remove what a failed append may have left: the next one must not follow half a batch."""
@@ -171,7 +188,9 @@ class AppendingLog(LogState):
     def _roll(self) -> Segment:
         """Begin a new segment. The old one is synced, and its indexes written, by the next sync."""
         self._refuse_after_failure()
-        if self._is_ragged:
+        # Also one that nothing was written to since the opening: its end may not be on the disk, as
+        # in `_distrust_names`, and is synced with what comes behind it.
+        if self._is_ragged or self._active.writer is None:
             self._open_writer()
         sealed, snapshot = self._active, None
         if self._take_snapshot is not None:

@@ -21,12 +21,14 @@ class SyncingLog(AppendingLog):
         files = [segment.writer for segment in self._unsynced if segment.writer is not None]
         if self._begun_end != self.end_offset and self._active.writer is not None:
             files.append(self._active.writer)
+        unnamed = tuple(s for s in (*self._unsynced, self._active) if s.is_new)
         capture = SyncCapture(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
             files=tuple(files),
             sealed=self._unsynced,
+            unnamed=unnamed,
             snapshots=tuple(self._state.unsaved),
             start_offset=self.start_offset,
             end_offset=self._certain_end,

@@ -141,6 +141,7 @@ class Recovery:
             self._home.sync()
         else:
             self._unsynced.append(self._home.directory)
+        segment.is_new = False
         return [segment]
 
     def _ends_at_recovery_point(self, segments: list[Segment]) -> bool:

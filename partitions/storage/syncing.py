@@ -68,6 +68,8 @@ class SyncCapture:
     sealed: tuple[Segment, ...]
     """Rolled since the last capture: their indexes are complete now, and are written; and the
     names of the segments that followed them are not yet on the disk."""
+    unnamed: tuple[Segment, ...]
+    """Of which even the name may not be."""
     snapshots: tuple[PendingSnapshot, ...]
     """Unsaved then, of batches that are in these files or were synced before."""
     start_offset: Offset
@@ -83,7 +85,7 @@ class SyncCapture:
         with final(self.state):
             for file in self.files:
                 file.sync()
-        if self.sealed or self.snapshots:
+        if self.sealed or self.snapshots or self.unnamed:
             self._finish()
         return self.end_offset
 
@@ -93,12 +95,13 @@ class SyncCapture:
         What was cut since is not in the state any more, so what is left there holds.
         """
         with self.state.lock:
-            sealed = self.sealed if self.generation == self.state.generation else ()
+            is_as_it_was = self.generation == self.state.generation
+            sealed, unnamed = (self.sealed, self.unnamed) if is_as_it_was else ((), ())
             saved = [snapshot for snapshot in self.snapshots if snapshot in self.state.unsaved]
             with final(self.state):
                 try:
                     self._write(sealed, saved)
-                    if sealed or saved:
+                    if sealed or saved or unnamed:
                         sync_names(self.home)
                 except NotTaken:
                     self.state.unfinished += sealed
@@ -106,6 +109,8 @@ class SyncCapture:
             # Only now: a segment without a writer counts as one that is on the disk, name and all.
             for segment in sealed:
                 segment.writer = None
+            for segment in unnamed:
+                segment.is_new = False
             for snapshot in saved:
                 self.state.unsaved.remove(snapshot)
 

@@ -122,14 +122,14 @@ MUTATIONS = (
     storage_rule(
         "a new segment's name is synced before it counts",
         "syncing.py",
-        old="        if self.sealed or self.snapshots:\n",
+        old="        if self.sealed or self.snapshots or self.unnamed:\n",
         new="        if False:\n",
         killed_by="test_syncing.py::test_a_new_segments_name_is_synced_before_it_counts",
     ),
     storage_rule(
         "the directory is synced after what a roll wrote",
         "syncing.py",
-        old="                    if sealed or saved:\n"
+        old="                    if sealed or saved or unnamed:\n"
         "                        sync_names(self.home)\n",
         new="",
         killed_by="test_syncing.py::test_a_new_segments_name_is_synced_before_it_counts",
@@ -144,8 +144,8 @@ MUTATIONS = (
     storage_rule(
         "nothing is written for a log that has gone",
         "syncing.py",
-        old="self.sealed if self.generation == self.state.generation else ()",
-        new="self.sealed",
+        old="            is_as_it_was = self.generation == self.state.generation\n",
+        new="            is_as_it_was = True\n",
         killed_by="test_syncing.py::test_a_sync_after_the_files_went_away_writes_nothing",
     ),
     storage_rule(
@@ -174,7 +174,8 @@ MUTATIONS = (
     storage_rule(
         "half a batch is cut before a segment is closed",
         "log_appending.py",
-        old="        if self._is_ragged:\n            self._open_writer()\n",
+        old="        if self._is_ragged or self._active.writer is None:\n"
+        "            self._open_writer()\n",
         new="",
         killed_by="test_disk_full.py::test_a_tail_that_could_not_be_cut_back_is_cut_before_a_roll",
     ),
@@ -314,5 +315,37 @@ MUTATIONS = (
         old="            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         new="            pass\n",
         killed_by="test_directory.py::test_a_second_broker_is_told_whose_it_is",
+    ),
+    Mutation(
+        name="what a former process may have cut is synced before the log goes on elsewhere",
+        file="partitions/storage/log_appending.py",
+        old="        if self._is_ragged or self._active.writer is None:\n",
+        new="        if self._is_ragged:\n",
+        killed_by="tests/partitions/storage/test_unsynced_ends.py"
+        "::test_what_was_cut_off_does_not_come_back_in_the_midst_of_the_log[-sync_all]",
+    ),
+    Mutation(
+        name="so is the end of what lies before a segment that it has begun",
+        file="partitions/storage/log_appending.py",
+        old="        for segment in self._segments[-2:-1]:\n",
+        new="        for segment in self._segments[:0]:\n",
+        killed_by="tests/partitions/storage/test_unsynced_ends.py"
+        "::test_what_was_cut_off_does_not_come_back_in_the_midst_of_the_log[rolled-sync_all]",
+    ),
+    Mutation(
+        name="a segment that a former process has begun may have no name on the disk",
+        file="partitions/storage/log_appending.py",
+        old="        self._active.is_new = True\n",
+        new="        pass\n",
+        killed_by="tests/partitions/storage/test_unsynced_ends.py"
+        "::test_a_segment_that_was_begun_keeps_its_name_once_there_is_something_in_it[sync_tail]",
+    ),
+    Mutation(
+        name="a sync of the log syncs the name of a segment that may have none",
+        file="partitions/storage/log_syncing.py",
+        old="tuple(s for s in (*self._unsynced, self._active) if s.is_new)",
+        new="()",
+        killed_by="tests/partitions/storage/test_unsynced_ends.py"
+        "::test_so_does_the_first_segment_of_a_log_that_began_anew[sync_all]",
     ),
 )

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 def is_host(node_id: NodeId, metadata: TopicMetadata, partition: int) -> bool:
     """Whether a broker is to hold that partition, if there is one."""
-    return partition < metadata.partitions and node_id in metadata.hosts(partition)
+    return partition < metadata.partitions and metadata.is_host(node_id, partition)
 
 
 def move_away(directory: DataDirectory, topic: TopicMetadata) -> None:

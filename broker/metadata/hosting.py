@@ -21,7 +21,7 @@ majority of the voters that the group had then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -87,17 +87,21 @@ class Hosting:
 
     # Asked for at once, when a command is applied; done in the next pass
 
-    def open(self, topic: Topic) -> None:
-        """Open those of its partitions that are assigned to this broker and are not open."""
-        if self._is_incomplete(topic):
+    def open(self, topic: Topic, partitions: Iterable[int] | None = None) -> None:
+        """Open those of its partitions that are assigned to this broker and are not open.
+
+        `partitions` are those of which that may have changed; all, if it is not said.
+        """
+        if self._is_incomplete(topic, partitions):
             self._to_open[topic.id] = topic
             if not self._is_current:
                 self._may_be_here.add(topic.id)
             self._is_asked.set()
 
-    def _is_incomplete(self, topic: Topic) -> bool:
+    def _is_incomplete(self, topic: Topic, partitions: Iterable[int] | None = None) -> bool:
         here = self.by_partition(topic.id)
-        return any(True for _ in topic.hosted(self._node_id, without=here))
+        hosted = topic.hosted(self._node_id, without=here, partitions=partitions)
+        return any(True for _ in hosted)
 
     def reconfigure(self, topic: Topic) -> None:
         for replica in self._replicas.get(topic.id, {}).values():
@@ -105,26 +109,39 @@ class Hosting:
         if topic.id in self._to_open:
             self._to_open[topic.id] = topic
 
-    def rehost(self, topic: Topic) -> None:
+    def rehost(self, topic: Topic, partitions: Collection[int] | None = None) -> None:
         """The topic has other hosts: open what is to be here now, and give up what is not.
+
+        `partitions` are those that have; any may, if it is not said. Where thousands are moved, a
+        few at a time, the others are not looked at each time.
 
         Nothing is given up before the metadata are current: what an old command takes from this
         broker, a later one that is still to be applied may have given it again.
         """
         if self._is_current:
-            self._give_up_strangers(topic.metadata)
-        for partition, replica in self.by_partition(topic.id).items():
+            self._give_up_strangers(topic.metadata, partitions)
+        for replica in self._among(topic.id, partitions):
             if replica.is_available:
-                replica.member.preference = topic.metadata.replicas(partition)
+                replica.member.preference = topic.metadata.replicas(replica.partition)
         self._may_be_here.add(topic.id)
         if topic.id in self._to_open:
             self._to_open[topic.id] = topic
-        self.open(topic)
+        self.open(topic, partitions)
 
-    def _give_up_strangers(self, metadata: TopicMetadata) -> None:
-        here = self._replicas.get(metadata.id, {})
-        for replica in [each for each in here.values() if self._is_to_go(metadata, each)]:
-            self._give_up(here.pop(replica.partition))
+    def _among(self, topic_id: UUID, partitions: Iterable[int] | None) -> list[Replica]:
+        """Those of these partitions that are open here; of all, if none are named."""
+        here = self.by_partition(topic_id)
+        if partitions is None:
+            return list(here.values())
+        return [here[partition] for partition in partitions if partition in here]
+
+    def _give_up_strangers(
+        self, metadata: TopicMetadata, partitions: Iterable[int] | None = None
+    ) -> None:
+        for replica in self._among(metadata.id, partitions):
+            if self._is_to_go(metadata, replica):
+                del self._replicas[metadata.id][replica.partition]
+                self._give_up(replica)
 
     def _is_to_go(self, metadata: TopicMetadata, replica: Replica) -> bool:
         """Whether it is other brokers' now. Where its voters are of a wish that is not known here

@@ -4,7 +4,7 @@ Every broker applies every change: at once it shows the topic as it is now, and 
 or gives up the replicas that it hosts (`hosting.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetTopicConfigs,
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome
+from tidemark.partitions.state_machines.cluster_reassignments import by_topic
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -183,10 +184,12 @@ class ShownTopics:
     def _applied(self, outcome: Outcome) -> None:
         command = outcome.command
         if isinstance(command, ReassignPartitions | FinishReassignments):
-            for topic_id in {each.topic_id for each in command.reassignments}:
+            for topic_id, changes in by_topic(command.reassignments).items():
                 changed = self._cluster.state.topic_by_id(topic_id)
                 if changed is not None:
-                    self._rehost(changed)
+                    named = {each.partition for each in changes}
+                    # What is said of others, that are not there, is passed over.
+                    self._rehost(changed, named.intersection(range(changed.partitions)))
         if not isinstance(outcome.result, TopicMetadata):
             return
         metadata = outcome.result
@@ -198,16 +201,16 @@ class ShownTopics:
             case SetTopicConfigs():
                 self._show(metadata)
                 self._hosting.reconfigure(self._topics[metadata.name])
-            case SetObservers():
-                self._rehost(metadata)
+            case SetObservers(partition=partition):
+                self._rehost(metadata, (partition,))
             case DeleteTopic():
                 self._gone(metadata.name, metadata)
                 self._tell_of_change()
 
-    def _rehost(self, metadata: TopicMetadata) -> None:
-        """Other brokers are to hold its partitions than before; this one among them, perhaps."""
+    def _rehost(self, metadata: TopicMetadata, partitions: Collection[int]) -> None:
+        """Other brokers are to hold them than before; this one among them, perhaps."""
         self._show(metadata)
-        self._hosting.rehost(self._topics[metadata.name])
+        self._hosting.rehost(self._topics[metadata.name], partitions)
 
     def _show(self, metadata: TopicMetadata) -> None:
         here = self._hosting.by_partition(metadata.id)

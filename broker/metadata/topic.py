@@ -1,7 +1,7 @@
 """One topic, and what is asked for when one is to be made."""
 
 from bisect import bisect_left
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import attrgetter
 from typing import Final
@@ -106,9 +106,16 @@ class Topic:
             for partition in self.hosted(node_id, without=without)
         ]
 
-    def hosted(self, node_id: NodeId, *, without: Container[int] = ()) -> Iterator[int]:
-        """The partitions that that broker has to hold, but for those."""
-        hosts = self.metadata.hosts
-        for partition in range(self.partition_count):
-            if partition not in without and node_id in hosts(partition):
+    def hosted(
+        self,
+        node_id: NodeId,
+        *,
+        without: Container[int] = (),
+        partitions: Iterable[int] | None = None,
+    ) -> Iterator[int]:
+        """The partitions that that broker has to hold, but for those; of all, or of `partitions`,
+        which have to be the topic's."""
+        is_host = self.metadata.is_host
+        for partition in range(self.partition_count) if partitions is None else partitions:
+            if partition not in without and is_host(node_id, partition):
                 yield partition

@@ -12,13 +12,14 @@ from typing import NamedTuple, Protocol
 
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import Command, ReassignPartitions
+from tidemark.partitions.state_machines.cluster_reassignments import check_reassignment
 from tidemark.partitions.state_machines.cluster_values import (
     Assignment,
     BrokerState,
     Reassignment,
     TopicMetadata,
 )
-from tidemark.partitions.state_machines.cluster_wishes import check_partition, reassigned
+from tidemark.partitions.state_machines.cluster_wishes import check_partition
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
@@ -92,7 +93,7 @@ def change_of(
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {asked.topic}")
     check_partition(topic, asked.partition)
     change = Reassignment(topic_id=topic.id, partition=asked.partition, replicas=asked.replicas)
-    reassigned(topic, change, state.brokers, version=state.version, moves=state.wishes.moves)
+    check_reassignment(topic, change, state.brokers, state.wishes.moves)
     if asked.replicas is not None:
         before = topic.assignments[asked.partition]
         if not may_change_factor and len(asked.replicas) != len(before):

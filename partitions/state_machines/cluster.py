@@ -40,6 +40,11 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetTopicConfigs,
     UnregisterBroker,
 )
+from tidemark.partitions.state_machines.cluster_reassignments import (
+    by_topic,
+    finished,
+    reassigned,
+)
 from tidemark.partitions.state_machines.cluster_topics import ClusterTopics
 from tidemark.partitions.state_machines.cluster_values import (
     BrokerMetadata,
@@ -52,8 +57,6 @@ from tidemark.partitions.state_machines.cluster_values import (
 from tidemark.partitions.state_machines.cluster_wishes import (
     Wishes,
     checked_observers,
-    finished,
-    reassigned,
 )
 from tidemark.partitions.state_machines.config_table import parse_all
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
@@ -246,19 +249,23 @@ class ClusterState:
         return carry_out
 
     def _reassign(self, changes: Sequence[Reassignment]) -> Callable[[], Applied]:
-        topics: dict[UUID, TopicMetadata] = {}
-        for change in changes:
-            topic = topics.get(change.topic_id) or self._topics.existing(change.topic_id)
-            topics[topic.id] = reassigned(
-                topic, change, self._brokers, version=self.version, moves=self.wishes.moves
+        topics = [
+            reassigned(
+                self._topics.existing(topic_id),
+                of_topic,
+                self._brokers,
+                version=self.version,
+                moves=self.wishes.moves,
             )
-        return lambda: self._topics.put_all(topics.values())
+            for topic_id, of_topic in by_topic(changes).items()
+        ]
+        return lambda: self._topics.put_all(topics)
 
     def _finish(self, changes: Sequence[Reassignment]) -> None:
-        for change in changes:
-            topic = self.topic_by_id(change.topic_id)
+        for topic_id, of_topic in by_topic(changes).items():
+            topic = self.topic_by_id(topic_id)
             if topic is not None:
-                self._topics.put(finished(topic, change))
+                self._topics.put(finished(topic, of_topic))
 
     def _set_observers(self, command: SetObservers) -> Callable[[], Applied]:
         topic = self._topics.existing(command.topic_id)

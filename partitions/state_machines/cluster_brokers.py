@@ -47,7 +47,7 @@ def check_removal(
     if node_id not in brokers:
         raise no_broker(node_id)
     for topic in topics:
-        if any(node_id in topic.hosts(partition) for partition in range(topic.partitions)):
+        if any(topic.is_host(node_id, partition) for partition in range(topic.partitions)):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
                 f"broker {node_id} holds replicas of {topic.name}: move them away first",

@@ -115,8 +115,7 @@ class ClusterTopics:
         if before is None:
             self.load.add(topic.assignments)
         elif before.assignments is not topic.assignments:
-            self.load.subtract(before.assignments)
-            self.load.add(topic.assignments)
+            self.load.change(before.assignments, topic.assignments)
         self._by_name[topic.name] = self._by_id[topic.id] = topic
         self._taken[collision_key(topic.name)] = topic.name
         return topic

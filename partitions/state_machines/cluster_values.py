@@ -93,6 +93,14 @@ class TopicMetadata:
             *(each.get(partition, ()) for each in others)
         )
 
+    def is_host(self, node: NodeId, partition: int) -> bool:
+        """Whether it is one of them. Asked of thousands of partitions."""
+        return node in self.assignments[partition] or any(
+            node in each.get(partition, ())
+            for each in (self.wanted, self.leaving, self.observers)
+            if each
+        )
+
     def replicas(self, partition: int) -> Assignment:
         """Who is to vote on that partition, its preferred leader first, then who does so still."""
         if not (self.wanted or self.leaving):

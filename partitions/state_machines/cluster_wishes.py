@@ -5,7 +5,6 @@ with the broker that took it. The leader of the group carries it out; then it is
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from tidemark.partitions.state_machines.cluster_values import (
@@ -14,7 +13,6 @@ from tidemark.partitions.state_machines.cluster_values import (
     LeaderMove,
     MoveOutcome,
     PartitionId,
-    Reassignment,
     TopicMetadata,
     from_plain,
     plain,
@@ -140,68 +138,6 @@ def check_partition(topic: TopicMetadata, partition: int) -> None:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"there is no {topic.name}-{partition}: the topic has {topic.partitions} partitions",
         )
-
-
-def reassigned(
-    topic: TopicMetadata,
-    change: Reassignment,
-    brokers: Iterable[NodeId],
-    *,
-    version: int,
-    moves: Mapping[PartitionId, LeaderMove],
-) -> TopicMetadata:
-    """The topic once a partition is wished to be held by other brokers, from `version` on.
-
-    `None` is back to those it was assigned to, and is refused where nothing is under way. A wish
-    that is not fulfilled yet is replaced. Raises `RequestError`.
-    """
-    partition, replicas = change.partition, change.replicas
-    check_partition(topic, partition)
-    name, assigned = f"{topic.name}-{partition}", topic.assignments[partition]
-    if replicas is None:
-        if partition not in topic.wanted:
-            raise _refused(
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"the replicas of {name} are not being moved"
-            )
-        replicas = assigned
-    check_assignment(replicas, frozenset(brokers))
-    observing = set(replicas) & set(topic.observers.get(partition, ()))
-    if observing:
-        raise _refused(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"broker {min(observing)} observes {name}: remove the observer first",
-        )
-    move = moves.get(PartitionId(topic.id, partition))
-    if move is not None and change.replicas is not None:
-        raise _refused(
-            ErrorCode.REASSIGNMENT_IN_PROGRESS,
-            f"the leader of {name} is being moved to broker {move.target}: wait until that is over",
-        )
-    before = (*topic.wanted.get(partition, ()), *topic.leaving.get(partition, ()))
-    left = tuple(sorted({*before} - {*assigned, *replicas}))
-    return replace(
-        topic,
-        wanted={**topic.wanted, partition: replicas},
-        wanted_at={**topic.wanted_at, partition: version},
-        leaving=_with(topic.leaving, partition, left),
-    )
-
-
-def finished(topic: TopicMetadata, change: Reassignment) -> TopicMetadata:
-    """The topic once its group has gone over as was wished; if it was another wish, as it is."""
-    partition = change.partition
-    wish = (topic.wanted.get(partition), topic.wanted_at.get(partition, -1))
-    if change.replicas is None or wish != (change.replicas, change.at):
-        return topic
-    assignments = list(topic.assignments)
-    assignments[partition] = change.replicas
-    return replace(
-        topic,
-        assignments=tuple(assignments),
-        wanted=_with(topic.wanted, partition, ()),
-        wanted_at={each: at for each, at in topic.wanted_at.items() if each != partition},
-        leaving=_with(topic.leaving, partition, ()),
-    )
 
 
 def _with(

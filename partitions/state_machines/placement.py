@@ -55,6 +55,14 @@ class Load:
             self.replicas.subtract(assignment)
             self.leaders[assignment[0]] -= 1
 
+    def change(self, before: Sequence[Assignment], after: Sequence[Assignment]) -> None:
+        """A topic is assigned otherwise, or has grown: mostly a few of its partitions, of many."""
+        changed = [each for each in zip(before, after, strict=False) if each[0] is not each[1]]
+        self.subtract(was for was, _ in changed)
+        self.add(now for _, now in changed)
+        self.subtract(before[len(after) :])
+        self.add(after[len(before) :])
+
 
 def place(
     candidates: Sequence[Candidate],

@@ -325,3 +325,16 @@ async def test_who_led_a_topic_that_is_deleted_is_forgotten_where_nothing_of_it_
         await node.topics.delete(topic)
         assert known.get(key) is NOT_KNOWN
         assert topic.id not in hosting._may_be_here
+
+
+async def test_partitions_of_which_nothing_was_said_are_not_looked_at_again(tmp_path: Path) -> None:
+    """Thousands of them may be moved, a few at a time."""
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=3))
+        hosting = hosting_of(node)
+        elsewhere = held_by(topic, (TWO,), (TWO,), (TWO,))
+        hosting.rehost(elsewhere, (1,))
+        assert set(hosting.by_partition(topic.id)) == {0, 2}
+        hosting.rehost(elsewhere)
+        assert not hosting.by_partition(topic.id)
+        await hosting.wait_settled(topic.id)

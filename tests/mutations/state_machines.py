@@ -17,15 +17,15 @@ _OF_WISHES = "tests/partitions/state_machines/test_cluster_wishes.py"
 MUTATIONS = (
     Mutation(
         name="who may vote by a wish that was replaced keeps its replica",
-        file="partitions/state_machines/cluster_wishes.py",
-        old="    left = tuple(sorted({*before} - {*assigned, *replicas}))",
-        new="    left = tuple(sorted({*before} - {*before}))",
+        file="partitions/state_machines/cluster_reassignments.py",
+        old="        left = before - {*topic.assignments[partition], *replicas}",
+        new="        left = before - before",
         killed_by=f"{_OF_WISHES}::test_who_may_vote_by_a_wish_that_was_replaced_keeps_its_replica_"
         "until_the_next_is_true",
     ),
     Mutation(
         name="replicas are given up for the wish that has come true, and no other",
-        file="partitions/state_machines/cluster_wishes.py",
+        file="partitions/state_machines/cluster_reassignments.py",
         old="wish != (change.replicas, change.at)",
         new="wish[0] != change.replicas",
         killed_by=f"{_OF_WISHES}::test_a_wish_is_struck_by_its_own_outcome_and_not_by_that_of_an_"

@@ -148,12 +148,15 @@ class BrokerSender:
             address = address_of(self._network.broker(self.node_id))
             connection = await self._pool.connection(address)
             await connection.wait_drained()
+            # Their transaction may have been aborted meanwhile.
+            taken = {at: each for at, each in taken.items() if each[1].outcome is None}
         except OSError as error:
             self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
         except RequestError as error:
             self._all_answered(taken, error.code, error.message)
         else:
-            self._send_on(connection, taken)
+            if taken:
+                self._send_on(connection, taken)
 
     def _send_on(self, connection: Connection, taken: Taken) -> None:
         """Send one request on a connection that is drained."""

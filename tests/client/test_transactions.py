@@ -19,6 +19,7 @@ from tidemark.client import (
     open_client,
 )
 from tidemark.client.coordinator import GroupMembership
+from tidemark.client.delivery import DeliveryFuture
 from tidemark.client.offsets import Isolation
 from tidemark.protocol.types import Offset
 from tidemark.testing import BlockingCluster
@@ -289,3 +290,49 @@ def test_the_blocking_twin_does_the_same(tidemark_session: BlockingCluster, topi
             return await committed(client, topic)
 
     assert trio.run(look) == [b"kept"]
+
+
+async def test_an_abort_before_the_first_record_is_sent_harms_nothing(
+    client: Client, topic: str
+) -> None:
+    """The sender has taken its batch, and waits for a connection, when it is given up."""
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer(transactional_id=topic) as producer:
+        deliveries: list[DeliveryFuture] = []
+
+        async def fail_at_once() -> None:
+            async with producer.transaction():
+                deliveries.append(await producer.send(topic, b"never"))
+                raise Oops
+
+        with pytest.raises(Oops):
+            await fail_at_once()
+        with pytest.raises(RequestError) as raised:
+            await deliveries[0].wait()
+        assert raised.value.code is ErrorCode.TRANSACTION_ABORTABLE
+        async with producer.transaction():
+            await producer.send(topic, b"fine")
+    assert await committed(client, topic) == [b"fine"]
+
+
+async def test_who_is_fenced_in_the_middle_is_told_so_by_its_next_transaction(
+    client: Client, topic: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with client.producer(transactional_id=topic) as first:
+
+        async def come_too_late() -> None:
+            async with first.transaction():
+                await (await first.send(topic, b"never")).wait()
+                async with client.producer(transactional_id=topic) as second, second.transaction():
+                    await second.send(topic, b"second's")
+                await first.send(topic, b"too late")
+
+        with pytest.raises(RequestError) as late:
+            await come_too_late()
+        assert late.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
+        with pytest.raises(RequestError) as fenced:
+            async with first.transaction():
+                raise AssertionError("it has begun")
+        assert fenced.value.code is ErrorCode.PRODUCER_FENCED
+    assert await committed(client, topic) == [b"second's"]

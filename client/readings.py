@@ -76,8 +76,10 @@ class Readings:
 
     def take(self) -> tuple[Reading, FetchedBatches] | None:
         """The oldest that has arrived and is still wanted. Raises what went wrong."""
+        before = self.buffer.buffered_bytes
         taken = self.buffer.take(self._is_wanted)
-        if taken is not None:
+        # There is room, also where all that was there was of no use any more.
+        if self.buffer.buffered_bytes < before:
             self.wake()
         return taken
 

@@ -301,3 +301,17 @@ async def test_topics_and_partitions_are_not_mixed(client: Client) -> None:
         client.consumer(["t", TopicPartition("u", 0)])
     with pytest.raises(ValueError, match="not both"):
         client.consumer([])
+
+
+async def test_a_seek_with_a_full_buffer_makes_room(client: Client, topic: str) -> None:
+    """All that was fetched ahead is of no use then, and nobody takes it out one by one."""
+    await client.admin.create_topic(topic, partitions=1)
+    await write(client, topic, [b"x" * 10_000] * 100)
+    at = TopicPartition(topic, 0)
+    async with client.consumer(topic, prefetch_bytes=50_000, partition_bytes=200_000) as consumer:
+        assert (await anext(consumer)).offset == 0
+        await trio.sleep(0.3)  # it fetches ahead until the buffer is full
+        await consumer.seek(at, 5)
+        await trio.testing.wait_all_tasks_blocked(0.05)  # the fetcher finds no room yet
+        with trio.fail_after(10):
+            assert (await anext(consumer)).offset == 5

@@ -130,6 +130,9 @@ class Client:
         topics, partitions = _split(what)
         same = as_start("beginning" if isinstance(start, Mapping) else start)
         each = start if isinstance(start, Mapping) else {}
+        for key in each:
+            if not isinstance(key, TopicPartition):
+                raise TypeError(f"start is by TopicPartition, not by {key!r}")
         return open_consumer(
             self._network,
             ConsumerSettings(
@@ -184,7 +187,7 @@ def _split(
     what: str | TopicPartition | Iterable[str | TopicPartition],
 ) -> tuple[tuple[str, ...], tuple[TopicPartition, ...]]:
     """The topics and the partitions in what is to be read. Raises `TypeError` for anything else."""
-    items = [what] if isinstance(what, str | TopicPartition) else list(what)
+    items = [what] if isinstance(what, str | TopicPartition) else list(dict.fromkeys(what))
     for item in items:
         if not isinstance(item, str | TopicPartition):
             raise TypeError(f"what is read is a topic's name or a TopicPartition, not {item!r}")

@@ -5,6 +5,7 @@ from dataclasses import field
 
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group_settings import GroupSettings, Rebalanced
+from tidemark.client.limits import require_seconds
 from tidemark.client.offsets import Beginning, Start
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass
@@ -28,6 +29,8 @@ class ConsumerSettings:
     def __post_init__(self) -> None:
         if bool(self.topics) == bool(self.partitions):
             raise ValueError("say which topics to read, or which partitions, and not both")
+        if self.auto_commit_seconds is not None:
+            require_seconds("auto_commit_seconds", self.auto_commit_seconds)
 
     @property
     def is_shared(self) -> bool:

@@ -6,6 +6,7 @@ batch ends is looked at, nothing is decoded here.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from tidemark.client.codes import check, error_code
 from tidemark.client.confirming import confirm_once
 from tidemark.client.descriptions import ConfirmedEnd
 from tidemark.client.fetch_buffer import FetchBuffer, Reading
+from tidemark.client.limits import require_whole
 from tidemark.client.lookups import resolve_starts
 from tidemark.client.network import Network, address_of
 from tidemark.client.offsets import Isolation, Start
@@ -59,6 +61,13 @@ class FetchSettings:
     level: ReadLevel = ReadLevel.COMMITTED
     rack: str | None = None
     """Where the reader is."""
+
+    def __post_init__(self) -> None:
+        require_whole("fetch_min_bytes", self.min_bytes)
+        require_whole("fetch_max_wait_ms", self.max_wait_ms)
+        require_whole("fetch_bytes", self.fetch_bytes, least=1)
+        require_whole("partition_bytes", self.partition_bytes, least=1)
+        require_whole("prefetch_bytes", self.prefetch_bytes, least=1, most=sys.maxsize)
 
 
 class BrokerFetcher:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from tidemark.client.assignment import ASSIGNORS
+from tidemark.client.limits import require_name, require_seconds
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass
 
@@ -25,6 +26,12 @@ class GroupSettings:
         unknown = [name for name in self.assignors if name not in ASSIGNORS]
         if unknown or not self.assignors:
             raise ValueError(f"assignors are {', '.join(ASSIGNORS)}, not {unknown}")
+        require_name("group", self.group)
+        if self.instance_id is not None:
+            require_name("instance_id", self.instance_id)
+        require_seconds("session_timeout_seconds", self.session_timeout_seconds)
+        require_seconds("rebalance_timeout_seconds", self.rebalance_timeout_seconds)
+        require_seconds("heartbeat_seconds", self.heartbeat_seconds)
 
     @property
     def is_cooperative(self) -> bool:

@@ -48,6 +48,10 @@ async def require_partitions(network: Network, partitions: Iterable[TopicPartiti
     """Raise UNKNOWN_TOPIC_OR_PARTITION unless all of these exist."""
     for topic, indexes in by_topic(partitions).items():
         count = len((await network.topic(topic)).partitions)
+        if min(indexes) < 0:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has no partition {min(indexes)}"
+            )
         if max(indexes) >= count:
             # The view may be older than the partition.
             await network.refresh([topic])

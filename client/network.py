@@ -142,19 +142,21 @@ class Network:
         known = self.view.topics.get(name)
         if known is not None:
             return known
-        self._topics[name] = None
+        if not isinstance(name, str):
+            raise TypeError(f"a topic's name is a str, not {name!r}")
         patience = trio.current_time() + self.settings.unknown_topic_seconds
 
         async def look() -> TopicDescription:
             self._learn(await self.ask_metadata([name], may_create=may_create))
             found = self.view.topics.get(name)
             if found is not None:
+                # Not before: it would be asked for with all others, for good, whatever it is.
+                self._topics[name] = None
                 return found
             code = self.view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             is_unknown = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             error = failed(code, f"topic {name}")
             if is_unknown and trio.current_time() > patience:
-                self._topics.pop(name, None)
                 raise _Final(error)
             raise error
 

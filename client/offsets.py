@@ -81,7 +81,7 @@ def as_isolation(isolation: Isolation | str) -> Isolation:
 def as_start(start: Start | str | int) -> Start:
     """The short forms: "beginning", "end", 42 (that offset), -10 (ten before the end).
 
-    Raises `ValueError` on any other word.
+    Raises `ValueError` on any other word, `TypeError` for anything else.
     """
     match start:
         case "beginning" | "earliest" | "start":
@@ -92,5 +92,7 @@ def as_start(start: Start | str | int) -> Start:
             raise ValueError(f'start is "beginning", "end" or a number, not {start!r}')
         case int():
             return AtOffset(Offset(start)) if start >= 0 else BeforeEnd(-start)
-        case _:
+        case Beginning() | End() | AtOffset() | AtTime() | BeforeEnd():
             return start
+        case _:
+            raise TypeError(f"where to begin is a place, a word or a whole number, not {start!r}")

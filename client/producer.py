@@ -7,7 +7,7 @@ nor given up is `buffer_bytes`, and who wants to send beyond it waits.
 """
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
@@ -20,7 +20,14 @@ from tidemark.client.delivery import DeliveryFuture, wait_settled
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.partitioner import StickyPartitions
 from tidemark.client.producer_settings import ProducerSettings
-from tidemark.client.routes import Routes
+from tidemark.client.record_arguments import (
+    Headers,
+    as_bytes,
+    as_headers,
+    as_timestamp,
+    headers_bytes,
+)
+from tidemark.client.routes import Routes, TopicRoutes
 from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -77,7 +84,7 @@ class Producer:
         value: bytes | None,
         key: bytes | None = None,
         *,
-        headers: Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None] = (),
+        headers: Headers = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> DeliveryFuture:
@@ -90,21 +97,23 @@ class Producer:
         is new to this producer. Otherwise it yields to other tasks only when it has filled a batch,
         so that a loop over many records stays cheap. Cancelled, the record has not been taken.
         Raises `RequestError` when the topic does not exist, or the record is larger than any batch
-        may be; `TypeError` for what is no bytes.
+        may be; `TypeError` for what is no bytes, `ValueError` for what no record can hold.
         """
         # Before anything is waited for. Types are compared, which is quicker than isinstance: this
         # is paid for every record.
         if value.__class__ is not bytes:
-            _require_bytes("value", value)
+            value = as_bytes("value", value)
         if key is not None and key.__class__ is not bytes:
-            _require_bytes("key", key)
-        named = _headers(headers) if headers else ()
+            key = as_bytes("key", key)
+        named = as_headers(headers) if headers else ()
+        if timestamp_ms is not None:
+            timestamp_ms = as_timestamp(timestamp_ms)
         known = self._routes.topics.get(topic)
         if known is None:
-            known = await self._routes.learn(topic)
+            known = await self._learn(topic)
         size = RECORD_OVERHEAD + (len(value) if value else 0) + (len(key) if key else 0)
         if named:
-            size += _headers_bytes(named)
+            size += headers_bytes(named)
         if self._buffered_bytes + size > self._settings.buffer_bytes:
             await self._wait_room(size)
         if size > self._settings.request_bytes_max or self._is_shut:
@@ -135,7 +144,7 @@ class Producer:
         """
         known = self._routes.topics.get(topic)
         if known is None:
-            known = await self._routes.learn(topic)
+            known = await self._learn(topic)
         header = check_batch(batch)
         if header.size_bytes != len(batch):
             raise ValueError(f"{len(batch)} bytes are not one batch of {header.size_bytes}")
@@ -170,9 +179,12 @@ class Producer:
         At its end everything is stored and committed. If the block fails or is cancelled, or a
         record could not be stored, it is aborted, and that error is raised. If the commit itself
         fails with an `OSError`, only looking will tell whether it was made; with `RequestError`
-        PRODUCER_FENCED another producer has the transactional id now.
+        PRODUCER_FENCED another producer has the transactional id now. Records that are refused
+        with INVALID_PRODUCER_EPOCH came too late, after that or after the transaction's timeout:
+        which it was, the next transaction says, which is refused (PRODUCER_FENCED) or begins.
         """
         calls = self._require_transactions()
+        self._require_open()
         with self._one_at_a_time() as transaction:
             if self._must_take_over:
                 self._go_on(await calls.take_over())
@@ -274,6 +286,14 @@ class Producer:
 
     # Taking in
 
+    async def _learn(self, topic: str) -> TopicRoutes:
+        self._require_open()
+        return await self._routes.learn(topic)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("the producer is closed")
+
     async def _open_batch(
         self, queue: PartitionQueue, record: Record, size_bytes: int
     ) -> DeliveryFuture:
@@ -312,8 +332,7 @@ class Producer:
                 await self._waiting_for_room.park()
 
     def _refuse(self, size_bytes: int) -> None:
-        if self._is_closed:
-            raise trio.ClosedResourceError("the producer is closed")
+        self._require_open()
         if self._is_shut:
             raise ValueError("a transactional producer sends within `async with p.transaction():`")
         raise RequestError(
@@ -339,27 +358,3 @@ class Producer:
         error = RequestError(ErrorCode.REQUEST_TIMED_OUT, "the producer was closed before")
         for queue in self._routes.queues():
             queue.abandon(error)
-
-
-def _require_bytes(what: str, given: object) -> None:
-    """Raise `TypeError` unless it is None or bytes, which may be changeable or a view."""
-    if not (given is None or isinstance(given, bytes | bytearray | memoryview)):
-        hint = ": encode it, as in text.encode()" if isinstance(given, str) else ""
-        raise TypeError(f"a record's {what} is bytes or None, not {type(given).__name__}{hint}")
-
-
-def _headers(
-    headers: Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None],
-) -> tuple[tuple[str, bytes | None], ...]:
-    """The headers as pairs. Raises `TypeError` for what is none."""
-    named = tuple(headers.items() if isinstance(headers, Mapping) else headers)
-    for pair in named:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise TypeError(f"headers are pairs of a str and bytes, not {pair!r}")
-        _require_bytes(f"header {pair[0]}", pair[1])
-    return named
-
-
-def _headers_bytes(headers: Sequence[tuple[str, bytes | None]]) -> int:
-    # Four bytes a character and two lengths: an upper bound.
-    return sum(10 + 4 * len(name) + (len(value) if value else 0) for name, value in headers)

@@ -1,5 +1,6 @@
 """What `Client.producer` was told, checked."""
 
+from tidemark.client.limits import require_name, require_patience, require_seconds, require_whole
 from tidemark.client.partitioner import Partitioner, murmur2_partition
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.values import dataclass
@@ -38,6 +39,12 @@ class ProducerSettings:
             raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
         if self.max_in_flight < 1:
             raise ValueError("max_in_flight is at least 1")
+        require_seconds("linger_ms / 1000", self.linger_seconds, least=0)
+        require_patience("delivery_timeout_seconds", self.delivery_timeout_seconds)
+        require_seconds("transaction_timeout_seconds", self.transaction_timeout_seconds)
+        require_whole("request_bytes_max", self.request_bytes_max, least=1)
+        if self.transactional_id is not None:
+            require_name("transactional_id", self.transactional_id)
         if self.transactional_id is not None and not self.wants_identity:
             raise ValueError('a transactional producer is idempotent and needs acks="all"')
         if self.idempotent and self.acks != -1:

@@ -1,0 +1,46 @@
+"""What settings may be, checked where they are given.
+
+A number that the protocol cannot say, or a time that never comes, would otherwise end a background
+task, or have it wait for ever.
+"""
+
+import math
+from typing import Final
+
+INT32_MAX: Final = 2**31 - 1
+
+
+def require_whole(name: str, value: object, *, least: int = 0, most: int = INT32_MAX) -> None:
+    """Raise `TypeError` unless it is a whole number, `ValueError` unless it is in the limits."""
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{name} is from {least} to {most}, not {value}")
+
+
+def require_seconds(name: str, value: object, *, least: float = 0.001) -> None:
+    """Raise unless it is a time that passes, and that milliseconds in 32 bits can say."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name} is a number of seconds, not {value!r}")
+    if not least <= value <= INT32_MAX / 1000:  # which NaN is not, either
+        raise ValueError(f"{name} is from {least:g} to {INT32_MAX / 1000:.0f}, not {value}")
+
+
+def require_patience(name: str, value: object) -> None:
+    """As `require_seconds`, for what is only counted here: it may be infinite."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name} is a number of seconds, not {value!r}")
+    if math.isnan(value) or value < 0:
+        raise ValueError(f"{name} is at least 0, not {value}")
+
+
+def require_name(name: str, value: object) -> None:
+    """Raise `TypeError` unless it is a string, `ValueError` if it is empty or not UTF-8."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a str, not {value!r}")
+    if not value:
+        raise ValueError(f"{name} is empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is text that UTF-8 can say, not {value!r}") from None

@@ -4,8 +4,8 @@ Here the caller meets what is read and fetched ahead (`readings.py`), the commit
 and the group (`group.py`).
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import trio
 
@@ -30,7 +30,8 @@ class Consumer:
     """Reads records; made by `Client.consumer`. An async iterator of `ConsumerRecord`.
 
     Positions count what was handed out. A group's automatic commits leave out the record that is
-    in the caller's hands; asking for the next one says that it is done with.
+    in the caller's hands; asking for the next one says that it is done with. So one task reads:
+    another that asks meanwhile gets a `trio.BusyResourceError`.
     """
 
     def __init__(self, network: Network, readings: Readings, settings: ConsumerSettings) -> None:
@@ -46,6 +47,8 @@ class Consumer:
         self._taken = 0
         self._in_hand: Offset | None = None
         self._is_assigned = False
+        self._is_asked = False
+        self._is_closed = False
         self._callbacks_error: Exception | None = None
 
     # Reading
@@ -116,15 +119,33 @@ class Consumer:
 
     async def _next_fetched(self) -> tuple[Reading, FetchedBatches] | None:
         """What to hand out next; None only at the end. What was in hand is done with."""
-        await trio.lowlevel.checkpoint()
-        self._let_go()
-        while True:
-            taken = self._readings.take()
-            if taken is not None:
-                return taken
-            if self._is_at_end():
-                return None
-            await self._readings.buffer.changed.wait()
+        with self._one_at_a_time():
+            await trio.lowlevel.checkpoint()
+            self._let_go()
+            while True:
+                self._require_open()
+                taken = self._readings.take()
+                if taken is not None:
+                    return taken
+                if self._is_at_end():
+                    return None
+                await self._readings.buffer.changed.wait()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Whoever asks says that what was in hand is done with, which only one task can know."""
+        if self._is_asked:
+            raise trio.BusyResourceError("another task is reading with this consumer")
+        self._is_asked = True
+        try:
+            yield
+        finally:
+            self._is_asked = False
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            # What a callback has raised is what the block ended with.
+            raise self._callbacks_error or trio.ClosedResourceError("the consumer is closed")
 
     def _advance(self, reading: Reading, fetched: FetchedBatches) -> None:
         reading.position = fetched.next_offset
@@ -244,6 +265,7 @@ class Consumer:
         return self._require_group().group_membership
 
     def _require_group(self) -> Committer:
+        self._require_open()
         if self._committer is None:
             raise ValueError("this consumer has no group")
         return self._committer
@@ -340,11 +362,14 @@ class Consumer:
 
     async def close(self, *, is_done: bool) -> None:
         """Commit a last time; `is_done` says whether that goes for the record in hand, too."""
-        if self._callbacks_error is not None:
-            # The block ends with it. Whoever reads in another task would wait for ever.
-            self.failed(self._callbacks_error)
         if is_done:
             self._in_hand = None
             self._records, self._taken = self._records[self._taken :], 0
-        if self._settings.auto_commit_seconds is not None:
-            await self._commit_done()
+        try:
+            if self._settings.auto_commit_seconds is not None:
+                await self._commit_done()
+        finally:
+            self._let_go()
+            self._is_closed = True
+            # Whoever reads in another task would wait for ever.
+            self._readings.buffer.changed.set()

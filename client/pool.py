@@ -24,6 +24,7 @@ class Pool:
         self._settings = settings
         self._connections: dict[Address, Connection] = {}
         self._connecting: dict[Address, trio.Lock] = {}
+        self._is_closed = False
 
     def open_connection(self, address: Address) -> Connection | None:
         """The connection to this address if there is one now."""
@@ -31,10 +32,14 @@ class Pool:
         return None if connection is None or connection.is_closed else connection
 
     async def connection(self, address: Address) -> Connection:
-        """A usable connection. Raises `OSError` if none can be had.
+        """A usable connection.
+
+        Raises `OSError` if none can be had, `trio.ClosedResourceError` after the pool's block.
 
         Those who ask while one is being made wait for it, and if it fails try again themselves.
         """
+        if self._is_closed:
+            raise trio.ClosedResourceError("the client is closed")
         connection = self.open_connection(address)
         if connection is not None:
             return connection
@@ -47,9 +52,17 @@ class Pool:
                 self._connections[address] = connection
             return connection
 
+    def close(self) -> None:
+        """Give out no more connections."""
+        self._is_closed = True
+
 
 @asynccontextmanager
 async def open_pool(settings: ClientSettings) -> AsyncIterator[Pool]:
     """A pool whose connections are closed at the end of the block."""
     async with open_background() as nursery:
-        yield Pool(nursery, settings)
+        pool = Pool(nursery, settings)
+        try:
+            yield pool
+        finally:
+            pool.close()

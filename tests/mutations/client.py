@@ -49,9 +49,34 @@ MUTATIONS = (
     Mutation(
         name="a consumer that a callback has ended is read by nobody",
         file="client/consumer.py",
-        old="        if self._callbacks_error is not None:\n",
-        new="        if False:\n",
+        old="""            # Whoever reads in another task would wait for ever.
+            self._readings.buffer.changed.set()
+""",
+        new="",
         killed_by=f"{_CALLBACKS}::test_what_a_callback_raises_reaches_who_reads_from_a_thread",
+    ),
+    Mutation(
+        name="a record is the bytes of a view, whatever its elements are",
+        file="client/record_arguments.py",
+        old="        return bytes(given)\n",
+        new="        return given\n",
+        killed_by=f"{_TESTS}/test_record_arguments.py"
+        "::test_a_view_is_taken_by_its_bytes_whatever_its_elements_are",
+    ),
+    Mutation(
+        name="what an abort has given up is not sent",
+        file="client/sender.py",
+        old="if each[1].outcome is None}",
+        new="if True}",
+        killed_by=f"{_TESTS}/test_transactions.py"
+        "::test_an_abort_before_the_first_record_is_sent_harms_nothing",
+    ),
+    Mutation(
+        name="a buffer whose content is of no use any more has room",
+        file="client/readings.py",
+        old="        if self.buffer.buffered_bytes < before:\n",
+        new="        if taken is not None:\n",
+        killed_by=f"{_TESTS}/test_consumer.py::test_a_seek_with_a_full_buffer_makes_room",
     ),
     Mutation(
         name="a coordinator that moves ends no generation",

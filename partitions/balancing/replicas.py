@@ -1,7 +1,8 @@
 """Where the replicas of a broker go when it leaves for good.
 
 As with new partitions, a group's replicas stand in as many racks as there are or as it has
-replicas; brokers that were not told their rack count as one. Then its topic is spread evenly, then
+replicas, and no more of them in one than need be; brokers that were not told their rack count as
+one. Then its topic is spread evenly, then
 the number of all replicas; their bytes decide between equals, and the lot after that.
 A plan says all that is to be done; whoever carries it out begins a few at a time, one change of a
 group after the other.
@@ -175,19 +176,18 @@ class _Planner:
     def _fill(self, number: int, source: NodeId, node: NodeId) -> tuple[int, int, int, int, float]:
         """How little a broker is suited to take a replica."""
         at = self._index[node]
-        stay = [each for each in self._groups[number].replicas if each != source]
         return (
-            sum(self._racks.get(each) == self._racks.get(node) for each in stay),
+            self._beside(self._groups[number], source, node),
             self._tally.by_topic[self._topic[number]][at],
             self._tally.counts[at],
             self._bytes[node],
             self._lots[node],
         )
 
-    def _racks_gained(self, group: Group, source: NodeId, target: NodeId) -> int:
-        racks = self._racks
-        stay = [racks.get(node) for node in group.replicas if node != source]
-        return (racks.get(target) not in stay) - (racks.get(source) not in stay)
+    def _beside(self, group: Group, source: NodeId, target: NodeId) -> int:
+        """How many of the replicas that stay are in the target's rack, and may fail with it."""
+        racks, rack = self._racks, self._racks.get(target)
+        return sum(racks.get(node) == rack for node in group.replicas if node != source)
 
     def _gain(self, number: int, source: NodeId, target: NodeId) -> float:
         return self._tally.gain(
@@ -209,12 +209,12 @@ class _Planner:
         """Let the replica go elsewhere, if that is evener by a step; racks stay as good."""
         group = self._groups[number]
         source, target, why = self._chosen[number]
-        racks, holders = self._racks_gained(group, source, target), group.holders
+        beside, holders = self._beside(group, source, target), group.holders
         for other in targets:
             if (
                 other not in holders
                 and other != target
-                and self._racks_gained(group, source, other) >= racks
+                and self._beside(group, source, other) <= beside
                 and self._gain(number, target, other) >= _GAIN_MIN
             ):
                 self._shift(number, target, source)

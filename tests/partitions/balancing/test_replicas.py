@@ -56,6 +56,13 @@ def test_a_replica_goes_to_a_rack_that_has_none() -> None:
     assert [move.after for move in made.moves] == [(2, 4)], "full as broker 4 is"
 
 
+def test_evenness_in_number_crowds_no_rack() -> None:
+    members = in_racks("b", "a", "a", "b", "a", "b")
+    busy = [group(f"busy-{at}", (6,)) for at in range(9)]
+    made = left(members, [group("t-0", (1, 2, 3, 4)), *busy], 1)
+    assert [move.target for move in made.moves] == [6], "full as it is, the other is in rack a"
+
+
 def test_brokers_without_a_rack_count_as_one_rack() -> None:
     members = in_racks("a", None, None, "b")
     made = left(members, [group("t-0", (1, 2)), *[group(f"u-{at}", (4,)) for at in range(9)]], 1)
@@ -133,7 +140,7 @@ def test_a_broker_that_is_not_there_cannot_leave() -> None:
 
 
 @st.composite
-def any_cluster(draw: st.DrawFn) -> Snapshot:
+def any_cluster(draw: st.DrawFn, *, replicas_max: int = 3) -> Snapshot:
     count = draw(st.integers(2, 7))
     members = [
         broker(
@@ -148,7 +155,7 @@ def any_cluster(draw: st.DrawFn) -> Snapshot:
     for topic, size in enumerate(draw(st.lists(st.integers(1, 8), max_size=4))):
         for at in range(size):
             replicas = draw(st.permutations(range(1, count + 1)))[
-                : draw(st.integers(1, min(3, count)))
+                : draw(st.integers(1, min(replicas_max, count)))
             ]
             groups.append(group(f"t{topic}-{at}", replicas, size=draw(st.integers(0, 1000))))
     return snapshot(members, groups)
@@ -168,6 +175,19 @@ def test_every_move_is_of_one_replica_to_a_broker_that_stays(cluster: Snapshot, 
         assert move.reason
     stay = [each for each in cluster.groups if NodeId(1) in each.replicas]
     assert len(stay) == len(made.moves) + sum(each.groups for each in made.refusals)
+
+
+@given(cluster=any_cluster(replicas_max=5), seed=SEEDS)
+def test_no_replica_goes_to_a_rack_with_more_of_its_group_than_another_has(
+    cluster: Snapshot, seed: int
+) -> None:
+    """With four in one of two racks and one in the other, a rack's failure costs the majority."""
+    racks = {each.node_id: each.rack for each in cluster.brokers}
+    takers = {e.node_id for e in cluster.brokers if e.is_alive and e.state is BrokerState.ACTIVE}
+    for move in plan_decommission(cluster, SETTINGS, NodeId(1), Random(seed)).moves:
+        beside = Counter(racks[node] for node in move.before if node != move.source)
+        others = takers - {*move.before}
+        assert beside[racks[move.target]] == min(beside[racks[node]] for node in others)
 
 
 @given(cluster=any_cluster(), seed=SEEDS, shuffled=SEEDS)

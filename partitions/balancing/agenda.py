@@ -59,16 +59,20 @@ class Agenda:
         """The moves that may begin now, in order. Those that do not fit any more are dropped."""
         if not self._left:
             return []
-        groups = {group.partition: group for group in snapshot.groups}
         room = _Room(snapshot, self._settings)
+        if room.is_full:
+            return []
+        groups = {group.partition: group for group in snapshot.groups}
         taken: list[LeaderMove] = []
         left: deque[LeaderMove] = deque()
-        for move in self._left:
+        while self._left and not room.is_full:
+            move = self._left.popleft()
             group = groups.get(move.partition)
             if group is None or not _fits(move, group, snapshot, self._settings):
                 continue
             (taken if room.take(move) else left).append(move)
-        self._left = left
+        # Whether the others still fit is seen when it is their turn: there may be thousands.
+        self._left = left + self._left
         return taken
 
 
@@ -83,8 +87,12 @@ class _Room:
             if group.moving_to is not None:
                 self._use(group.leader, group.moving_to)
 
+    @property
+    def is_full(self) -> bool:
+        return self._left < 1
+
     def take(self, move: LeaderMove) -> bool:
-        if self._left < 1 or min(self._of_broker[n] for n in (move.source, move.target)) < 1:
+        if self.is_full or min(self._of_broker[n] for n in (move.source, move.target)) < 1:
             return False
         self._use(move.source, move.target)
         return True

@@ -42,6 +42,13 @@ MUTATIONS = (
         killed_by=f"{_RULES}::test_who_does_not_say_what_it_owns_has_not_let_go",
     ),
     Mutation(
+        name="the time to let go begins when a member is told",
+        file=f"{_CONSUMER}/writing.py",
+        old="    _begin_revocations(group, records, turn)\n",
+        new="",
+        killed_by=f"{_RULES}::test_the_time_to_let_go_begins_when_a_member_is_told",
+    ),
+    Mutation(
         name="who does not say what it owns may own all it had",
         file=f"{_CONSUMER}/reconciliation.py",
         old="return owned is None or not owned.isdisjoint(partitions)",

@@ -13,6 +13,9 @@ from tidemark.partitions.state_machines.groups.effects import (
 from tidemark.partitions.state_machines.groups.requests import Answer
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+)
 
 
 def answer(group: ConsumerGroup, token: Token, said: Answer, turn: Turn) -> None:
@@ -40,7 +43,22 @@ def written(
     group: ConsumerGroup, records: Sequence[LogRecord], error: ErrorCode, turn: Turn
 ) -> None:
     """The group's write is durable, or (`error`) it could not be written."""
+    _begin_revocations(group, records, turn)
     turn.effects.replies += group.recording.end(records, error)
     # After a failure only for somebody who asks: a log that refuses is not to be asked for ever.
     if error is ErrorCode.NONE or group.recording.has_waiting:
         write(group, turn)
+
+
+def _begin_revocations(group: ConsumerGroup, records: Sequence[LogRecord], turn: Turn) -> None:
+    """Who is to give something up has all of its time from when it can be told so; where that could
+    not be written, from the next attempt on."""
+    of_members = (
+        key.member_id
+        for key, _ in records
+        if isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
+    )
+    for member_id in of_members:
+        if group.revocations.pop(member_id, None) is not None:
+            timeout_ms = group.members[member_id].rebalance_timeout_ms
+            group.expect_revocation(member_id, turn.at.ticks_ms + timeout_ms)

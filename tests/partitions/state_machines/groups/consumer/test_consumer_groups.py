@@ -99,6 +99,34 @@ def test_one_that_does_not_let_go_in_time_is_taken_out(groups: Coordinator) -> N
     assert reasons(groups)[-1].endswith("did not give up its partitions within 60 s")
 
 
+def test_the_time_to_let_go_begins_when_a_member_is_told(groups: Coordinator) -> None:
+    """1. The log refuses what says so. 2. It takes it, late. 3. It is durable, later still."""
+    first, second = Member(groups, "a"), Member(groups, "b")
+    first.beat()
+    second.beat()
+    groups.holds_writes = True
+    for _ in range(3):
+        groups.advance(REBALANCE_MS // 2)
+        refused = [first.send(full=True), second.send()]
+        while groups.held:
+            groups.fail_one(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        assert {first.take(refused[0]), second.take(refused[1])} != {NONE}
+    told = first.send(full=True)
+    groups.advance(REBALANCE_MS // 2)
+    groups.store_all()
+    reads = first.owned
+    assert first.take(told) is NONE
+    assert len(first.owned) < len(reads)
+    groups.holds_writes, first.owned = False, reads
+    for ms in (*[REBALANCE_MS // 6] * 5, REBALANCE_MS // 6 - 1):
+        groups.advance(ms)
+        second.beat()
+        assert first.beat() is NONE
+        first.owned = reads
+    groups.advance(1)
+    assert first.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_one_that_falls_silent_is_taken_out(groups: Coordinator) -> None:
     first, second = Member(groups, "a"), Member(groups, "b")
     first.beat()

@@ -51,6 +51,7 @@ class SyncingLog(AppendingLog):
         return TailSync(
             home=self._home,
             state=self._state,
+            generation=self._state.generation,
             files=tuple(reversed(files)),
             unnamed=tuple(unnamed),
         )
@@ -62,7 +63,10 @@ class SyncingLog(AppendingLog):
         """
         writer = self._active.writer
         files = () if writer is None else (writer,)
-        return TailSync(home=self._home, state=self._state, files=files, unnamed=())
+        state = self._state
+        return TailSync(
+            home=self._home, state=state, generation=state.generation, files=files, unnamed=()
+        )
 
     def sync(self) -> Offset:
         """Capture and sync on this thread; the end offset, which is durable now."""

@@ -90,6 +90,9 @@ class Recovery:
             return self._start_anew()
         if self._ends_at_recovery_point(segments):
             self._report.clean = True
+            # It may be so only since a start before this one, which removed segments and did not
+            # live to sync that: the first sync of what is appended does.
+            segments[-1].is_new = True
             self._observe(segments)
         else:
             self._recover(segments)

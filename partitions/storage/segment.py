@@ -78,7 +78,8 @@ class Segment:
         self.first_seen_ms: int | None = None
         """When retention first saw it with records in it, by the broker's clock."""
         self.is_new = False
-        """Its name may not be on the disk yet; a sync of the directory need not clear it."""
+        """Its name may not be on the disk yet, or those that are gone may still be there; a sync of
+        the directory need not clear it."""
         self.pinned: File | None = None
         """To be read from while its files do not have their names yet."""
         self.detached = False

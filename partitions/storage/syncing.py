@@ -160,6 +160,7 @@ class TailSync:
 
     home: LogHome
     state: SyncState
+    generation: int
     files: tuple[File, ...]
     """Of which something may not be."""
     unnamed: tuple[Segment, ...]
@@ -181,10 +182,18 @@ class TailSync:
         with final(self.state):
             for file in self.files:
                 file.sync()
-            if self.unnamed:
-                sync_names(self.home)
-        for segment in self.unnamed:
-            segment.is_new = False
+        if self.unnamed:
+            self._sync_names()
+
+    def _sync_names(self) -> None:
+        with self.state.lock:
+            # Who has cut the log since has synced them; and the directory of one that was given up
+            # has another name, or is gone.
+            if self.generation == self.state.generation:
+                with final(self.state):
+                    sync_names(self.home)
+                for segment in self.unnamed:
+                    segment.is_new = False
 
 
 def sync_names(home: LogHome) -> None:

@@ -291,8 +291,8 @@ MUTATIONS = (
     storage_rule(
         "and so is the name of one that is new",
         "syncing.py",
-        old="            if self.unnamed:\n",
-        new="            if False:\n",
+        old="        if self.unnamed:\n",
+        new="        if False:\n",
         killed_by="../replication/test_large_runs.py"
         "::test_a_segment_that_a_start_begins_with_keeps_its_name",
     ),

@@ -149,6 +149,22 @@ MUTATIONS = (
         killed_by="test_syncing.py::test_a_sync_after_the_files_went_away_writes_nothing",
     ),
     storage_rule(
+        "nor is its directory synced for a large run",
+        "syncing.py",
+        old="            if self.generation == self.state.generation:\n",
+        new="            if True:\n",
+        killed_by="test_syncing.py"
+        "::test_a_tail_whose_files_went_away_asks_nothing_of_their_directory",
+    ),
+    storage_rule(
+        "segments that a start removed, and did not live to sync that, are gone with the next sync",
+        "recovery.py",
+        old="            segments[-1].is_new = True\n",
+        new="",
+        killed_by="test_every_crash.py"
+        "::test_a_segment_that_a_start_removed_does_not_come_back_in_what_was_synced_since",
+    ),
+    storage_rule(
         "a file is synced before it is renamed into its place",
         "files.py",
         old="    file.sync()\n    files.rename(temporary, path)\n",

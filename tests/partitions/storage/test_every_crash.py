@@ -356,3 +356,44 @@ def test_a_broker_survives_every_crash(
     broker.crashes.now()
     assert broker.crashes.points >= points_min
     assert broker.crashes.disks >= disks_min
+
+
+ROOMY = LogSettings(segment_bytes=10_000)
+
+
+def reopened_after_a_kill(disk: MemoryFiles, recovery_point: Offset) -> Log:
+    """The page cache is as it was, and on the disk is what had been synced."""
+    return Log.open(disk, DIRECTORY, ROOMY, recovery_point=recovery_point)
+
+
+def holds_after_every_crash(disk: MemoryFiles, end_offset: Offset) -> bool:
+    return all(
+        reopened_after_a_kill(crashed, end_offset).end_offset == end_offset
+        for crashed in every_crash(disk)
+    )
+
+
+def test_a_segment_that_a_start_removed_does_not_come_back_in_what_was_synced_since() -> None:
+    """That start died before the removal was on the disk, and the next one had nothing to do."""
+    log = OneLog()
+    log.append(2)
+    log.sync()
+    log.log._roll()
+    log.files.open(f"{DIRECTORY}/{2:020}.log").pwrite(b"torn", 0)
+    log.files.sync_directory(DIRECTORY)
+    dying = log.files.after_kill()
+
+    def die(path: str) -> None:
+        raise KeyboardInterrupt
+
+    dying.sync_directory = die  # type: ignore[method-assign]  # the process ends there
+    with pytest.raises(KeyboardInterrupt):
+        reopened_after_a_kill(dying, Offset(2))
+    killed = dying.after_kill()
+    again = reopened_after_a_kill(killed, Offset(2))
+    again.append(batch(Offset(2), size=20))
+    assert holds_after_every_crash(killed, again.sync())
+    again.append(batch(Offset(3), size=20))
+    before = len(killed.synced_paths)
+    again.sync()
+    assert DIRECTORY not in killed.synced_paths[before:], "once is enough"

@@ -246,6 +246,17 @@ def test_a_sync_after_the_files_went_away_writes_nothing(files: MemoryFiles) -> 
     assert [name for name in files.sizes("/p-0.gone-delete") if "index" in name] == []
 
 
+def test_a_tail_whose_files_went_away_asks_nothing_of_their_directory(files: MemoryFiles) -> None:
+    """A topic is deleted while a large run waits for the writer thread: that is no failed disk."""
+    log = open_log(files)
+    append(log, 9)
+    tail = log.begin_tail_sync()
+    assert tail.unnamed
+    log.abandon()
+    files.rename(DIRECTORY, "/p-0.gone-delete")
+    tail.run()
+
+
 def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> None:
     """On real files and a real thread, with a roll every few appends."""
     log = Log.open(OsFiles(), str(tmp_path), SETTINGS)

@@ -92,7 +92,8 @@ class _Room:
         return self._left < 1
 
     def take(self, move: LeaderMove) -> bool:
-        if self.is_full or min(self._of_broker[n] for n in (move.source, move.target)) < 1:
+        """Not to be asked where it is full."""
+        if min(self._of_broker[n] for n in (move.source, move.target)) < 1:
             return False
         self._use(move.source, move.target)
         return True

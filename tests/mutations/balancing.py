@@ -307,9 +307,16 @@ MUTATIONS = (
     _rule(
         "replicas stand in as many racks as they can",
         "replicas.py",
-        old="            sum(self._racks.get(each) == self._racks.get(node) for each in stay),\n",
+        old="            self._beside(self._groups[number], source, node),\n",
         new="            0,\n",
         killed_by="test_replicas.py::test_a_replica_goes_to_a_rack_that_has_none",
+    ),
+    _rule(
+        "no evenness is worth a crowded rack",
+        "replicas.py",
+        old="                and self._beside(group, source, other) <= beside\n",
+        new="",
+        killed_by="test_replicas.py::test_evenness_in_number_crowds_no_rack",
     ),
     _rule(
         "dead and drained brokers get no replicas",
@@ -381,9 +388,16 @@ MUTATIONS = (
     _rule(
         "a plan is begun a few moves at a time",
         "agenda.py",
-        old="        if self._left < 1 or min(",
+        old="        if min(",
         new="        if False and min(",
         killed_by="test_agenda.py::test_a_few_begin_at_a_time_until_all_is_done",
+    ),
+    _rule(
+        "so it is where many brokers are to begin some",
+        "agenda.py",
+        old="        return self._left < 1\n",
+        new="        return False\n",
+        killed_by="test_agenda.py::test_what_all_brokers_begin_together_has_a_bound",
     ),
     _rule(
         "moves on the way take room",

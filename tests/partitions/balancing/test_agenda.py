@@ -57,6 +57,17 @@ def test_a_few_begin_at_a_time_until_all_is_done() -> None:
     assert leaders(now) == {1: 4, 2: 4, 3: 4}
 
 
+def test_what_all_brokers_begin_together_has_a_bound() -> None:
+    groups = [group(f"t-{at}", (1, 3) if at % 2 else (2, 4)) for at in range(12)]
+    now = snapshot(brokers(4), groups)
+    left = agenda(now)
+    first = left.take(now)
+    assert len(first) == 4
+    assert not left.take(begun(now, first))
+    assert len(left.take(done(begun(now, first)))) == 2
+    assert not left
+
+
 def test_what_is_on_the_way_counts() -> None:
     now = snapshot(brokers(3), UNEVEN)
     left = agenda(now)

@@ -12,6 +12,7 @@ from typing import Final
 import trio
 
 from tidemark.partitions.state_machines.cluster_commands import ProducerIdBlock
+from tidemark.protocol.errors import RequestError
 from tidemark.protocol.types import ProducerId
 
 BLOCK_SIZE: Final = 1000
@@ -25,13 +26,29 @@ class ProducerIds:
         self._next = ProducerId(0)
         self._end = ProducerId(0)
         self._refilling = trio.Lock()
+        self._refusals = 0
+        """How many times no block could be had."""
+        self._refusal: RequestError | None = None
 
     async def take(self) -> ProducerId:
         """An id that nobody has had. Raises `RequestError` if no block can be had."""
+        refusals = self._refusals
         async with self._refilling:
             if self._next == self._end:
-                block = await self._allocate(BLOCK_SIZE)
-                self._next, self._end = block.first, block.end
+                if refusals != self._refusals and self._refusal is not None:
+                    # Who has waited for somebody else's block, in vain, does not wait for another:
+                    # of hundreds each would take as long as it takes to see that nobody leads.
+                    raise RequestError(self._refusal.code, self._refusal.message)
+                await self._refill()
             taken = self._next
             self._next = ProducerId(taken + 1)
             return taken
+
+    async def _refill(self) -> None:
+        try:
+            block = await self._allocate(BLOCK_SIZE)
+        except RequestError as error:
+            self._refusals += 1
+            self._refusal = error
+            raise
+        self._next, self._end = block.first, block.end

@@ -8,7 +8,7 @@ which the next start forgets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from uuid import uuid4
 
 import trio
@@ -47,11 +47,18 @@ class HostedFiles:
         self.is_swept = False
         """Whether nothing is recorded any more of what was deleted while this broker was away."""
 
-    async def forget_deleted(self, metadata: TopicMetadata) -> None:
+    async def rename_deleted(self, metadata: TopicMetadata) -> None:
         """A topic is no more."""
         await trio.to_thread.run_sync(move_away, self._services.directory, metadata)
+
+    async def forget_deleted(self, renamed: Iterable[TopicMetadata]) -> None:
+        """Topics are no more, and their files renamed. It waits for the disk once for all."""
         await self._wait_recorded()
-        keys = [PartitionKey(metadata.id, partition) for partition in range(metadata.partitions)]
+        keys = [
+            PartitionKey(metadata.id, partition)
+            for metadata in renamed
+            for partition in range(metadata.partitions)
+        ]
         await trio.to_thread.run_sync(self._services.state.forget_partitions, keys)
 
     async def forget_given_up(
@@ -114,10 +121,10 @@ class HostedFiles:
         self, strays: Mapping[PartitionKey, str], there: Sequence[TopicPartition]
     ) -> None:
         """On a thread. As if they were given up: their groups may live on."""
-        by_name = {str(partition): partition for partition in there}
-        for name in strays.values():
-            if name in by_name:
-                self._services.directory.mark_deleted([by_name[name]], uuid4())
+        names = {*strays.values()}
+        # All at once: each time the directory is read, and synced.
+        strangers = [partition for partition in there if str(partition) in names]
+        self._services.directory.mark_deleted(strangers, uuid4())
         leave(self._services.state, dict.fromkeys(strays, NO_EPOCH))
 
     def _speak_of_strangers(

@@ -222,15 +222,31 @@ class Hosting:
         self._passed = trio.Event()
 
     async def _rename(self) -> None:
+        await self._rename_deleted()
+        await self._rename_given_up()
+
+    async def _rename_deleted(self) -> None:
+        renamed: dict[UUID, TopicMetadata] = {}
         for metadata in list(self._to_remove.values()):
             try:
-                await self._files.forget_deleted(metadata)
+                await self._files.rename_deleted(metadata)
             except (OSError, StorageError) as error:
                 self._failed([metadata.id], error)
             else:
-                del self._to_remove[metadata.id]
-                self._may_be_here.discard(metadata.id)
-                self.has_leftovers.set()
+                renamed[metadata.id] = metadata
+        if not renamed:
+            return
+        try:
+            await self._files.forget_deleted(renamed.values())
+        except (OSError, StorageError) as error:
+            self._failed(list(renamed), error)
+            return
+        for topic_id in renamed:
+            del self._to_remove[topic_id]
+            self._may_be_here.discard(topic_id)
+        self.has_leftovers.set()
+
+    async def _rename_given_up(self) -> None:
         given_up = dict(self._to_give_up)
         if not given_up:
             return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from errno import EIO, EMFILE
 from functools import partial
@@ -28,7 +29,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
-from tidemark.partitions.state_machines.cluster_values import Assignment
+from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.left_groups import leave, left_epochs
@@ -338,3 +339,27 @@ async def test_partitions_of_which_nothing_was_said_are_not_looked_at_again(tmp_
         hosting.rehost(elsewhere)
         assert not hosting.by_partition(topic.id)
         await hosting.wait_settled(topic.id)
+
+
+async def test_many_topics_that_are_deleted_wait_for_the_disk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[int]()
+    forget = HostedFiles.forget_deleted
+
+    async def counted(files: HostedFiles, renamed: Iterable[TopicMetadata]) -> None:
+        some = list(renamed)
+        waits.append(len(some))
+        await forget(files, some)
+
+    async with open_node(tmp_path) as node:
+        names = [f"waves{number}" for number in range(5)]
+        topics = [await node.topics.create(NewTopic(name=name, partitions=1)) for name in names]
+        hosting = hosting_of(node)
+        monkeypatch.setattr(HostedFiles, "forget_deleted", counted)
+        for topic in topics:
+            hosting.remove(topic.metadata)
+        for topic in topics:
+            await hosting.wait_settled(topic.id)
+        assert waits == [5]
+    assert not {f"{name}-0" for name in names} & {*os.listdir(tmp_path)}

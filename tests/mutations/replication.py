@@ -563,7 +563,8 @@ MUTATIONS = (
     Mutation(
         name="no replica is given up for a command older than the current metadata",
         file="broker/metadata/hosting.py",
-        old="        if self._is_current:\n            self._give_up_strangers(topic.metadata, partitions)",
+        old="        if self._is_current:\n"
+        "            self._give_up_strangers(topic.metadata, partitions)",
         new="        self._give_up_strangers(topic.metadata, partitions)",
         killed_by="tests/broker/test_hosting.py::test_nothing_is_given_up_before_the_metadata_are_"
         "current",

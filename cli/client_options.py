@@ -2,6 +2,7 @@
 names that Kafka's clients and kcat have.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -52,6 +53,11 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise click.UsageError(f"-X {pair}: expected NAME=VALUE")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            said = os.fsencode(value)
+            raise click.UsageError(f"-X {name}: {said!r} is not UTF-8") from None
         if name not in known:
             from difflib import get_close_matches
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidemark.cli.arguments import START, from_option, partitions_option, read_committed_option
+from tidemark.cli.arguments import (
+    START,
+    Name,
+    from_option,
+    partitions_option,
+    read_committed_option,
+)
 from tidemark.cli.output import notice, progress
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Isolation, Start
@@ -38,7 +44,7 @@ class _Columns(click.ParamType):  # type: ignore[type-arg]  # not generic in cli
 
 
 @click.command(short_help="Write a topic's records to a Parquet file.")
-@click.argument("topic")
+@click.argument("topic", type=Name())
 @click.option(
     "--to",
     "path",

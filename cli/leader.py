@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.leader_balance import balance
 from tidemark.cli.numbers import SECONDS_MAX, Real, Whole
 from tidemark.cli.output import (
@@ -62,7 +63,7 @@ leader.add_command(balance)
 
 
 @leader.command()
-@click.argument("topic")
+@click.argument("topic", type=Name())
 @click.argument("partition", type=Whole(0))
 @click.option("--to", "target", type=Whole(0), required=True, help="The broker that is to lead.")
 @click.option("--reason", default="", help="Why, for the brokers' logs.")
@@ -125,7 +126,7 @@ def _move_row(moved: MovedLeader, *, dry_run: bool) -> dict[str, Json]:
 
 
 @leader.command("list")
-@click.argument("topics", nargs=-1, metavar="[TOPIC]…")
+@click.argument("topics", nargs=-1, type=Name(), metavar="[TOPIC]…")
 @click.option("--broker", "broker", type=Whole(0), help="Only what this broker leads.")
 @click.option(
     "--strayed", is_flag=True, help="Only partitions that their preferred leader does not lead."
@@ -170,7 +171,7 @@ def _list_row(topic: str, partition: PartitionDescription) -> dict[str, Json]:
 
 
 @leader.command()
-@click.argument("topics", nargs=-1, metavar="[TOPIC]…")
+@click.argument("topics", nargs=-1, type=Name(), metavar="[TOPIC]…")
 @output_option
 @talks_to_brokers
 @click.pass_obj

@@ -273,7 +273,8 @@ def one_line(error: BaseException) -> str:
             text = str(error) or type(error).__name__
         case _:
             text = f"a bug: {type(error).__name__}: {error} (-v shows where)"
-    return " ".join(text.split())
+    # An argument that is not UTF-8 shows as the escapes of its bytes, on whatever it is printed.
+    return " ".join(text.split()).encode(errors="backslashreplace").decode()
 
 
 def _silence_standard_output() -> None:

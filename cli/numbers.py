@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import click
 
+WHOLE_MAX: Final = 2**31 - 1
+"""What 32 bits hold."""
+
 SECONDS_MAX: Final = 2_147_483.0
 """What 32 bits hold in milliseconds: more than three weeks."""
 

@@ -100,7 +100,9 @@ def print_value(value: Json, form: Form) -> None:
     if form is Form.YAML:
         import yaml
 
-        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+        # JSON has no kinds of strings, and writes an enumeration's as any other.
+        plain = json.loads(json.dumps(value))
+        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), nl=False)
     else:
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 

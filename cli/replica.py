@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import dry_run_option
 from tidemark.cli.numbers import Whole
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
@@ -22,6 +23,7 @@ from tidemark.cli.replica_status import (
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.verbs import Verbs
 from tidemark.cli.waiting import timeout_option, wait_option
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ _CHANGE_COLUMNS: Final = (
     Column("after"),
 )
 
-topic_argument = click.argument("topic")
+topic_argument = click.argument("topic", type=Name())
 partition_argument = click.argument("partition", type=Whole(0), required=False)
 
 
@@ -200,7 +202,7 @@ def cancel(
 
 
 @replica.command()
-@click.argument("topic", required=False)
+@click.argument("topic", type=Name(), required=False)
 @partition_argument
 @output_option
 @talks_to_brokers
@@ -288,10 +290,14 @@ def _observe(
 
 
 async def _partitions(client: Client, topic: str, partition: int | None) -> list[TopicPartition]:
-    if partition is not None:
-        return [TopicPartition(topic, partition)]
     (found,) = await client.admin.describe_topics([topic])
-    return [TopicPartition(topic, each.partition) for each in found.partitions]
+    known = [TopicPartition(topic, each.partition) for each in found.partitions]
+    if partition is None:
+        return known
+    asked = TopicPartition(topic, partition)
+    if asked not in known:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {asked}")
+    return [asked]
 
 
 def _change_rows(changes: Mapping[TopicPartition, ReplicaChange]) -> list[dict[str, Json]]:

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import partitions_of
 from tidemark.cli.numbers import Whole
@@ -31,6 +32,16 @@ from tidemark.client import (
 from tidemark.protocol.errors import TidemarkError
 
 _HANGS: Final = "Hanging"
+_STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "PrepareEpochFence",
+    "Dead",
+)
 _COLUMNS: Final = (
     Column("transactional_id"),
     Column("state"),
@@ -49,7 +60,13 @@ def txn() -> None:
 
 @txn.command("list")
 @click.option(
-    "-s", "--state", "states", multiple=True, help="Only those in this state; repeatable."
+    "-s",
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([*_STATES, _HANGS], case_sensitive=False),
+    metavar="STATE",
+    help="Only those in this state; repeatable.",
 )
 @output_option
 @talks_to_brokers
@@ -128,7 +145,7 @@ def _since(timestamp_ms: int | None) -> str | None:
 
 
 @txn.command()
-@click.argument("transactional_id", metavar="ID")
+@click.argument("transactional_id", type=Name(), metavar="ID")
 @output_option
 @talks_to_brokers
 @click.pass_obj
@@ -158,7 +175,7 @@ def _partition_rows(found: TransactionDescription) -> list[dict[str, Json]]:
 
 
 @txn.command()
-@click.argument("transactional_id", metavar="[ID]", required=False)
+@click.argument("transactional_id", type=Name(), metavar="[ID]", required=False)
 @click.option("-t", "--topic", help="Instead of an id: end what hangs in this topic.")
 @click.option("-p", "--partition", type=Whole(0), help="Only in this partition of the topic.")
 @click.option("--producer", type=Whole(0, bits=64), help="Only of this producer id.")

@@ -1,11 +1,13 @@
 """Bootstrap addresses as people write them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tidemark.protocol.errors import ConfigError
 
-DEFAULT_PORT = 9092
+DEFAULT_PORT: Final = 9092
+NO_HOST_NAME: Final = "that is no host's name"
+"""What to say of a host that cannot even be looked up: Python's codec for such names refuses it."""
 
 
 class Address(NamedTuple):
@@ -28,6 +30,8 @@ def parse_bootstrap(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
 
 
 def _parse(text: str) -> Address:
+    if "://" in text:
+        raise ConfigError(f"{text!r} is not a bootstrap address: leave out what is before the host")
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":")

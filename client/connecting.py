@@ -7,6 +7,7 @@ import ssl
 import trio
 
 from tidemark import __version__
+from tidemark.client.addresses import NO_HOST_NAME
 from tidemark.client.connection import Connection
 from tidemark.client.security.sasl import refused
 from tidemark.client.security.tls import Tls, handshake_errors, wrap
@@ -91,6 +92,8 @@ async def _connect(host: str, port: int, address: str, timeout_seconds: float) -
             stream = await trio.open_tcp_stream(host, port)
         except OSError as error:
             raise ConnectionError(f"cannot connect to {address}: {_reason(error)}") from error
+        except UnicodeError as error:
+            raise ConnectionError(f"cannot connect to {address}: {NO_HOST_NAME}") from error
         # The stream made the choice among the addresses; from here on the socket is read into
         # buffers of our own and written without a checkpoint, which a trio socket does not do.
         sock = socket.socket(fileno=stream.socket.detach())

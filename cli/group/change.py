@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from tidemark.cli.arguments import TARGET
+from tidemark.cli.arguments import TARGET, Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import Extent, extents, extents_of_existing, partitions_of, resolve
 from tidemark.cli.output import Column, Form, Json, notice, output_option, print_rows
@@ -21,7 +21,7 @@ _PARTITIONS_MAX: Final = 100_000
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="GROUP…")
+@click.argument("names", nargs=-1, required=True, type=Name(), metavar="GROUP…")
 @talks_to_brokers
 @click.pass_obj
 def delete(session: Session, names: tuple[str, ...]) -> None:
@@ -36,7 +36,7 @@ def delete(session: Session, names: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="GROUP")
+@click.argument("name", type=Name(), metavar="GROUP")
 @click.option(
     "--to",
     "target",

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents_of_existing
 from tidemark.cli.output import (
@@ -26,10 +28,26 @@ from tidemark.client import (
     TopicPartition,
 )
 
+_STATES: Final = (
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Assigning",
+    "Reconciling",
+    "Dead",
+)
+
 
 @click.command("list")
 @click.option(
-    "-s", "--state", "states", multiple=True, help="Only those in this state; repeatable."
+    "-s",
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    metavar="STATE",
+    help=f"Only those in this state; repeatable. One of {', '.join(_STATES)}.",
 )
 @output_option
 @talks_to_brokers
@@ -115,7 +133,7 @@ def _rebalance(each: RebalanceDescription) -> dict[str, Json]:
 
 
 @click.command()
-@click.argument("name", metavar="GROUP")
+@click.argument("name", type=Name(), metavar="GROUP")
 @output_option
 @talks_to_brokers
 @click.pass_obj

@@ -5,7 +5,8 @@ from typing import TypeVar
 
 import click
 
-from tidemark.cli.numbers import Whole
+from tidemark.cli.arguments import Name
+from tidemark.cli.numbers import WHOLE_MAX, Whole
 from tidemark.cli.output import notice
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
@@ -61,7 +62,7 @@ def _config_option(help: str) -> Callable[[Command], Command]:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@click.argument("names", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
 @click.option(
     "-p",
     "--partitions",
@@ -123,7 +124,7 @@ def create(
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", type=Name(), metavar="TOPIC")
 @_config_option("Set a config; repeatable.")
 @click.option(
     "-d", "--unset", multiple=True, metavar="KEY", help="Reset a config to its default; repeatable."
@@ -144,7 +145,7 @@ def alter(
 
 
 @click.command("add-partitions")
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", type=Name(), metavar="TOPIC")
 @click.option("-n", "--add", type=Whole(1), help="How many to add.")
 @click.option("--total", type=Whole(1), help="Or how many there are to be in total.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it could be done.")
@@ -162,6 +163,8 @@ def add_partitions(
         if count is None:
             assert add is not None
             count = len((await client.admin.describe_topic(name)).partitions) + add
+            if count > WHOLE_MAX:
+                raise click.UsageError(f"{name} would have {count} partitions, above {WHOLE_MAX}")
         await client.admin.create_partitions(name, count, validate_only=dry_run)
         return count
 
@@ -170,7 +173,7 @@ def add_partitions(
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@click.argument("names", nargs=-1, required=True, type=Name(), metavar="TOPIC…")
 @talks_to_brokers
 @click.pass_obj
 def delete(session: Session, names: tuple[str, ...]) -> None:

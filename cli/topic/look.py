@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import click
 
+from tidemark.cli.arguments import Name
 from tidemark.cli.durability import describe_durability
 from tidemark.cli.formats.times import strftime
 from tidemark.cli.lookup import Extent, extents, partitions_of, unless_unsupported
@@ -94,7 +95,7 @@ def _topic_id(topic: TopicDescription) -> str | None:
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", type=Name(), metavar="TOPIC")
 @output_option
 @talks_to_brokers
 @click.pass_obj

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from tidemark.cli.arguments import START
+from tidemark.cli.arguments import START, Name
 from tidemark.cli.confirm import confirm, dry_run_option, yes_option
 from tidemark.cli.lookup import Extent, extents, partitions_of, resolve
 from tidemark.cli.numbers import Whole
@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", type=Name(), metavar="TOPIC")
 @click.option(
     "--before",
     type=START,

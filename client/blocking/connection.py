@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from tidemark import __version__
-from tidemark.client.addresses import Address
+from tidemark.client.addresses import NO_HOST_NAME, Address
 from tidemark.client.security.sasl import Sasl, authenticate, refused
 from tidemark.client.security.tls import Tls, handshake_errors, wrap
 from tidemark.client.settings import ClientSettings
@@ -142,6 +142,8 @@ def open_connection(address: Address, settings: ClientSettings) -> BlockingConne
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConnectionError(f"cannot connect to {address}: {reason}") from error
+    except UnicodeError as error:
+        raise ConnectionError(f"cannot connect to {address}: {NO_HOST_NAME}") from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if settings.tls is not None:
         sock = _encrypt(sock, settings.tls, address)

@@ -80,6 +80,18 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (["consume", ""], "it is empty: is a variable"),
         (["consume", "t", "-g", ""], "it is empty: is a variable"),
         (["consume", "t", "-g", "g\udcff"], r"b'g\xff' is not UTF-8"),
+        (["group", "describe", "g\udcff"], r"b'g\xff' is not UTF-8"),
+        (["group", "delete", "g", "g\udcff"], r"b'g\xff' is not UTF-8"),
+        (["group", "reset", "g\udcff", "--to", "end"], r"b'g\xff' is not UTF-8"),
+        (["group", "list", "-s", "Stale"], "is not one of"),
+        (["txn", "list", "-s", "Open"], "is not one of"),
+        (["txn", "describe", "t\udcff"], r"b't\xff' is not UTF-8"),
+        (["topic", "delete", ""], "it is empty: is a variable"),
+        (["topic", "describe", "t\udcff"], r"b't\xff' is not UTF-8"),
+        (["leader", "list", "t", ""], "it is empty: is a variable"),
+        (["replica", "list", "t\udcff"], r"b't\xff' is not UTF-8"),
+        (["export", "t\udcff", "--to", "f"], r"b't\xff' is not UTF-8"),
+        (["-X", "client.id=c\udcff", "topic", "list"], r"client.id: b'c\xff' is not UTF-8"),
         (["topic", "create", "t", "-p", "99999999999"], "99999999999 is above 2147483647"),
         (["leader", "move", "t", "0", "--to", "99999999999"], "is above 2147483647"),
         (["leader", "move", "t", "0", "--to", "1", "--timeout", "nan"], "finite numbers"),
@@ -136,6 +148,25 @@ def test_an_address_that_is_none_is_called_so(
     assert run(["--bootstrap", address, "topic", "list"]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"tidemark: '{address}' is not a bootstrap address: give it as host")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("http://127.0.0.1:1", "is not a bootstrap address: leave out what is before the host"),
+        ("a..b:1", "cannot connect to a..b:1: that is no host's name"),
+        ("x" * 70 + ":1", ":1: that is no host's name"),
+        ("h\udcff:1", ":1: that is no host's name"),
+    ],
+    ids=["a scheme", "an empty label", "a long label", "not UTF-8"],
+)
+def test_a_host_that_cannot_be_is_called_so(
+    address: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--bootstrap", address, "topic", "list"]) == 1
+    error = capsys.readouterr().err
+    assert sentence in error
     assert error.count("\n") == 1
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from tests.cli.conftest import Command
 from tidemark.cli.replica_status import Move, move_rows
@@ -69,6 +70,7 @@ def test_replicas_are_added_moved_and_removed(command: Command, three: BlockingC
         (("cancel", "{t}", "0"), "the replicas of {t}-0 are not being moved"),
         (("list", "no-such-topic"), "UNKNOWN_TOPIC_OR_PARTITION"),
         (("list", "{t}", "9"), "there is no partition {t}-9"),
+        (("status", "{t}", "9"), "there is no partition {t}-9"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(
@@ -78,6 +80,14 @@ def test_what_cannot_be_is_refused_with_a_sentence(
     result = command("replica", *(each.format(t=name) for each in arguments))
     assert result.status == 1
     assert sentence.format(t=name) in result.err
+
+
+def test_the_replicas_are_listed_in_yaml_as_in_json(command: Command, name: str) -> None:
+    command("topic", "create", name, "-p", "1")
+    listed = command("replica", "list", name, "-o", "yaml")
+    assert listed.status == 0
+    (row,) = yaml.safe_load(listed.out)
+    assert row["role"] == "voter"
 
 
 def test_a_move_that_is_under_way_says_how_far_it_is() -> None:

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from tests.client.helpers import until
 from tidemark.client import (
@@ -303,6 +304,7 @@ async def test_an_abort_before_the_first_record_is_sent_harms_nothing(
         async def fail_at_once() -> None:
             async with producer.transaction():
                 deliveries.append(await producer.send(topic, b"never"))
+                await wait_all_tasks_blocked()  # the sender, too: it connects
                 raise Oops
 
         with pytest.raises(Oops):

@@ -93,6 +93,11 @@ def _topic_name(name: str) -> str:
         return topic_name
     if name in SETTINGS:
         why = "does not change while a broker runs: change its file and start it again"
+    elif name.endswith(".replication.throttled.rate"):
+        why = (
+            "is not there: replicas are copied within reassignment.bytes.per.second, a setting of "
+            "each broker's file; do without a throttle"
+        )
     elif is_without_meaning(name):
         why = "has no meaning in Tidemark: leave it out"
     else:

@@ -1,0 +1,77 @@
+"""The sockets do not keep the other tasks waiting, and none of them keeps the others waiting."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import trio
+
+from tidemark.broker.network import reactor as module
+from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.broker.network.turn import Turn
+
+SOCKETS = 40
+SECONDS_EACH = 0.06
+"""What one request takes."""
+AT_ONCE_MAX = 2
+"""So many of these there are until the time for the sockets is over, 0.1 s."""
+
+
+class Busy:
+    """Sockets that are always readable; to serve one takes time, which only this clock counts."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        self.now = 1000.0
+        self.served: list[int] = []
+        self._reactor = reactor
+
+    @contextmanager
+    def sockets(self, count: int) -> Iterator[None]:
+        pairs = [socket.socketpair() for _ in range(count)]
+        for number, (ours, theirs) in enumerate(pairs):
+            theirs.send(b"x")
+            self._reactor.add(ours.fileno(), READABLE, lambda _, number=number: self._serve(number))
+        yield
+        for ours, theirs in pairs:
+            self._reactor.remove(ours.fileno())
+            ours.close()
+            theirs.close()
+
+    def _serve(self, number: int) -> None:
+        self.served.append(number)
+        self.now += SECONDS_EACH
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Busy]:
+    busy = Busy(Reactor(Turn()))
+    monkeypatch.setattr(module, "perf_counter", lambda: busy.now)
+    with busy.sockets(SOCKETS):
+        yield busy
+
+
+async def served_between_turns_of_others(busy: Busy, turns: int) -> list[int]:
+    counts = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(busy._reactor.run)
+        for _ in range(turns):
+            before = len(busy.served)
+            await trio.lowlevel.checkpoint()
+            counts.append(len(busy.served) - before)
+        nursery.cancel_scope.cancel()
+    return counts
+
+
+async def test_other_tasks_have_their_turn_after_a_few_requests_that_take_long(busy: Busy) -> None:
+    counts = await served_between_turns_of_others(busy, 30)
+    # trio takes tasks in any order: the sockets' may be last in one round and first in the next.
+    assert 0 < max(counts) <= 2 * AT_ONCE_MAX
+
+
+async def test_who_was_left_when_time_was_up_comes_first_the_next_time(busy: Busy) -> None:
+    await served_between_turns_of_others(busy, 60)
+    served = Counter(busy.served)
+    assert set(served) == set(range(SOCKETS))
+    assert max(served.values()) - min(served.values()) <= 1

@@ -150,7 +150,7 @@ MUTATIONS = (
         file="broker/replicas/admission.py",
         old="    if header.record_count > _LOOKED_INTO_MAX:\n",
         new="    if False:\n",
-        killed_by="tests/broker/handlers/test_produce.py"
+        killed_by="tests/broker/handlers/test_produce_refusals.py"
         "::test_a_batch_of_millions_of_records_is_not_looked_into_for_keys",
     ),
     Mutation(

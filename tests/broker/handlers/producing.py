@@ -20,7 +20,7 @@ from tidemark.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from tidemark.protocol.records.records import Record, encode_batch
+from tidemark.protocol.records.records import Record, decode_records, encode_batch
 from tidemark.protocol.schema import ZERO_UUID
 
 
@@ -94,3 +94,13 @@ async def produce_all(
     assert answer is not None
     answer = decode(ProduceResponse, version, encode(answer, version))
     return [each for topic in answer.responses for each in topic.partition_responses]
+
+
+def stored(replica: Replica) -> bytes:
+    """All that is committed."""
+    return replica.read(replica.log_start, bytes_max=1_000_000, at_least_one=True).read()
+
+
+def values(replica: Replica) -> list[tuple[int, bytes | None]]:
+    """The same, as offsets and values."""
+    return [(record.offset, record.value) for record in decode_records(stored(replica))]

@@ -36,11 +36,6 @@ from tidemark.protocol.types import Offset
 COMMITTED = 1
 
 
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> HeldDisk:
-    return HeldDisk(monkeypatch)
-
-
 async def write(replica: Replica, producer_id: int, *, epoch: int = 0) -> None:
     """A batch of one record in a transaction."""
     written = batch(producer_id=producer_id, producer_epoch=epoch, is_transactional=True)

@@ -294,12 +294,16 @@ class Hosting:
     async def _sweep(self, state: Callable[[], ClusterState]) -> bool:
         """Whether what was deleted meanwhile is gone, and need not be looked for again."""
         try:
-            await self._files.sweep(state, is_leaving=self._to_give_up.__contains__)
+            await self._files.sweep(state, is_leaving=self._is_leaving)
         except (OSError, StorageError) as error:
             self._services.storage_failed(f"partitions of deleted topics: {error}")
         self.has_leftovers.set()
         self._is_asked.set()
         return self._files.is_swept
+
+    def _is_leaving(self, key: PartitionKey) -> bool:
+        """Whether a pass renames what is here of it: two at once would be in each other's way."""
+        return key in self._to_give_up or key.topic_id in self._to_remove
 
     async def _open(self) -> None:
         topics = []

@@ -29,6 +29,7 @@ from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.journal.blocks import Lsn
@@ -363,3 +364,22 @@ async def test_many_topics_that_are_deleted_wait_for_the_disk_once(
             await hosting.wait_settled(topic.id)
         assert waits == [5]
     assert not {f"{name}-0" for name in names} & {*os.listdir(tmp_path)}
+
+
+async def test_what_is_deleted_while_a_start_looks_for_strays_is_not_one_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both renamed its directories at once, and one found them gone: the deletion failed."""
+    found = list[Mapping[PartitionKey, str]]()
+    monkeypatch.setattr(
+        HostedFiles, "_forget_strays", lambda _, strays, there: found.append(strays)
+    )
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        hosting.remove(topic.metadata)
+        found.clear()
+        without_it = ClusterState()
+        await hosting._sweep(lambda: without_it)
+        assert found == [{}]
+        await hosting.wait_settled(topic.id)

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import trio
 
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.metadata.controller import Cluster
+from tidemark.broker.metadata.reception import (
+    CALL_SECONDS,
+    CallAddress,
+    Connections,
+    Reception,
+    awaited,
+)
 from tidemark.broker.peers.asking import Calls
 from tidemark.broker.peers.hello import endpoints_of, metadata_of
 from tidemark.partitions.state_machines.cluster import ClusterState
@@ -28,7 +35,6 @@ from tidemark.protocol.types import NodeId
 
 logger = logging.getLogger(__name__)
 
-CALL_SECONDS: Final = 5.0
 _ASIDE_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 0.05
 _RETRY_SECONDS_MAX: Final = 1.0
@@ -45,7 +51,9 @@ _FINAL: Final = frozenset(
     }
 )
 
-CallAddress = Callable[[Address, JoinRequest], Awaitable[JoinResponse]]
+
+class Network(Calls, Connections, Protocol):
+    """The connections to the other brokers."""
 
 
 class Voters(Protocol):
@@ -198,8 +206,9 @@ class Membership:
         own: BrokerMetadata,
         cluster_id: str,
         cluster: Cluster,
-        calls: Calls,
+        calls: Network,
         voters: Voters,
+        reception: Reception | None = None,
     ) -> None:
         """`cluster_id` is what the data directory says: the metadata say the same, but not before
         enough voters have met to know what is committed."""
@@ -208,6 +217,7 @@ class Membership:
         self._cluster = cluster
         self._calls = calls
         self._voters = voters
+        self._reception = reception
 
     async def register(self, found: Callable[[ClusterState], FoundCluster]) -> None:
         """Be registered as of this start, and have applied what the cluster had decided by then.
@@ -237,15 +247,25 @@ class Membership:
                 raise _for_good(self._own, error) from error
             return self._cluster.state.version
         leader = self._cluster.leader
-        if leader is None or leader not in self._calls.up:
-            raise RequestError(
-                ErrorCode.NOT_CONTROLLER, "no broker that leads the cluster's metadata is connected"
-            )
         request = join_request(self._own, self._cluster_id)
+        if leader is None or leader not in self._calls.up:
+            raise await self._register_by_address(request)
         with trio.fail_after(CALL_SECONDS):
             answered = await self._calls.call(leader, request, JoinResponse)
         _check(self._own, answered)
         return answered.metadata_version
+
+    async def _register_by_address(self, request: JoinRequest) -> RequestError:
+        """Why it does not count yet. If it was taken, the others connect to this broker, and it
+        registers with the leader as always."""
+        answered = None if self._reception is None else await self._reception.ask(request)
+        if answered is None or answered.error_code == ErrorCode.NOT_CONTROLLER:
+            why = awaited(self._own.node_id, self._voters(), self._calls)
+        else:
+            _check(self._own, answered)
+            peer = self._own.peer
+            why = f"the others have yet to connect to it at {peer.host}:{peer.port}"
+        return RequestError(ErrorCode.NOT_CONTROLLER, why)
 
     async def serve_join(self, caller: NodeId | None, request: JoinRequest) -> JoinResponse:
         """Take a broker in, if this one leads the metadata; else ask the one that does."""

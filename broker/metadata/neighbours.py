@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 import trio
 
+from tidemark.broker.config import Address
 from tidemark.broker.metadata.identity import peers_of, record_peers, stored_peers
 from tidemark.broker.peers.hello import Peer
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -36,6 +37,8 @@ class Network(Protocol):
 
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
 
+    def trouble_with(self, node: NodeId) -> str: ...
+
 
 class Neighbours:
     """All brokers of the cluster, as far as they are known here."""
@@ -48,6 +51,15 @@ class Neighbours:
         self._is_current = False
         self._changed = trio.Event()
         self._replaced = trio.Event()
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Where the others are, as far as that is known."""
+        return [
+            Address(peer.address.host, peer.address.port)
+            for node, peer in self._peers.items()
+            if node != self._own.node_id
+        ]
 
     async def load(self) -> None:
         """Connect to those that were known when the broker was stopped, or taken in."""

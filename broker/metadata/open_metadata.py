@@ -24,7 +24,7 @@ from typing import Final
 import trio
 
 from tidemark.broker.compaction.cleaner import Cleaner
-from tidemark.broker.config import BrokerSettings
+from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.metadata import upkeep
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import ClusterLog
@@ -50,6 +50,7 @@ from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
 from tidemark.broker.metadata.observer_keeping import keep_placing
 from tidemark.broker.metadata.observers import Observing, keep_observing
+from tidemark.broker.metadata.reception import Reception
 from tidemark.broker.metadata.topic_creation import Placing
 from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.metadata.voters import keep_voters
@@ -205,7 +206,16 @@ class _Parts:
         self.brokers = Brokers(own.node_id, lambda: self.cluster.state, GroupLiveness(driver))
         self.controller = Controller(own.node_id, self.cluster, network)
         self._membership = Membership(
-            own, identity.cluster_id, self.cluster, network, lambda: self._group.voters
+            own,
+            identity.cluster_id,
+            self.cluster,
+            network,
+            lambda: self._group.voters,
+            Reception(
+                Address(own.peer.host, own.peer.port),
+                lambda: [*settings.join, *neighbours.addresses],
+                ask_to_join,
+            ),
         )
         self._hosting = hosting
         self._observing = Observing(driver.node, lambda: self.cluster.state)

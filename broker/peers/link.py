@@ -105,12 +105,15 @@ class Link:
         "_wake",
         "is_cut",
         "node",
+        "trouble",
         "up",
     )
 
     def __init__(self, node: NodeId, services: LinkServices) -> None:
         self.node = node
         self.up: int | None = None
+        self.trouble = "it is not connected yet"
+        """Why it is not up, as far as that is known."""
         self.is_cut = False
         self._services = services
         self._incoming: Incoming | None = None
@@ -198,6 +201,7 @@ class Link:
 
     def _note_refusal(self, outgoing: Outgoing, refused: Refused) -> None:
         """Once, and not at every attempt."""
+        self.trouble = refused.reason
         if refused.reason != self._last_refusal:
             self._last_refusal = refused.reason
             # Whoever starts last finds the others in the middle of it: that is in order.
@@ -236,6 +240,8 @@ class Link:
         if self._services.is_stopping:
             return
         if incoming is None or outgoing is None:
+            if outgoing is not None:
+                self.trouble = "it does not connect to this broker"
             if self.up is not None and self._broken is None:
                 self._break(reason)
             return
@@ -268,6 +274,7 @@ class Link:
 
     def _went_down(self, reason: str) -> None:
         self.up = self._broken = None
+        self.trouble = reason
         self._mended.set()
         self._services.sockets.metrics.up[self.node] = False
         logger.warning("broker %d is down: %s", self.node, reason)
@@ -309,6 +316,7 @@ class Link:
             connected = await connect(self._addresses)
         except OSError as error:
             logger.debug("broker %d cannot be reached: %s", self.node, error)
+            self.trouble = f"it cannot be reached: {error}"
             self._give_up_in_turn(f"it cannot be reached: {error}")
             return
         if self.is_cut:

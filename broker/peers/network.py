@@ -79,6 +79,11 @@ class PeerNetwork:
         """The brokers that are up, with their incarnations."""
         return {node: link.up for node, link in self._links.items() if link.up is not None}
 
+    def trouble_with(self, node: NodeId) -> str:
+        """Why a broker that is not up is not, in a few words."""
+        link = self._links.get(node)
+        return "it is not known here" if link is None else link.trouble
+
     def enter(self, cluster_id: str) -> None:
         """The cluster that this broker belongs to. Before, it only answers who wants to join."""
         assert self._services.cluster_id in (None, cluster_id)

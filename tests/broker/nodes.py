@@ -50,6 +50,9 @@ class NoNetwork:
     def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
         pass
 
+    def trouble_with(self, node: NodeId) -> str:
+        raise AssertionError(f"there is no broker {node}")
+
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
         raise RequestError(ErrorCode.NETWORK_EXCEPTION, f"there is no connection to broker {node}")
 

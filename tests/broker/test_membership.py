@@ -51,6 +51,9 @@ class Line:
     up: dict[NodeId, int] = field(default_factory=dict)
     calls: int = 0
 
+    def trouble_with(self, node: NodeId) -> str:
+        return f"nobody is where {node} was"
+
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R:
         self.calls += 1
         assert self.leader is not None

@@ -374,4 +374,19 @@ MUTATIONS = (
         new="    if False:\n",
         killed_by=f"{_VERSIONS}::test_a_hello_of_another_version_is_refused_before_anything_else_is_looked_at",
     ),
+    Mutation(
+        name="a broker of the cluster that nobody understands yet waits, and does not end",
+        file="broker/metadata/reception.py",
+        old="answered.error_code == ErrorCode.INVALID_REQUEST:",
+        new="False:",
+        killed_by="tests/broker/test_reception.py::test_another_version_is_no_refusal_for_good",
+    ),
+    Mutation(
+        name="who has been taken in does not fill the metadata's log meanwhile",
+        file="broker/metadata/reception.py",
+        old="            self._begins = trio.current_time() + _AGAIN_SECONDS\n",
+        new="            pass\n",
+        killed_by="tests/broker/test_reception.py::"
+        "test_who_has_been_taken_in_gives_the_others_time_to_connect",
+    ),
 )

@@ -3,7 +3,7 @@
 from tests.mutations import Mutation
 
 _MOVES = "tests/partitions/replication/test_moves.py::"
-_HELD = "tests/broker/test_held.py::"
+_HELD = "tests/broker/network/test_held.py::"
 _PRODUCE = "tests/broker/handlers/test_produce_held.py::"
 _WISHES = "tests/broker/moves/"
 

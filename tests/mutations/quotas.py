@@ -10,7 +10,7 @@ _CONNECTION = "broker/network/connection.py"
 _OF_BUCKETS = "tests/broker/quotas/test_token_bucket.py::"
 _OF_QUOTAS = "tests/broker/quotas/test_quotas.py::"
 _OF_STATE = "tests/partitions/state_machines/test_client_quotas.py::"
-_OF_CONNECTIONS = "tests/broker/test_connection.py::"
+_HELD_BACK = "tests/broker/network/test_held_back.py::"
 
 MUTATIONS = (
     Mutation(
@@ -88,7 +88,7 @@ MUTATIONS = (
         file=_CONNECTION,
         old="        self._requests_max = 0\n        self._held_back",
         new="        self._held_back",
-        killed_by=_OF_CONNECTIONS
+        killed_by=_HELD_BACK
         + "test_a_client_that_is_held_back_is_answered_at_once_and_not_read_until_then",
     ),
     Mutation(
@@ -96,7 +96,7 @@ MUTATIONS = (
         file=_CONNECTION,
         old="            interest |= EPOLLRDHUP",
         new="            pass",
-        killed_by=_OF_CONNECTIONS + "test_a_client_that_is_held_back_may_go",
+        killed_by=_HELD_BACK + "test_a_client_that_is_held_back_may_go",
     ),
     Mutation(
         name="a broker that stops reads nobody any more",
@@ -104,14 +104,14 @@ MUTATIONS = (
         old="        self._end_hold_back()\n        self._requests_max = 0\n"
         "        self._update_interest()",
         new="        self._requests_max = 0\n        self._update_interest()",
-        killed_by=_OF_CONNECTIONS + "test_a_broker_that_stops_reads_nobody_who_was_held_back",
+        killed_by=_HELD_BACK + "test_a_broker_that_stops_reads_nobody_who_was_held_back",
     ),
     Mutation(
         name="what was changed is seen by the next request of the connection",
         file=_CONNECTION,
         old="            self._awaited = call\n",
         new="            pass\n",
-        killed_by=_OF_CONNECTIONS
-        + "test_what_changes_something_is_done_before_the_next_request_is_looked_at",
+        killed_by="tests/broker/network/test_connection.py::"
+        "test_what_changes_something_is_done_before_the_next_request_is_looked_at",
     ),
 )

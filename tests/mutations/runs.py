@@ -188,7 +188,7 @@ MUTATIONS = (
         file="broker/network/connection.py",
         old="        self._owed += count\n",
         new="        self._owed += 1\n",
-        killed_by="tests/broker/test_connection.py::"
+        killed_by="tests/broker/network/test_connection.py::"
         "test_each_request_of_a_run_counts_among_the_unanswered",
     ),
 )

@@ -4,6 +4,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -32,14 +33,15 @@ class Busy:
         pairs = [socket.socketpair() for _ in range(count)]
         for number, (ours, theirs) in enumerate(pairs):
             theirs.send(b"x")
-            self._reactor.add(ours.fileno(), READABLE, lambda _, number=number: self._serve(number))
+            self._reactor.add(ours.fileno(), READABLE, partial(self._serve, number))
         yield
         for ours, theirs in pairs:
             self._reactor.remove(ours.fileno())
             ours.close()
             theirs.close()
 
-    def _serve(self, number: int) -> None:
+    def _serve(self, number: int, events: int) -> None:
+        del events
         self.served.append(number)
         self.now += SECONDS_EACH
 

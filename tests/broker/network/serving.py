@@ -14,7 +14,7 @@ from typing import cast
 
 import trio
 
-from tidemark.broker.config import BrokerSettings
+from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.handlers import api_versions
 from tidemark.broker.metrics import Metrics
 from tidemark.broker.network.connections import Connections, bind
@@ -43,6 +43,14 @@ from tidemark.protocol.schema import Message
 HOLD_BACK_SECONDS = 1.0
 HEARTBEAT = 12
 LIST_GROUPS = 16
+ANY_PORT = (Endpoint("PLAINTEXT", Address("127.0.0.1", 0)),)
+SETTINGS = BrokerSettings(listeners=ANY_PORT)
+
+
+async def settle() -> None:
+    """Until the broker has done all that it can without more input."""
+    for _ in range(5):
+        await trio.sleep(0.005)
 
 
 class Script:

@@ -9,8 +9,7 @@ from struct import pack
 import trio
 from trio.testing import MockClock
 
-from tests.broker.serving import HEARTBEAT, open_serving, request
-from tests.broker.test_connection import SETTINGS, settle
+from tests.broker.network.serving import HEARTBEAT, SETTINGS, open_serving, request, settle
 from tidemark.broker.metrics.move_counts import MoveMetrics
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.held import HeldRequests, Line

@@ -1,0 +1,40 @@
+"""Clients that are over a quota, and are not read for a while."""
+
+import trio
+
+from tests.broker.network.serving import HOLD_BACK_SECONDS, SETTINGS, open_serving, request, settle
+
+
+async def test_a_client_that_is_held_back_is_answered_at_once_and_not_read_until_then() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client = await serving.connect()
+        began_at = trio.current_time()
+        await client.send(request("hold back", 1) + request("echo", 2))
+        assert await client.read_number() == 1
+        await client.ask("echo", 3)
+        assert serving.script.seen == [1]
+        assert trio.current_time() - began_at < HOLD_BACK_SECONDS
+        assert serving.metrics.quotas.held_back == 1
+        assert [await client.read_number() for _ in range(2)] == [2, 3]
+        assert trio.current_time() - began_at >= HOLD_BACK_SECONDS
+        assert serving.metrics.quotas.held_back == 0
+
+
+async def test_a_client_that_is_held_back_may_go() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client = await serving.connect()
+        await client.ask("hold back", 1)
+        assert await client.read_number() == 1
+        client.stream.socket.close()
+        await settle()
+        assert (len(serving.connections), serving.metrics.quotas.held_back) == (0, 0)
+
+
+async def test_a_broker_that_stops_reads_nobody_who_was_held_back() -> None:
+    async with open_serving(SETTINGS) as serving:
+        client = await serving.connect()
+        await client.send(request("hold back", 1) + request("echo", 2))
+        assert await client.read_number() == 1
+        serving.connections.stop_reading()
+        await trio.sleep(2 * HOLD_BACK_SECONDS)
+        assert serving.script.seen == [1]

@@ -60,14 +60,14 @@ MUTATIONS = (
         file=_QUOTAS,
         old="            self._forget_meters()\n            self._forget_idle()\n",
         new="            self._forget_meters()\n",
-        killed_by=_OF_QUOTAS + "test_clients_with_ever_new_names_fill_no_memory",
+        killed_by=_OF_QUOTAS + "test_the_names_of_clients_fill_no_memory[new]",
     ),
     Mutation(
         name="clients with long names fill no memory",
         file=_QUOTAS,
         old="            if chars > NAMES_CHARS_MAX:\n",
         new="            if False:\n",
-        killed_by=_OF_QUOTAS + "test_clients_with_long_names_fill_no_memory",
+        killed_by=_OF_QUOTAS + "test_the_names_of_clients_fill_no_memory[long]",
     ),
     Mutation(
         name="the most particular quota holds",

@@ -111,30 +111,24 @@ async def test_a_snapshot_takes_the_place_of_what_was_known() -> None:
     assert not quotas.is_on
 
 
-async def test_clients_with_ever_new_names_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CLIENTS_MAX", 10)
+@pytest.mark.parametrize(
+    ("limit", "limit_value", "repeats", "buckets_max"),
+    [("CLIENTS_MAX", 10, 1, 20), ("NAMES_CHARS_MAX", 1_000, 150, 15)],
+    ids=["new", "long"],
+)
+async def test_the_names_of_clients_fill_no_memory(
+    monkeypatch: pytest.MonkeyPatch, limit: str, limit_value: int, repeats: int, buckets_max: int
+) -> None:
+    monkeypatch.setattr(module, limit, limit_value)
     cluster = Cluster()
     quotas = quotas_of(cluster)
     cluster.alter(("client-id", None), producer_byte_rate=1)
     for number in range(100):
-        bucket = meter(quotas, str(number)).produce
-        assert bucket is not None
-        bucket.take(100, trio.current_time())
-    assert len(quotas._meters) <= 10
-    assert len(quotas._buckets) <= 20
-
-
-async def test_clients_with_long_names_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NAMES_CHARS_MAX", 1_000)
-    cluster = Cluster()
-    quotas = quotas_of(cluster)
-    cluster.alter(("client-id", None), producer_byte_rate=1)
-    for number in range(100):
-        bucket = meter(quotas, str(number) * 150).produce
+        bucket = meter(quotas, str(number) * repeats).produce
         assert bucket is not None
         bucket.take(100, trio.current_time())
     assert 1 <= len(quotas._meters) <= 10
-    assert 1 <= len(quotas._buckets) <= 15
+    assert 1 <= len(quotas._buckets) <= buckets_max
 
 
 async def test_nor_do_they_where_quotas_change_between(monkeypatch: pytest.MonkeyPatch) -> None:

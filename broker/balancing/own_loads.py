@@ -2,7 +2,9 @@
 
 Looked at every few seconds, for all that is led here, so it has to be cheap. A partition to which
 nothing has happened since the last look, and whose followers had everything, is passed over; and
-where nothing has happened to any, none is looked at.
+where nothing has happened to any, none is looked at. One whose traffic is known, and whose
+followers have everything, is looked at every few looks: a thousand that are written are not all
+measured anew each second.
 """
 
 from __future__ import annotations
@@ -30,12 +32,17 @@ _AT_ONCE: Final = 200
 _QUIET_PER_S: Final = 1.0
 _IDLE_SECONDS: Final = 60.0
 """So often all are looked at, whatever has happened: for what is not counted as activity."""
+_STEADY_LOOKS: Final = 4
+"""Every so many looks one with traffic is measured, some at each. It is smoothed over many more."""
+_LOOK_SECONDS: Final = 1.0
+"""Between two looks while there is traffic (`reports.REPORT_SECONDS`)."""
 _NEARLY_NOTHING: Final = 64
 """Records that are on their way at any moment while somebody produces."""
 
 
 @dataclass(slots=True)
 class _Watched:
+    at: float
     epoch: int
     taken: Smoothed
     given: Smoothed
@@ -45,12 +52,25 @@ class _Watched:
     alive: frozenset[NodeId]
     is_still: bool
     """Whether it changes by nothing but new records, readers, or brokers that come and go."""
+    due: float
+    """When it is to be measured again; before, if another leads, or brokers have come or gone."""
 
 
-def _is_still(load: GroupLoad) -> bool:
-    return not (load.bytes_in_per_s or load.bytes_out_per_s or load.is_changing) and all(
-        each.lag == 0 for each in load.voters
-    )
+def _is_in_order(load: GroupLoad) -> bool:
+    return not load.is_changing and all(each.lag == 0 for each in load.voters)
+
+
+def _has_traffic(load: GroupLoad) -> bool:
+    return bool(load.bytes_in_per_s or load.bytes_out_per_s)
+
+
+def _due(load: GroupLoad, before: _Watched | None, now: float) -> float:
+    """When a partition is to be measured again that was just found to be so."""
+    if not (_has_traffic(load) and _is_in_order(load)):
+        return now
+    is_first = before is None or before.due <= before.at
+    looks = 1 + load.partition % _STEADY_LOOKS if is_first else _STEADY_LOOKS
+    return now + (looks - 0.5) * _LOOK_SECONDS
 
 
 class _Idle(NamedTuple):
@@ -81,18 +101,20 @@ class OwnLoads:
         if not replica.is_serving:
             self._watched.pop(replica, None)
             return None
-        member, given = replica.member, replica.bytes_out
+        member = replica.member
         watched = self._watched.get(replica)
         if watched is not None and watched.epoch != member.epoch:
             watched = None
-        if (
-            watched is not None
-            and watched.is_still
-            and watched.end == member.log_end
-            and watched.bytes_out == given
-            and watched.alive == alive
-        ):
-            return watched.load
+        if watched is not None and watched.alive == alive:
+            if now < watched.due:
+                return watched.load
+            if (
+                watched.is_still
+                and watched.end == member.log_end
+                and watched.bytes_out == replica.bytes_out
+            ):
+                return watched.load
+        given = replica.bytes_out
         size = replica.size_bytes
         if watched is None:
             taken, out = Smoothed(size, now), Smoothed(given, now)
@@ -102,7 +124,16 @@ class OwnLoads:
             out.sample(given, now)
         load = _load(member, self._node_id, alive, size, taken.per_s, out.per_s)
         self._watched[replica] = _Watched(
-            member.epoch, taken, out, load, member.log_end, given, alive, _is_still(load)
+            now,
+            member.epoch,
+            taken,
+            out,
+            load,
+            member.log_end,
+            given,
+            alive,
+            _is_in_order(load) and not _has_traffic(load),
+            _due(load, watched, now),
         )
         return load
 

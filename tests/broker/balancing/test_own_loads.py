@@ -1,12 +1,15 @@
 """A broker looks at what it leads only where something may have happened."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from trio.testing import MockClock
 
 from tests.broker.balancing.world import open_world
+from tests.broker.nodes import open_node
 from tidemark.broker.balancing.own_loads import OwnLoads
-from tidemark.broker.metadata.topic import Topic
+from tidemark.broker.metadata.topic import NewTopic, Topic
+from tidemark.protocol.messages.peer.load_report import GroupLoad
 from tidemark.protocol.types import NodeId
 
 
@@ -39,3 +42,24 @@ async def test_nothing_is_looked_at_again_until_something_has_happened(
         assert [await times(), await times()] == [3, 3]
         mock_clock.jump(61.0)
         assert [await times(), await times()] == [4, 4]
+
+
+async def test_a_partition_with_traffic_is_measured_every_few_looks_and_some_at_each(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=8))
+        own, alive, loads = OwnLoads(NodeId(1), lambda: 0), frozenset({NodeId(1)}), list[object]()
+        measured = list[int]()
+        for second in range(14):
+            before, loads = loads, []
+            for replica in topic.replicas:
+                replica.bytes_out += 1_000
+                loads.append(own.look(replica, alive, float(second)))
+            measured.append(sum(a is not b for a, b in zip(before, loads, strict=False)))
+        assert measured[1:] == [8] + 12 * [2]
+        assert {load.bytes_out_per_s for load in loads if isinstance(load, GroupLoad)} == {1_000}
+        # Whoever comes or goes is seen at once: who is not alive has no known lag.
+        with_another = frozenset({NodeId(1), NodeId(2)})
+        again = [own.look(replica, with_another, 13.0) for replica in topic.replicas]
+        assert not any(a is b for a, b in zip(loads, again, strict=True))

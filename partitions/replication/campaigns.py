@@ -49,6 +49,9 @@ class Campaigns:
         self._queue = ElectionQueue(timing, rng)
         self._parked: dict[PartitionKey, None] = {}
         self._alone: dict[PartitionKey, None] = {}
+        # Whose leader was heard of just now: it is told by the end of the turn, and is lost by then
+        # if it had more to say. Then nobody is told of either.
+        self._heard: dict[PartitionKey, None] = {}
         self._young_until: float | None = None
         self._unanswered: deque[_Asked] = deque()
         self.last_resorts: Collection[NodeId] = ()
@@ -60,7 +63,10 @@ class Campaigns:
 
     def seek(self, replica: GroupReplica, now: float) -> None:
         """The group has no leader, unless its replica knows better."""
-        if replica.leader is not None or replica.failure is not None or not replica.group.is_voter:
+        if replica.failure is not None or not replica.group.is_voter:
+            return
+        if replica.leader is not None:
+            self._heard[replica.key] = None
             return
         if replica.group.config.members == (self._node_id,):
             # A candidate already waits for its own vote only, that is for the disk.
@@ -134,6 +140,7 @@ class Campaigns:
         self._queue.remove(key, now)
         self._parked.pop(key, None)
         self._alone.pop(key, None)
+        self._heard.pop(key, None)
 
     def take_parked(self, now: float) -> list[PartitionKey]:
         """Another broker lives: these may have a majority now."""
@@ -148,6 +155,9 @@ class Campaigns:
         if self._young_until is None:
             self._young_until = now + self._timing.failure_timeout_s
         yield from self._take_unanswered(now, replicas)
+        heard, self._heard = self._heard, {}
+        for key in heard:
+            self.seek(replicas[key], now)
 
         def was_read(key: PartitionKey, since: float) -> bool:
             return self._was_read(replicas[key], since)
@@ -196,7 +206,7 @@ class Campaigns:
 
     def next_deadline(self) -> float:
         """When there may be one; it may be in the past."""
-        if self._alone:
+        if self._alone or self._heard:
             return 0.0
         unanswered = self._unanswered[0].due if self._unanswered else float("inf")
         return min(unanswered, self._queue.next_deadline())

@@ -15,6 +15,14 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
 
 
 MUTATIONS = (
+    Mutation(
+        name="a group whose leader was heard of and lost at once gets another one",
+        file="partitions/replication/campaigns.py",
+        old="            self._heard[replica.key] = None\n",
+        new="            pass\n",
+        killed_by="tests/partitions/replication/test_heard_in_passing.py"
+        "::test_a_leader_that_is_heard_again_only_to_resign_is_replaced",
+    ),
     # Persist before you speak
     _rule(
         "what waits for a batch waits until it is persisted",

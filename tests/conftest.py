@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REAL_TIME: Final = (
     "tests/broker/compaction/test_cleaner.py",
     "tests/broker/handlers/",
+    "tests/broker/metrics/test_counting.py",
     "tests/broker/moves/",
     "tests/broker/network/",
     "tests/broker/peers/",
@@ -27,7 +28,6 @@ REAL_TIME: Final = (
     "tests/broker/test_checkpoints.py",
     "tests/broker/test_controller.py",
     "tests/broker/test_coordinator.py",
-    "tests/broker/test_counting.py",
     "tests/broker/test_disk.py",
     "tests/broker/test_hosting.py",
     "tests/broker/test_http.py",

@@ -13,7 +13,7 @@ def _rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
         file="broker/replicas/fetch_sessions.py",
         old=old,
         new=new,
-        killed_by=f"tests/broker/test_fetch_sessions.py::{killed_by}",
+        killed_by=f"tests/broker/replicas/test_fetch_sessions.py::{killed_by}",
     )
 
 

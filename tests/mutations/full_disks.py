@@ -7,7 +7,7 @@ _ROOM_TESTS = "tests/partitions/storage/test_room.py::"
 _OUT_OF_ROOM = "partitions/replication/out_of_room.py"
 _GROUPS = "tests/partitions/replication/test_full_disks.py::"
 _WATCH = "broker/replicas/room_watch.py"
-_WATCH_TESTS = "tests/broker/test_room_watch.py::"
+_WATCH_TESTS = "tests/broker/replicas/test_room_watch.py::"
 
 MUTATIONS = (
     Mutation(
@@ -108,7 +108,7 @@ MUTATIONS = (
         file="broker/replicas/driver.py",
         old="            self._disk.fail(output.disk_failure)\n",
         new="            pass\n",
-        killed_by="tests/broker/test_driver.py"
+        killed_by="tests/broker/replicas/test_driver.py"
         "::test_a_disk_that_a_group_has_found_to_have_failed_is_told_so",
     ),
     Mutation(

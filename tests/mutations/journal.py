@@ -109,7 +109,7 @@ MUTATIONS = (
         file="broker/replicas/quick_syncs.py",
         old="            free = max(free, min(SLOW_FREE_SHARE * seconds, PAUSE_SECONDS_MAX))\n",
         new="            pass\n",
-        killed_by="tests/broker/test_quick_syncs.py"
+        killed_by="tests/broker/replicas/test_quick_syncs.py"
         "::test_after_a_slow_one_the_thread_syncs_for_many_times_as_long",
     ),
     storage_rule(

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from tidemark.broker.metrics.reference import families, render, shown_name
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 DASHBOARD = json.loads((DOCS / "grafana" / "tidemark.json").read_text(encoding="utf-8"))
 METRIC = re.compile(r"\b(?:tidemark|process|kafka)_[a-z_]+")
 LABELS_OF_A_SCRAPE = {"job", "instance", "le"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tidemark.broker.config.reference import render
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
 
 def test_the_page_is_what_the_table_makes_of_it() -> None:

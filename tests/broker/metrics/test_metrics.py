@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.broker.metrics_samples import Broker, busy_metrics, group, partition
+from tests.broker.metrics.samples import Broker, busy_metrics, group, partition
 from tidemark.broker.metrics import OTHER, Limits, Metrics, Scrape
 from tidemark.broker.metrics.counts import LATENCY_BOUNDS_SECONDS, Latency
 

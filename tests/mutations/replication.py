@@ -179,6 +179,14 @@ MUTATIONS = (
         "test_the_voters_stay_the_newest_that_were_durable_where_a_log_lost_its_end",
     ),
     _rule(
+        "what an attempt to open has made is synced by the next one",
+        "opening.py",
+        old="            unsynced.append(spec.directory)\n",
+        new="            pass\n",
+        killed_by="test_opening.py::test_what_an_attempt_has_made_and_not_synced_is_synced_by_the_"
+        "next_one",
+    ),
+    _rule(
         "a damaged replica is in doubt",
         "opening.py",
         old="        condition=after.condition,\n",
@@ -250,110 +258,6 @@ MUTATIONS = (
         new='sent: {error}")\n',
         killed_by="test_cluster.py::test_a_peer_that_lies_is_refused_and_nothing_of_it_stored",
     ),
-    # Producers, where a log's start moves
-    _rule(
-        "the record that moves the start has what is known of producers",
-        "group_log.py",
-        old="journal.log_start(self.key, self.log.start_offset, snapshot)",
-        new="journal.log_start(self.key, self.log.start_offset)",
-        killed_by="test_log_start.py::test_a_lone_broker_knows_its_producers_after_a_crash",
-    ),
-    _rule(
-        "what moves the start is in the log's next sync",
-        "group_log.py",
-        old="self.log.delete_before(offset, snapshot)",
-        new="self.log.delete_before(offset)",
-        killed_by="test_log_start.py::test_a_cut_back_to_the_start_does_not_forget_it",
-    ),
-    _rule(
-        "the start moves once what is known of producers is committed",
-        "log_start.py",
-        old="    return StartMove(to, log.end_offset, producers",
-        new="    return StartMove(to, to, producers",
-        killed_by="test_log_start.py::"
-        "test_the_start_moves_once_what_is_known_of_producers_is_committed",
-    ),
-    _rule(
-        "a plan to move the start is made anew when the end was cut",
-        "trimming.py",
-        old="planned(self.log, self._store.producers, epochs, move.to, None)",
-        new="move",
-        killed_by="test_log_start.py::test_what_was_cut_meanwhile_is_not_remembered_with_the_start",
-    ),
-    _rule(
-        "another batch around the start, in the place of one that was lost, is noticed",
-        "producer_state.py",
-        old="        if not epochs or epochs[at].epoch ==",
-        new="        if header.base_offset < epochs[0].offset or epochs[at].epoch ==",
-        killed_by="test_start_within_batch.py::"
-        "test_who_wrote_in_the_place_of_the_batch_around_the_start_is_known",
-    ),
-    _rule(
-        "a log that begins within a batch begins with the whole of it for other replicas",
-        "trimming.py",
-        old="self._group.trim(self._store.first_batch)",
-        new="self._group.trim(move.to)",
-        killed_by="test_start_within_batch.py::test_an_observer_begins_with_the_whole_batch",
-    ),
-    _rule(
-        "after a new start, too, a log begins with a whole batch for other replicas",
-        "opening.py",
-        old="        start_offset=first_batch,\n",
-        new="        start_offset=log.start_offset,\n",
-        killed_by="test_start_within_batch.py::test_after_a_new_start_of_the_leader_too",
-    ),
-    _rule(
-        "the batch that a log's start is within is committed",
-        "opening.py",
-        old="        committed=committed,\n",
-        new="        committed=log.start_offset,\n",
-        killed_by="test_start_within_batch.py::test_a_new_start_knows_that_the_batch_is_committed",
-    ),
-    _rule(
-        "the batch that a log's start is within is on the disk before the start is",
-        "group_log.py",
-        old="        if self.first_batch < offset and not self._syncs:\n",
-        new="        if False:\n",
-        killed_by="test_start_within_batch.py::test_the_batch_is_on_the_disk_before_the_start_is",
-    ),
-    _rule(
-        "who begins with the whole batch gets what is known of producers",
-        "group_log.py",
-        old="if start == self.first_batch else",
-        new="if start == self.log.start_offset else",
-        killed_by="test_start_within_batch.py::"
-        "test_who_begins_with_the_whole_batch_knows_the_producers",
-    ),
-    Mutation(
-        name="a log that begins within a gap begins there for other replicas, too",
-        file="partitions/storage/log_reading.py",
-        old="                if not is_gap(header):\n",
-        new="                if True:\n",
-        killed_by="tests/partitions/replication/test_start_within_batch.py::"
-        "test_a_start_within_a_gap_is_where_replicas_begin",
-    ),
-    _rule(
-        "a reset carries what is known of producers",
-        "group_replica.py",
-        old="                message = with_snapshot(message, self._store)\n",
-        new="                pass\n",
-        killed_by="test_log_start.py::"
-        "test_a_follower_that_is_reset_knows_the_producers_of_what_it_never_had",
-    ),
-    _rule(
-        "what a snapshot knows already is not taken in again",
-        "producer_state.py",
-        old="        if header.base_offset >= self.known_end:\n",
-        new="        if True:\n",
-        killed_by="test_log_start.py::test_batches_that_are_known_already_change_nothing",
-    ),
-    _rule(
-        "what came in the place of what a snapshot knows is taken in",
-        "producer_state.py",
-        old="        if not epochs or epochs[at].epoch == header.partition_leader_epoch:\n",
-        new="        if True:\n",
-        killed_by="test_log_start.py::test_who_wrote_in_the_place_of_what_was_lost_is_known",
-    ),
     # State machines
     _rule(
         "a state machine hears only of what is committed",
@@ -375,88 +279,6 @@ MUTATIONS = (
         old="            and self._applier is None\n",
         new="",
         killed_by="test_state_machines.py::test_a_replica_with_a_state_machine_keeps_its_own_log_start",
-    ),
-    # Replicas that move
-    _rule(
-        "a leader that is to go hands over before the voters change",
-        "reassigning.py",
-        old="            if heirs:",
-        new="            if not heirs:",
-        killed_by="test_reassigning.py::test_a_leader_that_is_to_go_hands_over_first",
-    ),
-    _rule(
-        "a wish has come true when the new voters have committed something",
-        "reassigning.py",
-        old="        if not replica.is_serving:\n            self._idle(job)",
-        new="        if not replica.is_leader:\n            self._idle(job)",
-        killed_by="test_reassigning.py::test_nothing_is_struck_before_the_new_voters_have_committed_"
-        "something_of_their_own",
-    ),
-    _rule(
-        "the log goes to nobody who has yet to hear of the wish",
-        "reassigning.py",
-        old="            elif not self._node.peers.has_applied(node, job.wish.at):\n",
-        new="            elif False:\n",
-        killed_by="test_reassigning.py::test_nobody_is_sent_the_log_who_has_yet_to_hear_of_the_wish",
-    ),
-    _rule(
-        "what an attempt to open has made is synced by the next one",
-        "opening.py",
-        old="            unsynced.append(spec.directory)\n",
-        new="            pass\n",
-        killed_by="test_opening.py::test_what_an_attempt_has_made_and_not_synced_is_synced_by_the_"
-        "next_one",
-    ),
-    _rule(
-        "what has come true is of the wish itself",
-        "reassigning.py",
-        old="        if are_there and config.version == job.wish.at:\n",
-        new="        if are_there:\n",
-        killed_by="test_reassigning.py::test_who_has_yet_to_hear_of_a_wish_does_not_undo_it",
-    ),
-    _rule(
-        "writes are held while the voters change",
-        "reassigning.py",
-        old="        replica.pause()\n",
-        new="",
-        killed_by="test_reassigning.py::test_writes_are_held_while_the_voters_change_and_none_is_"
-        "sent_away",
-    ),
-    _rule(
-        "a learner is sent no more than the broker may send",
-        "reassigning.py",
-        old="share = int(self.bytes_per_second * seconds / len(copying))",
-        new="share = None",
-        killed_by="test_reassigning.py::test_the_log_is_copied_no_faster_than_the_limit",
-    ),
-    _rule(
-        "an empty replica elects nobody whose log ends where it left the group",
-        "opening.py",
-        old="        left_in=left_in,\n",
-        new="        left_in=None,\n",
-        killed_by="test_reassigning.py::test_a_replica_that_was_given_up_too_early_does_not_count",
-    ),
-    _rule(
-        "who comes back says that it has lost what a leader may know of it",
-        "replica_state.py",
-        old="is_clean=condition is Condition.CLEAN and left_in is None",
-        new="is_clean=condition is Condition.CLEAN",
-        killed_by="test_returning.py::test_who_comes_back_has_its_leader_begin_anew",
-    ),
-    _rule(
-        "who has gone beyond where it left asks for no more than others",
-        "opening.py",
-        old="                returned.append(spec.key)\n                left_in = None\n",
-        new="                pass\n",
-        killed_by="test_returning.py::test_once_it_has_gone_beyond_it_is_like_any_other_though_its_"
-        "log_is_lost",
-    ),
-    _rule(
-        "who comes back is in the epoch that it left in",
-        "opening.py",
-        old="before = replace(before, hard_state=HardState(left_in, None))",
-        new="pass",
-        killed_by="test_returning.py::test_who_comes_back_refuses_the_leaders_that_it_had_deposed",
     ),
     # flush=os: a log is whole up to the newest change of its voters
     _rule(
@@ -491,36 +313,6 @@ MUTATIONS = (
         "test_behind_a_cut_a_change_of_voters_waits_for_what_precedes_it",
     ),
     Mutation(
-        name="who comes back does not lead with the old part of the log",
-        file="partitions/raft/group.py",
-        old="        if not may_elect(self, self.shape.last):\n            return\n",
-        new="",
-        killed_by="tests/scenarios/test_returning.py::test_it_does_not_elect_itself_by_the_old_part",
-    ),
-    Mutation(
-        name="who comes back votes for nobody whose log ends where it left",
-        file="partitions/raft/voting.py",
-        old="        and may_elect(group, request.last)\n    )\n    if granted",
-        new="    )\n    if granted",
-        killed_by="tests/scenarios/test_returning.py::test_those_who_come_back_do_not_elect_each_other",
-    ),
-    Mutation(
-        name="a replica that is given up is remembered by its newest epoch",
-        file="broker/replicas/replica.py",
-        old="        return member.epoch\n",
-        new="        return NO_EPOCH\n",
-        killed_by="tests/broker/test_hosting.py::test_what_is_wanted_again_is_opened_anew_after_its_"
-        "old_files_have_gone",
-    ),
-    Mutation(
-        name="a crash while a replica is given up keeps its epoch",
-        file="partitions/storage/journal/replay.py",
-        old="left_in=known.newest_epoch",
-        new="left_in=Epoch(-1)",
-        killed_by="tests/partitions/storage/journal/test_redo.py::test_the_epoch_of_a_partition_that_"
-        "was_given_up_is_that_of_its_newest_record",
-    ),
-    Mutation(
         name="a broker that ends waits for no log that may never be settled",
         file="broker/replicas/checkpoints.py",
         old="self._is_settled() or self._has_ended or self._disk.error",
@@ -550,47 +342,5 @@ MUTATIONS = (
         new="",
         killed_by="tests/broker/test_checkpoints.py::test_the_journal_is_not_used_again_before_the_"
         "epochs_of_what_left_are_recorded",
-    ),
-    Mutation(
-        name="nothing is forgotten while an older row may still be written",
-        file="broker/metadata/hosted_files.py",
-        old="        await self._services.checkpoints.wait_saved()\n",
-        new="",
-        killed_by="tests/broker/test_hosting.py::test_a_checkpoint_does_not_bring_back_what_was_given_"
-        "up",
-    ),
-    # Giving replicas up
-    Mutation(
-        name="a voter of a wish that is still to be heard of is not given up",
-        file="partitions/replication/reassigning.py",
-        old="    return replica.group.config.version >= version\n",
-        new="    return False\n",
-        killed_by="tests/broker/test_hosting.py::test_a_voter_of_a_wish_that_is_still_to_be_heard_of_"
-        "is_not_given_up",
-    ),
-    Mutation(
-        name="no replica is given up for a command older than the current metadata",
-        file="broker/metadata/hosting.py",
-        old="        if self._is_current:\n"
-        "            self._give_up_strangers(topic.metadata, partitions)",
-        new="        self._give_up_strangers(topic.metadata, partitions)",
-        killed_by="tests/broker/test_hosting.py::test_nothing_is_given_up_before_the_metadata_are_"
-        "current",
-    ),
-    Mutation(
-        name="no replica is made by metadata that are not current",
-        file="broker/metadata/hosting.py",
-        old="            if not self._may_make:",
-        new="            if False:",
-        killed_by="tests/broker/test_hosting.py::test_nothing_is_made_before_the_metadata_are_"
-        "current",
-    ),
-    Mutation(
-        name="a leader sends those who vote as much as there is",
-        file="partitions/raft/leader.py",
-        old="progress.allow(None if node in group.config.members else more_bytes)",
-        new="progress.allow(more_bytes)",
-        killed_by="tests/scenarios/test_membership.py::test_a_learner_is_sent_no_more_than_it_is_"
-        "allowed",
     ),
 )

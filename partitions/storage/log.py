@@ -113,7 +113,7 @@ class Log(CompactingLog):
             self.start_offset = offset
             self._keep_below_start(snapshot)
         if self._state.swap is not None:
-            return Removal(self._home, ())  # `sweep` is called when it is done
+            return Removal(self._home, self._state, ())  # `sweep` is called when it is done
         return self.sweep()
 
     def sweep(self) -> Removal:
@@ -155,7 +155,7 @@ class Log(CompactingLog):
                 segment.forget_files()
             self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
             self._unsynced = tuple(each for each in self._unsynced if not each.detached)
-        return Removal(self._home, tuple(removed))
+        return Removal(self._home, self._state, tuple(removed))
 
     def truncate(self, offset: Offset) -> None:
         """Cut the log so that the batch that holds `offset` is no longer in it, nor any later.
@@ -237,9 +237,11 @@ class Log(CompactingLog):
     def abandon(self) -> None:
         """Let go of all files as they are; the log must not be used afterwards.
 
-        For a partition that is deleted. A sync under way ends as if it had been done.
+        For a partition that is deleted: what is at its paths may be another's afterwards. A sync
+        under way ends as if it had been done, and so does a removal.
         """
         with self._state.lock:
+            self._state.is_abandoned = True
             self._state.generation += 1
             self._state.unsaved, self._state.unfinished = [], ()
         for segment in self._segments:

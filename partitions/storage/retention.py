@@ -21,6 +21,7 @@ from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
+from tidemark.partitions.storage.syncing import SyncState
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
 
@@ -92,13 +93,18 @@ class Removal:
     """
 
     home: LogHome
+    state: SyncState
     segments: tuple[Segment, ...]
 
     def __len__(self) -> int:
         return len(self.segments)
 
     def run(self) -> None:
-        """Remove the files. Blocking; on any thread."""
+        """Remove the files, unless the log was given up meanwhile. Blocking; on any thread."""
         for segment in self.segments:
-            self.home.remove_files(segment)
+            with self.state.lock:
+                # They are known by their names, which a topic made anew gives to its own.
+                if self.state.is_abandoned:
+                    return
+                self.home.remove_files(segment)
             self.home.sync()

@@ -37,6 +37,8 @@ class SyncState:
     lock: Lock = field(default_factory=Lock)
     generation: int = 0
     """Changes when the log's files are cut or go away: what was captured before is not saved."""
+    is_abandoned: bool = False
+    """Whether nobody uses the log any more, and its files may have gone, or be another log's."""
     unsaved: list["PendingSnapshot"] = field(default_factory=list)
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
     unfinished: tuple[Segment, ...] = ()

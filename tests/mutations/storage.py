@@ -165,6 +165,14 @@ MUTATIONS = (
         "::test_a_segment_that_a_start_removed_does_not_come_back_in_what_was_synced_since",
     ),
     storage_rule(
+        "a removal leaves the files of who has the names after it",
+        "retention.py",
+        old="                if self.state.is_abandoned:\n",
+        new="                if False:\n",
+        killed_by="test_retention.py"
+        "::test_a_removal_leaves_the_files_of_a_topic_that_was_made_anew_meanwhile",
+    ),
+    storage_rule(
         "a file is synced before it is renamed into its place",
         "files.py",
         old="    file.sync()\n    files.rename(temporary, path)\n",

@@ -165,3 +165,24 @@ def test_deleting_all_records_leaves_a_log_to_append_to(files: MemoryFiles) -> N
     assert (log.start_offset, log.end_offset, log.segment_count) == (6, 6, 1)
     append(log, NOW)
     assert log.end_offset == 7
+
+
+def test_a_removal_leaves_the_files_of_a_topic_that_was_made_anew_meanwhile(
+    files: MemoryFiles,
+) -> None:
+    """It was deleted while the removal waited for the disk, and its name was free at once."""
+    log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
+    while log.segment_count < 4:
+        log.append(batch(log.end_offset, size=50))
+    log.sync()
+    removal = log.delete_before(log.end_offset)
+    assert len(removal) == 3
+    log.abandon()
+    files.rename(DIRECTORY, f"{DIRECTORY}.gone-delete")
+    files.make_directory(DIRECTORY)
+    anew = Log.open(files, DIRECTORY, LogSettings())
+    anew.append(batch(0, size=50))
+    end_offset = anew.sync()
+    removal.run()
+    again = Log.open(files, DIRECTORY, LogSettings(), recovery_point=end_offset)
+    assert again.end_offset == 1

@@ -51,6 +51,8 @@ _BUSY_SECONDS: Final = 1.0
 _SETTLED_TIMES: Final = 2
 """By how much looks are rarer after a plan without moves."""
 _BY_HAND_SECONDS: Final = 120.0
+_GIVEN_UP_MS: Final = 60_000
+"""Copies to a broker that has been dead for so long are made elsewhere: a restart takes less."""
 REASSIGNMENTS_MAX: Final = 10
 """Partitions whose replicas move at a time because a broker is to leave."""
 
@@ -104,6 +106,7 @@ class Balancer:
         self._in_thread = in_thread
         self._agenda = Agenda()
         self._emptying: set[PartitionId] = set()
+        self._dead_since_ms: dict[NodeId, int] = {}
         self._settled: Settled | None = None
         self._at_rest: Sequence[Group] | None = None
         self._by_hand: _ByHand | None = None
@@ -163,6 +166,7 @@ class Balancer:
         self._metrics.clear()
         self._agenda.clear()
         self._emptying.clear()
+        self._dead_since_ms.clear()
         self._settled = None
         self.progress.keep_only(())
         self._by_hand = None
@@ -178,6 +182,7 @@ class Balancer:
             logger.exception("balancing has failed, and is tried again")
 
     async def _act_on(self, snapshot: Snapshot) -> None:
+        self._note_dead(snapshot)
         self._note_progress(snapshot)
         rules, by_hand = self._rules_now(), self._by_hand
         if not self._agenda or self._agenda.is_outdated(snapshot):
@@ -262,6 +267,13 @@ class Balancer:
                 move.reason,
             )
 
+    def _note_dead(self, snapshot: Snapshot) -> None:
+        self._dead_since_ms = {
+            broker.node_id: self._dead_since_ms.get(broker.node_id, snapshot.now_ms)
+            for broker in snapshot.brokers
+            if not broker.is_alive
+        }
+
     def _note_progress(self, snapshot: Snapshot) -> None:
         wanted = [each for each in snapshot.brokers if each.state is not BrokerState.ACTIVE]
         for broker in wanted:
@@ -280,6 +292,15 @@ class Balancer:
     # Brokers that are to leave
 
     async def _move_replicas(self, snapshot: Snapshot, node: NodeId) -> None:
+        given_up = [
+            each
+            for each, since_ms in self._dead_since_ms.items()
+            if snapshot.now_ms - since_ms >= _GIVEN_UP_MS
+        ]
+        if given_up and await proposing.call_off_moves(self._cluster, node, given_up):
+            logger.info("replicas of broker %d go elsewhere than to %s", node, given_up)
+            self._is_busy = True
+            return
         room = REASSIGNMENTS_MAX - sum(group.is_changing for group in snapshot.groups)
         if room <= 0 or not any(node in group.replicas for group in snapshot.groups):
             return

@@ -6,7 +6,7 @@ the next plan is made soon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from tidemark.partitions.balancing.leaders import LeaderMove
@@ -20,6 +20,7 @@ from tidemark.partitions.state_machines.cluster_commands import (
     UnregisterBroker,
 )
 from tidemark.partitions.state_machines.cluster_values import (
+    Assignment,
     BrokerState,
     PartitionId,
     Reassignment,
@@ -124,6 +125,32 @@ def _may_change(move: ReplicaMove, state: ClusterState) -> bool:
         and state.wishes.broker_state(move.source) is BrokerState.DECOMMISSIONING
         and state.wishes.broker_state(move.target) is BrokerState.ACTIVE
     )
+
+
+async def call_off_moves(cluster: Cluster, source: NodeId, dead: Collection[NodeId]) -> int:
+    """Replicas that are to go from a broker that leaves to one of the `dead` stay for now: how
+    many. As `move_leaders`."""
+    called_off: list[Reassignment] = []
+
+    def decide(state: ClusterState) -> ReassignPartitions:
+        called_off[:] = [
+            Reassignment(topic_id=topic.id, partition=partition, replicas=None)
+            for topic in state.topics.values()
+            for partition, wanted in topic.wanted.items()
+            if _leads_nowhere(topic.assignments[partition], wanted, source, dead)
+        ]
+        if not called_off:
+            raise _NothingLeft
+        return ReassignPartitions(at_version=state.version, reassignments=tuple(called_off))
+
+    return len(called_off) if await _proposed(cluster, decide) else 0
+
+
+def _leads_nowhere(
+    assigned: Assignment, wanted: Assignment, source: NodeId, dead: Collection[NodeId]
+) -> bool:
+    coming = {*wanted} - {*assigned}
+    return source in assigned and source not in wanted and not coming.isdisjoint(dead)
 
 
 async def forget_broker(cluster: Cluster, node: NodeId) -> bool:

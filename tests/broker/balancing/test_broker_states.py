@@ -151,6 +151,34 @@ async def test_a_broker_that_leaves_gives_its_replicas_away_and_is_forgotten(
             assert 4 not in world.state.brokers
 
 
+async def test_replicas_on_their_way_to_a_broker_that_dies_go_to_another(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_world(1, 2, 3, 4, 5) as world:
+        await world.add_topic("other", [(4, 1, 2)] * 3)
+        await world.add_topic("t", [(3, 1, 2)])
+        world.failing_copies.add(5)
+        async with balancing(world):
+            await world.states.set(NodeId(3), DECOMMISSIONING)
+            await trio.sleep(10)
+            assert wanted(world) == {1, 2, 5}
+            world.set_alive(5, False)
+            await trio.sleep(40)
+            assert wanted(world) == {1, 2, 5}, "it may come back"
+            await trio.sleep(60)
+            assert not wanted(world)
+            topic = world.state.topic("t")
+            assert topic is not None
+            assert {*topic.assignments[0]} == {1, 2, 4}
+
+
+def wanted(world: World) -> set[NodeId]:
+    """Where the partition of `t` is to be, if it is to move."""
+    topic = world.state.topic("t")
+    assert topic is not None
+    return {*topic.wanted.get(0, ())}
+
+
 async def test_a_broker_that_holds_something_is_not_forgotten(autojump_clock: MockClock) -> None:
     async with open_world(*EVERYWHERE) as world:
         await world.add_topic("t", [EVERYWHERE])

@@ -107,6 +107,8 @@ class World:
         self.metrics = BalanceMetrics()
         self.failing_targets: set[int] = set()
         """Moves there fail."""
+        self.failing_copies: set[int] = set()
+        """No replica is ever complete there."""
         self.moved: list[tuple[str, int, int]] = []
         """Partition, from, to; of those that have succeeded."""
         self.failed = 0
@@ -296,6 +298,8 @@ class World:
     async def _reassign(self) -> None:
         for topic in list(self.state.topics.values()):
             for partition, wanted in topic.wanted.items():
+                if not self.failing_copies.isdisjoint(wanted):
+                    continue
                 await trio.sleep(MOVE_SECONDS)
                 done = Reassignment(
                     topic_id=topic.id,

@@ -1,5 +1,6 @@
 """ConsumerGroupDescribe: groups of the consumer protocol, what members have and are to have."""
 
+from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -22,13 +23,16 @@ from tidemark.protocol.messages.consumer_group_describe import (
 )
 
 
-def handle(
+async def handle(
     node: Node, request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
     operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    return ConsumerGroupDescribeResponse(
-        groups=[_describe(node, group_id, operations) for group_id in request.group_ids]
-    )
+    steps, groups = Steps(), list[DescribedGroup]()
+    for group_id in request.group_ids:
+        group = _describe(node, group_id, operations)
+        groups.append(group)
+        await steps.did(1 + len(group.members))
+    return ConsumerGroupDescribeResponse(groups=groups)
 
 
 def _describe(node: Node, group_id: str, operations: int) -> DescribedGroup:

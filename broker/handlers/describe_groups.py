@@ -1,5 +1,6 @@
 """DescribeGroups: state and members of groups (trap G13)."""
 
+from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
@@ -17,16 +18,16 @@ from tidemark.protocol.messages.describe_groups import (
 _NOT_FOUND_SINCE = 6
 
 
-def handle(
+async def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
     operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    return DescribeGroupsResponse(
-        groups=[
-            _describe(node, group_id, context.api_version, operations)
-            for group_id in request.groups
-        ]
-    )
+    steps, groups = Steps(), list[DescribedGroup]()
+    for group_id in request.groups:
+        group = _describe(node, group_id, context.api_version, operations)
+        groups.append(group)
+        await steps.did(1 + len(group.members))
+    return DescribeGroupsResponse(groups=groups)
 
 
 def _describe(node: Node, group_id: str, api_version: int, operations: int) -> DescribedGroup:

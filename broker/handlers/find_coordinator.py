@@ -3,6 +3,7 @@ version 4 (G9)."""
 
 from tidemark.broker.config import Address
 from tidemark.broker.groups.coordinator import GroupCoordinator
+from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.transactions.coordinator import TransactionCoordinator
@@ -19,12 +20,11 @@ async def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
     if context.api_version >= 4:
-        return FindCoordinatorResponse(
-            coordinators=[
-                await _find(node, key, request.key_type, context)
-                for key in request.coordinator_keys
-            ]
-        )
+        steps, coordinators = Steps(), list[Coordinator]()
+        for key in request.coordinator_keys:
+            coordinators.append(await _find(node, key, request.key_type, context))
+            await steps.did(1)
+        return FindCoordinatorResponse(coordinators=coordinators)
     found = await _find(node, request.key, request.key_type, context)
     return FindCoordinatorResponse(
         error_code=found.error_code,

@@ -5,7 +5,7 @@ from typing import Final
 import trio
 
 _ELEMENTS_AT_ONCE: Final = 1_000
-"""Some milliseconds of work, topics and partitions alike."""
+"""Some milliseconds of work, topics, partitions, groups and members alike."""
 
 
 class Steps:

@@ -1,6 +1,7 @@
 """Finding, listing, describing and deleting groups."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ from tests.broker.handlers.group_clients import (
     join,
     sync,
 )
+from tests.broker.handlers.turns import counting_turns
 from tests.broker.nodes import open_node
 from tidemark.broker.config import Address
 from tidemark.broker.handlers import (
+    consumer_group_describe,
     delete_groups,
     delete_topics,
     describe_groups,
@@ -30,6 +33,7 @@ from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.node import Node
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode
+from tidemark.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tidemark.protocol.messages.delete_groups import DeleteGroupsRequest
 from tidemark.protocol.messages.delete_topics import DeleteTopicsRequest
 from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -41,6 +45,7 @@ from tidemark.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from tidemark.protocol.schema import Message
 
 OUTSIDE = Address("broker.example", 9999)
 
@@ -227,3 +232,30 @@ async def test_deleting_a_topic_deletes_its_commits(tmp_path: Path) -> None:
         await ask(delete_topics.handle, node, request, 3)
         await commit(node, {1: 6}, topic="bills")
         assert list(await fetch(node, None)) == [("bills", 0), ("bills", 1)]
+
+
+_NAMES = [f"group-{number}" for number in range(5_000)]
+
+
+@pytest.mark.parametrize(
+    ("handler", "asked"),
+    [
+        (find_coordinator, FindCoordinatorRequest(coordinator_keys=_NAMES)),
+        (describe_groups, DescribeGroupsRequest(groups=_NAMES)),
+        (
+            consumer_group_describe,
+            ConsumerGroupDescribeRequest(group_ids=_NAMES, include_authorized_operations=False),
+        ),
+    ],
+    ids=["FindCoordinator", "DescribeGroups", "ConsumerGroupDescribe"],
+)
+async def test_others_have_their_turn_while_thousands_of_groups_are_asked_about(
+    tmp_path: Path,
+    handler: Any,  # Any: a module with a handler of whichever request
+    asked: Message,
+) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        async with counting_turns() as turns:
+            await ask(handler.handle, node, asked, type(asked).last_version)
+        assert turns.count >= 4

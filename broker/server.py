@@ -205,9 +205,9 @@ async def _open_node(
         open_transactions(
             settings, metadata.topics, services, asking.ask, timers=parts.timers
         ) as transactions,
-        open_moves(settings, services, metadata) as moves,
-        open_reassigning(settings, services, metadata) as reassigning,
         open_balancing(settings, metadata, services, network, handlers) as balancing,
+        open_moves(settings, services, metadata, is_full=balancing.gathering.is_full) as moves,
+        open_reassigning(settings, services, metadata) as reassigning,
     ):
         node = Node(
             settings=settings,

@@ -171,6 +171,10 @@ class Gathering:
         ]
         return replace(snapshot, brokers=brokers)
 
+    def is_full(self, node: NodeId) -> bool:
+        """Whether its disk takes no records, as far as it has said."""
+        return self._reports.is_full(node)
+
     def _broker(
         self, node: NodeId, rack: str | None, state: BrokerState, leaders: int, now_ms: int
     ) -> Broker:

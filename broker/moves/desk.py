@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -19,6 +19,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.moves import MoveTiming
 from tidemark.partitions.state_machines.cluster_commands import EndMoves
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome
+from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 
@@ -33,7 +34,11 @@ class MoveDesk:
 
 @asynccontextmanager
 async def open_moves(
-    settings: BrokerSettings, services: ReplicaServices, metadata: Metadata
+    settings: BrokerSettings,
+    services: ReplicaServices,
+    metadata: Metadata,
+    *,
+    is_full: Callable[[NodeId], bool],
 ) -> AsyncIterator[MoveDesk]:
     """Leaders are moved, and asked to be, as long as this block lasts."""
     cluster, clock, driver = metadata.cluster, services.clock, services.driver
@@ -55,7 +60,8 @@ async def open_moves(
         tasks.start_soon(executor.run)
         tasks.start_soon(executor.run_reports)
         tasks.start_soon(keep_swept, cluster, clock)
-        yield MoveDesk(Door(cluster, metadata.brokers, clock), outcomes)
+        door = Door(cluster, metadata.brokers, clock, is_full=is_full)
+        yield MoveDesk(door, outcomes)
         tasks.cancel_scope.cancel()
 
 

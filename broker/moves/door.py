@@ -6,7 +6,7 @@ come, only the leader of its group knows, and refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import trio
@@ -36,6 +36,7 @@ _CODES: Final[Mapping[Reason, ErrorCode]] = {
     Reason.UNKNOWN: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     Reason.DEAD: ErrorCode.BROKER_NOT_AVAILABLE,
     Reason.LEADS_NOTHING: ErrorCode.INELIGIBLE_REPLICA,
+    Reason.FULL_DISK: ErrorCode.INELIGIBLE_REPLICA,
     Reason.NOT_A_REPLICA: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
     Reason.LEARNER: ErrorCode.INELIGIBLE_REPLICA,
     Reason.OUT_OF_SYNC: ErrorCode.INELIGIBLE_REPLICA,
@@ -68,10 +69,19 @@ Answer = Taken | RequestError
 class Door:
     """Where wishes come in; only for the leader of the metadata."""
 
-    def __init__(self, cluster: ClusterLog, brokers: Brokers, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster: ClusterLog,
+        brokers: Brokers,
+        clock: Clock,
+        *,
+        is_full: Callable[[NodeId], bool],
+    ) -> None:
+        """`is_full`: whether a broker has said that its disk takes no records."""
         self._cluster = cluster
         self._brokers = brokers
         self._clock = clock
+        self._is_full = is_full
 
     async def take(
         self, asked: Sequence[Asked], reason: str, *, timeout_ms: int, validate_only: bool
@@ -154,6 +164,7 @@ class Door:
                 rack=broker.rack,
                 state=_STATES[state.wishes.broker_state(node)],
                 is_alive=self._brokers.is_alive(node),
+                is_full=self._is_full(node),
             )
             for node, broker in state.brokers.items()
         ]

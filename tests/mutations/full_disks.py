@@ -202,4 +202,12 @@ MUTATIONS = (
         killed_by="tests/partitions/replication/test_observers.py::"
         "test_an_observer_without_room_asks_seldom_and_at_once_when_there_is_some",
     ),
+    Mutation(
+        name="a leader is not moved by hand to where its records are refused",
+        file="broker/moves/door.py",
+        old="                is_full=self._is_full(node),\n",
+        new="",
+        killed_by="tests/broker/moves/test_door.py::"
+        "test_a_broker_with_a_full_disk_is_not_given_a_leader",
+    ),
 )

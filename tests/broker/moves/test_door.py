@@ -44,10 +44,12 @@ class Liveness:
         return None
 
 
-async def open_door(liveness: Liveness | None = None) -> tuple[Door, ClusterLog]:
+async def open_door(
+    liveness: Liveness | None = None, *, full: Collection[NodeId] = ()
+) -> tuple[Door, ClusterLog]:
     cluster = await open_cluster()
     brokers = Brokers(THREE, lambda: cluster.state, liveness or Liveness())
-    return Door(cluster, brokers, Clock()), cluster
+    return Door(cluster, brokers, Clock(), is_full=full.__contains__), cluster
 
 
 async def take(
@@ -98,6 +100,17 @@ async def test_the_same_wish_again_is_the_one_there_is_and_another_one_is_refuse
         ErrorCode.REASSIGNMENT_IN_PROGRESS,
         "its leader is on its way to broker 2",
     )
+
+
+async def test_a_broker_with_a_full_disk_is_not_given_a_leader() -> None:
+    """Its records would be refused from then on."""
+    door, _ = await open_door(full={TWO})
+    assert await refused(door, HOME, TWO) == (
+        ErrorCode.INELIGIBLE_REPLICA,
+        "the disk of broker 2 is full: it takes no records",
+    )
+    (answer,) = await take(door, (HOME, THREE))
+    assert isinstance(answer, Taken)
 
 
 async def test_each_of_several_has_an_answer_of_its_own() -> None:

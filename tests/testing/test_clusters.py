@@ -111,7 +111,7 @@ async def test_a_broker_that_was_killed_has_something_to_do_again(
 
 async def test_a_leader_that_is_cut_off_acknowledges_nothing() -> None:
     with trio.fail_after(SECONDS_MAX):
-        async with open_cluster(brokers=3) as cluster:  # noqa: SIM117
+        async with open_cluster(brokers=3) as cluster:  # noqa: SIM117  # two ends, in order
             async with open_client(cluster.bootstrap) as client:
                 await client.admin.create_topic("waves", partitions=1)
                 leader = await cluster.wait_leader("waves")

@@ -62,7 +62,7 @@ def test_tables_without_rows_are_left_out() -> None:
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        Settings(**wrong)  # type: ignore[arg-type]
+        Settings(**wrong)  # type: ignore[arg-type]  # of several types, by name
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

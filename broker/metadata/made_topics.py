@@ -71,8 +71,7 @@ class MadeTopics(ShownTopics):
                 each if isinstance(each, RequestError) else self._topic_of(metadata_of(each))
                 for each in commands
             ]
-        made = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
-        return await self._wait_made(made, deadline)
+        return await self._make(decisions, deadline)
 
     def _creation(
         self, wanted: NewTopic, in_the_way: Collection[str], state: ClusterState
@@ -101,10 +100,14 @@ class MadeTopics(ShownTopics):
         with self._refusals():
             return await self._cluster.propose_topics(decisions)
 
-    async def _wait_made(
-        self, made: Sequence[TopicMetadata | RequestError], deadline: float
+    async def _make(
+        self, decisions: Sequence[Callable[[ClusterState], C]], deadline: float
     ) -> list[Topic | RequestError]:
-        """For some time until all are led; no longer than the deadline, for they are made."""
+        """Topics, or more partitions of them; for each, in this order, what it is like, or why not.
+
+        Waits for some time until all are led; no longer than the deadline, for they are made.
+        """
+        made = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
         topics = [
             each if isinstance(each, RequestError) else self.by_id(each.id) or self._topic_of(each)
             for each in made

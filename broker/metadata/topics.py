@@ -102,8 +102,7 @@ class Topics(MadeTopics):
         decisions = [partial(self._growth, each) for each in wanted]
         if validate_only:
             return [_refusal(each) for each in drafted(self._cluster.state, decisions)]
-        grown = await in_rounds(decisions, self._propose_topics, self._settled, deadline=deadline)
-        return [_refusal(each) for each in await self._wait_made(grown, deadline)]
+        return [_refusal(each) for each in await self._make(decisions, deadline)]
 
     def _growth(self, wanted: Growth, state: ClusterState) -> CreatePartitions:
         _refuse_internal(wanted.topic)

@@ -183,4 +183,7 @@ def _reason(board: Board, step: Step, shift: Shift, others: list[TopicPartition]
     good.sort(key=lambda cause: -causes[cause])
     if others:
         good.append(f"together with {', '.join(map(str, others))}")
+    elif not good:
+        # What is left of steps of which the others have cancelled each other out.
+        good.append(f"with the plan's other moves it gains {step.gain:.3g}")
     return "; ".join(good)

@@ -120,6 +120,7 @@ def test_a_plan_makes_the_objective_better_or_has_no_moves(
     assert bool(made.moves) == (after < before)
     if not made.moves:
         assert made.after == made.before
+    assert all(move.reason for move in made.moves)
     assert all(refusal.sentence for refusal in made.refusals)
 
 
@@ -169,6 +170,19 @@ def test_the_order_in_which_things_were_found_does_not_matter(
         groups=lots.sample(cluster.groups, len(cluster.groups)),
     )
     assert plan(cluster, settings, Random(seed)) == plan(other, settings, Random(seed))
+
+
+@pytest.mark.parametrize("seed", [33, 111, 138, 444, 476])
+def test_every_move_says_why_also_one_that_is_left_of_several_steps(seed: int) -> None:
+    lots = Random(seed)
+    groups = [
+        group(f"t{at % 3}-{at // 3}", some, lots.choice(some))
+        for at in range(40)
+        for some in [lots.sample(range(1, 10), lots.randint(1, 3))]
+    ]
+    made = plan(snapshot(brokers(9), groups), Settings().without_bounds(), Random(seed))
+    assert made.moves
+    assert all(move.reason for move in made.moves)
 
 
 def settled(

@@ -6,7 +6,6 @@ one transaction each. A log that cannot be served does not keep the others from 
 
 from __future__ import annotations
 
-import errno
 import logging
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from tidemark.partitions.replication.opening import GroupSpec, OpenedGroup, open
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.partitions.storage.directory import DataDirectory
-from tidemark.partitions.storage.refusals import SyncFailed
+from tidemark.partitions.storage.refusals import SyncFailed, may_lose
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
 from tidemark.protocol.types import NO_OFFSET
 
@@ -213,7 +212,7 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
             try:
                 await trio.to_thread.run_sync(_close_logs, services, members, mark)
             except OSError as error:
-                if error.errno == errno.EIO:
+                if may_lose(error):
                     services.directory.note_failed_sync()
                 raise
 
@@ -222,7 +221,11 @@ def _close_logs(services: ReplicaServices, members: Sequence[GroupReplica], mark
     """On a thread."""
     states = []
     for member in members:
+        if member.is_held:
+            continue  # of its files, only the journal says the truth
         state = member.state_row(NO_OFFSET)
         states.append(replace(state, recovery_point=member.log.close()))
-    services.state.save(states, journal_start=mark)
-    services.state.end_run()
+    is_all = len(states) == len(members)
+    services.state.save(states, journal_start=mark if is_all else None)
+    if is_all:
+        services.state.end_run()

@@ -38,6 +38,7 @@ from tidemark.partitions.replication.recent import NO_RUNS, KeptRun, find
 from tidemark.partitions.storage.journal import records as journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.records.header import (
@@ -308,7 +309,9 @@ class GroupLog:
         """Give up all from `offset` on, and what it said of producers. The journal has it."""
         self._recent, self._voters = NO_RUNS, None
         if offset < self.log.end_offset:
+            self.producers.is_stale = True
             self.log.truncate(offset)
+        if self.producers.is_stale:
             self.producers.rebuild(self.log)
             self.producers.end_at(self.log.end_offset)
             self.first_batch = min(self.first_batch, self.log.start_offset)
@@ -330,11 +333,13 @@ class GroupLog:
         of producers.
 
         A batch that `offset` is within stays, and is on the disk before the journal says so: were
-        it lost, the log would begin anew where nobody's batches do, and fit to no other.
+        it lost, the log would begin anew where nobody's batches do, and fit to no other. Raises
+        `OSError`, and nothing has changed, if it cannot be told now whether there is one.
         """
+        first_batch, _ = around(self.log, offset)
         removal = self.log.delete_before(offset, snapshot)
         self.producers.start_at(self.log.start_offset)
-        self.first_batch = max(self.first_batch, around_start(self.log)[0])
+        self.first_batch = max(self.first_batch, first_batch)
         record = journal.log_start(self.key, self.log.start_offset, snapshot)
         outbox = self._host.outbox
         if self.first_batch < offset and not self._syncs:
@@ -353,12 +358,17 @@ class GroupLog:
         return read_entries(rows, self.log, self._recent, after, up_to, bytes_max=bytes_max)
 
 
-def around_start(log: Log) -> tuple[Offset, Offset]:
-    """The batch that the log's start is within, as `Log.batch_around` has it.
+def around(log: Log, start: Offset) -> tuple[Offset, Offset]:
+    """The batch that a log's start is within, as `Log.batch_around` has it.
 
     Where that cannot be read there is none: who gives up what is damaged goes on with the rest.
+    Raises `OSError` if it may be read later.
     """
     try:
-        return log.batch_around(log.start_offset)
-    except (OSError, StorageError):
-        return log.start_offset, log.start_offset
+        return log.batch_around(start)
+    except OSError as error:
+        if may_pass(error):
+            raise
+    except StorageError:
+        pass
+    return start, start

@@ -7,6 +7,9 @@ is left with the outbox.
 Truncations and resets are *write-ahead*: the files are touched only once the journal says that they
 will be. Until then the group hears nothing; what it is told waits. The entries behind a cut are in
 the journal with it; with `flush=os`, which has no batches there, once they are written.
+
+Where the files cannot be cut now (no descriptor is left, say) they are in a while, and so long the
+journal keeps what it says of them: no checkpoint passes over what is still to be done.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from tidemark.partitions.raft.entries import Entry, EpochStart
+from tidemark.partitions.raft.entries import Entry
 from tidemark.partitions.raft.group import Group
 from tidemark.partitions.raft.messages import (
     AppendRequest,
@@ -28,14 +31,14 @@ from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.appending import AppendingReplica
 from tidemark.partitions.replication.applier import apply_committed, with_snapshot
 from tidemark.partitions.replication.checking import RefusedMessage, checked
+from tidemark.partitions.replication.failing import HeldReady, may_be_done_later
 from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.out_of_room import without_records
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica
-from tidemark.partitions.storage.refusals import SyncFailed, may_pass
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
-from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+from tidemark.protocol.types import NodeId, Offset, Position
 
 __all__ = ["Appended", "GroupReplica"]
 
@@ -64,6 +67,12 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
     def _told_committed(self, to: Sequence[NodeId]) -> None:
         self._host.told_committed(self, to)
 
+    def _resign(self) -> None:
+        self._host.leadership(self, Leadership(self._group.epoch, None))
+
+    def _pause(self) -> None:
+        self._host.paused(self)
+
     # Events
 
     def receive(self, source: NodeId, message: Message) -> None:
@@ -72,7 +81,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             return
         if self._held is not None:
             if len(self._deferred) < _DEFERRED_MAX:
-                self._deferred += ((source, message),)
+                self._deferred += (partial(self.receive, source, message),)
             return
         if self.log.room.is_out:
             rest = without_records(message)
@@ -98,7 +107,7 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         if self.failure is not None:
             return
         if self._held is not None:
-            self._store.when_durable(partial(self._tell_later, event))
+            self._deferred += (partial(self._tell_later, event),)
             return
         self._tell_appended()
         self._solo_epoch = None
@@ -159,32 +168,46 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
 
     def _hold(self, ready: Ready) -> None:
         """Have the journal say it before the files are touched."""
-        self._held = ready
-        self._host.held += 1
         staged = ready if self.syncs_before_ack else ready._replace(entries=())
-        later = ready.entries[len(staged.entries) :]
-        self._stage(staged, then=partial(self._release, later))
+        self._held = HeldReady(ready, later=ready.entries[len(staged.entries) :])
+        self._host.held += 1
+        self._stage(staged, then=self.release)
         self._send(ready.send)
 
-    def _release(self, later: tuple[Entry, ...]) -> None:
-        """The journal has it, all but these entries: now the files."""
-        ready, self._held = self._held, None
-        deferred, self._deferred = self._deferred, ()
-        assert ready is not None
-        self._host.held -= 1
-        if self.failure is not None:
+    def release(self) -> None:
+        """The journal has what was held, all but what is for later: now the files."""
+        held, self._is_postponed = self._held, False
+        assert held is not None
+        if self.failure is None and not self._cut(held.ready):
             return
+        self._held = None
+        deferred, self._deferred = self._deferred, ()
+        self._host.held -= 1
+        if self.failure is not None or not self._write(held.ready):
+            return
+        self._go_on_behind_cut(held)
+        for each in deferred:
+            each()
+
+    def _cut(self, ready: Ready) -> bool:
+        """Cut the files; whether that is over, be it because the replica has failed."""
         try:
             self._store.cut(ready)
             if ready.reset is not None and self._applier is not None:
                 self._applier.restore(ready.reset.snapshot, ready.reset.start)
         except (OSError, StorageError, CorruptBatch) as error:
+            if may_be_done_later(error):
+                self._host.warn(f"{self._store.name} cannot be cut now: {error}")
+                self._is_postponed = True
+                self._pause()
+                return False
             # What the disk has is not known: the next start finds out.
             self.fail(f"cannot be cut: {error}. Start the broker again")
             self._judge(error)
-            return
-        if not self._write(ready):
-            return
+        return True
+
+    def _go_on_behind_cut(self, held: HeldReady) -> None:
+        ready, later = held
         self.durable_end = min(self.durable_end, self.log.end_offset)
         self._plan_start_anew()
         if later:
@@ -194,8 +217,6 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
             self._store.when_durable(self._when_persisted(ready))
         else:
             self._when_persisted(ready)()
-        for source, message in deferred:
-            self.receive(source, message)
 
     def _when_persisted(self, ready: Ready) -> Callable[[], None]:
         return partial(self._persisted, ready.token, ready.send_after, self.log.end_offset)
@@ -257,65 +278,3 @@ class GroupReplica(AppendingReplica, TrimmingReplica, SteadyReplica):
         except (OSError, StorageError, CorruptBatch, RequestError) as error:
             self.fail(f"cannot be read: {error}")
             return ()
-
-    # Failing
-
-    def fail(self, what: str) -> None:
-        """Take no part any more: nothing more is promised, and who led has resigned.
-
-        What was said holds: it was durable when it was said.
-        """
-        if self.failure is not None:
-            return
-        self.failure = what
-        self._appended_end = self._solo_epoch = None
-        # The core may be ahead of the files, by what is not done any more: a checkpoint of both
-        # must not pass one off as the other.
-        self.log.doubt(self.high_watermark)
-        self._host.warn(f"{self._store.name} {what}")
-        self._host.outbox.failed(self.key)
-        self._host.leadership(self, Leadership(self._group.epoch, None))
-
-    def _judge(self, error: Exception) -> None:
-        """The disk has refused something: unless that may pass, the broker is to end."""
-        if isinstance(error, SyncFailed) or (isinstance(error, OSError) and not may_pass(error)):
-            self._host.disk_failed(error)
-
-    def close(self) -> None:
-        """The broker takes no part in the group any more. The log is its caller's."""
-        if self._held is not None or self._group.has_ready:
-            self.log.doubt(self.high_watermark)  # as where it fails: not all of it will be done
-        self.failure = self.failure or "it was closed"
-        self._solo_epoch = None
-
-    def _take_back(self, ready: Ready, end_offset: Offset, error: OSError) -> None:
-        """The disk is full, say. Go back to before the entries, of which nothing was promised, and
-        begin anew from there in a while. Behind a cut they are in the journal already: a redo
-        writes them, and they are what the leader has; else it sends them again."""
-        self.fail(f"cannot be written to now: {error}")
-        self._judge(error)
-        shape, first = self._group.shape, ready.entries[0]
-        if self._group.has_ready:
-            return  # There is more to be done on top of it: only a new start can tell.
-        epoch = first.epoch
-        if isinstance(first, EpochStart):
-            epoch = shape.floor(Epoch(epoch - 1)).epoch
-        try:
-            self._store.truncate(end_offset)
-        except (OSError, StorageError) as failure:
-            self._judge(failure)
-            return
-        shape.truncate(Position(epoch, end_offset))
-        # A new core takes all that it finds for durable.
-        self._store.when_durable(self._begin_anew)
-
-    def _begin_anew(self) -> None:
-        group = self._group
-        self._group = self._new_group(group.shape, is_clean=group.is_clean, in_doubt=group.in_doubt)
-        self._host.paused(self)
-
-    def resume(self) -> None:
-        """Take part again, as after a new start. For the node, which has seen it pause."""
-        self.failure = None
-        self.log.doubt(None)
-        self._host.outbox.failed(self.key)

@@ -51,7 +51,8 @@ class Host(Protocol):
         ...
 
     def paused(self, replica: GroupReplica) -> None:
-        """A replica has failed, and may be resumed in a while."""
+        """A replica has failed, and may be resumed in a while; or it is held, and then its files
+        are to be cut."""
         ...
 
     def disk_failed(self, error: OSError) -> None:

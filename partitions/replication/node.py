@@ -163,5 +163,8 @@ class ReplicationNode(GroupsNode):
         for replica, due in list(self._paused.items()):
             if due <= now:
                 del self._paused[replica]
-                replica.resume()
-                self._join(replica)
+                if replica.is_held:
+                    replica.release()
+                else:
+                    replica.resume()
+                    self._join(replica)

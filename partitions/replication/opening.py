@@ -15,7 +15,7 @@ from tidemark.partitions.raft.entries import configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.replication.applier import Applier
-from tidemark.partitions.replication.group_log import GroupLog, around_start
+from tidemark.partitions.replication.group_log import GroupLog, around
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.host import Host
 from tidemark.partitions.replication.producer_state import ProducerState
@@ -24,6 +24,7 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.left_groups import come_back, left_epochs
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.refusals import SyncFailed, may_lose
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState, StateDb
 from tidemark.protocol.errors import StorageError
@@ -164,7 +165,7 @@ def _open(
     after = _after_loss(stored, log)
     if after.is_journaled != spec.syncs_before_ack:
         after = replace(after, is_journaled=spec.syncs_before_ack)
-    first_batch, committed = around_start(log)
+    first_batch, committed = around(log, log.start_offset)
     shape = LogShape(
         after.epochs,
         start_offset=first_batch,
@@ -198,7 +199,9 @@ def _open(
 def _may_have_lost(stored: PartitionState, error: Exception) -> bool:
     """Whether the next start may find less than this one would: a sync that fails now leaves the
     end of a log that is not journaled in the page cache only, and nobody knows for how long."""
-    is_failing = isinstance(error, OSError) and error.errno == errno.EIO
+    is_failing = isinstance(error, OSError) and (
+        error.errno == errno.EIO or (isinstance(error, SyncFailed) and may_lose(error))
+    )
     return is_failing and stored.condition is Condition.CLEAN and not stored.is_journaled
 
 

@@ -47,7 +47,7 @@ _OFFSET: Final = attrgetter("offset")
 class ProducerState:
     """Follows the batches of one log, from its opening on, through truncations."""
 
-    __slots__ = ("_epochs", "known_end", "table")
+    __slots__ = ("_epochs", "is_stale", "known_end", "table")
 
     def __init__(self) -> None:
         self.table = ProducerTable()
@@ -55,6 +55,8 @@ class ProducerState:
         """All batches below are in the table, those too that the log is yet to get."""
         # Of these, ascending, where there may be some that the log is yet to get.
         self._epochs: Sequence[EpochFrom] = ()
+        self.is_stale = False
+        """Whether the log was cut, and it was not rebuilt since, or not to the end."""
 
     def load(self, payload: bytes) -> None:
         """Go on from a snapshot. Raises `StorageError` if it is none."""
@@ -128,10 +130,13 @@ class ProducerState:
         return b"".join((*parts, self.table.encode()))
 
     def rebuild(self, log: Log) -> None:
-        """The table as of the end of a log that was cut, or reset to what comes with that."""
+        """The table as of the end of a log that was cut, or reset to what comes with that. Raises
+        what the log does; then it is `is_stale`."""
+        self.is_stale = True
         self.table, self.known_end, self._epochs = ProducerTable(), Offset(0), ()
         log.observe(load_snapshot=self.load, on_batch=self.on_batch, on_control=self.on_control)
         self.start_at(log.start_offset)
+        self.is_stale = False
 
     def end_at(self, end_offset: Offset) -> None:
         """Know of no batch that the log does not have: none will come that is known already."""

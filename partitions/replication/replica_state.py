@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tidemark.partitions.raft.entries import Entry
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.group import Group
-from tidemark.partitions.raft.messages import HardState, Message
-from tidemark.partitions.raft.ready import Ready
+from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.replication.applier import Applier
 from tidemark.partitions.replication.group_log import GroupLog
 from tidemark.partitions.replication.host import Host
@@ -23,6 +22,9 @@ from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import Condition, PartitionState
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
+
+if TYPE_CHECKING:
+    from tidemark.partitions.replication.failing import HeldReady
 
 # Made for every run of batches: calling the class takes twice the time.
 _position: Final = partial(tuple.__new__, Position)
@@ -44,6 +46,7 @@ class ReplicaState:
         "_held",
         "_host",
         "_is_alone",
+        "_is_postponed",
         "_left_in",
         "_solo_epoch",
         "_start_move",
@@ -105,8 +108,11 @@ class ReplicaState:
         # While nothing but appends happens: see `_find_solo`.
         self._solo_epoch: Epoch | None = None
         self._start_move: StartMove | None = None
-        self._held: Ready | None = None
-        self._deferred: tuple[tuple[NodeId, Message], ...] = ()
+        self._held: HeldReady | None = None
+        # Whether that is to be tried again, for its files could not be cut.
+        self._is_postponed = False
+        # What it was told meanwhile.
+        self._deferred: tuple[Callable[[], None], ...] = ()
         self._group = self._new_group(
             shape,
             # A leader may know of it what was true before it left.
@@ -192,7 +198,8 @@ class ReplicaState:
         return self._store.name
 
     @property
-    def is_held(self) -> bool:  # its files wait for the journal
+    def is_held(self) -> bool:
+        """Whether the journal says of its files what they do not yet."""
         return self._held is not None
 
     @property
@@ -253,6 +260,14 @@ class ReplicaState:
 
     def _told_committed(self, to: Sequence[NodeId]) -> None:
         """Entries are on their way to these, which say how far it is committed."""
+        raise NotImplementedError
+
+    def _resign(self) -> None:
+        """Have it be known that this replica does not lead any more, or follow."""
+        raise NotImplementedError
+
+    def _pause(self) -> None:
+        """Have `resume` or `release` be called in a while."""
         raise NotImplementedError
 
     def _read(self, after: Position, up_to: Position, bytes_max: int) -> tuple[Entry, ...]:

@@ -49,11 +49,16 @@ class TrimmingReplica(ReplicaState):
     def _move_start_if_due(self) -> None:
         move = self._start_move
         if move is not None and self.high_watermark >= move.once_committed and self._held is None:
-            self._start_move = None
             if move.to > self.log.start_offset:
-                self._store.move_start(move.to, move.snapshot)
+                try:
+                    self._store.move_start(move.to, move.snapshot)
+                except OSError as error:
+                    # It waits for the next thing that happens to the group.
+                    self._host.warn(f"{self._store.name}: its start cannot be moved now: {error}")
+                    return
                 self._group.trim(self._store.first_batch)
                 self._tell_committed()
+            self._start_move = None
 
     def _plan_start_anew(self) -> None:
         """The log's end has been cut, and with it what the plan was made of."""

@@ -14,6 +14,8 @@ sync was not synced, and nothing has happened to it.
 import errno
 from typing import Final
 
+from tidemark.protocol.errors import StorageError
+
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_ASKED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _PASSING: Final = NO_ROOM | NOT_ASKED
@@ -21,6 +23,10 @@ _PASSING: Final = NO_ROOM | NOT_ASKED
 
 class SyncFailed(OSError):
     """The disk was asked to sync, and did not. Asked again, it might say that it has."""
+
+
+class NotRecorded(StorageError):
+    """`state.db` was not written, or not read: nothing was changed, and it may be tried again."""
 
 
 def may_pass(error: OSError) -> bool:

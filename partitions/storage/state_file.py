@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Final, Self
 from uuid import UUID, uuid4, uuid5
 
+from tidemark.partitions.storage.refusals import NotRecorded
 from tidemark.partitions.storage.state_schema import prepare
 from tidemark.partitions.storage.state_values import BrokerRun, Condition
 from tidemark.protocol.errors import StorageError
@@ -24,7 +25,7 @@ class StateFile:
     method is a transaction.
 
     Methods called inside `with db.transaction()` are one transaction together. Methods raise
-    `StorageError` when the file cannot be read or written; nothing was changed then.
+    `NotRecorded` when the file cannot be read or written; nothing was changed then.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str, new_id: UUID | None) -> None:
@@ -78,7 +79,7 @@ class StateFile:
                 yield connection
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
-                raise StorageError(f"{self._path}: {error}") from error
+                raise NotRecorded(f"{self._path}: {error}") from error
             finally:
                 # Does nothing after a commit.
                 connection.rollback()

@@ -3,22 +3,31 @@
 import errno
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.nodes import open_node
+from tests.partitions.storage.every_crash import every_crash
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.network.requests import Pending
-from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.replicas.opening import _make_directories
+from tidemark.broker.replicas.replica import Replica, ReplicaSpec
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.raft.ready import Ready
+from tidemark.partitions.replication.group_log import GroupLog
+from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.files import OsFile
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import Condition, StateDb
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.records.records import Record, decode_records, encode_batch
 from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset
+from tidemark.testing.memory_files import MemoryFiles
 
 
 def offsets(replica: Replica) -> list[int]:
@@ -188,3 +197,72 @@ async def test_a_checkpoint_records_what_was_synced(tmp_path: Path) -> None:
         assert stored.epochs == replica.member.group.shape.rows
         await services.checkpoints.checkpoint()
         assert services.state.partition_states()[replica.key] == stored
+
+
+async def test_a_stop_leaves_a_log_that_could_not_be_cut_yet_to_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(store: GroupLog, ready: Ready) -> None:
+        raise OSError(errno.EMFILE, "no descriptor")
+
+    async with open_node(tmp_path) as node:
+        await new_topic(node)
+        replica = node.topics.replica("t", 0)
+        assert replica is not None
+        await produce(node, request(batch()))
+        member = replica.member
+        monkeypatch.setattr(GroupLog, "cut", refuse)
+        services = replica._services
+        services.turn.run(lambda: member._hold(Ready(truncate_to=member.committed)))
+        services.turn.run(services.driver.touch)
+        await services.driver.wait_durable()
+        assert member.is_held
+    monkeypatch.undo()
+    state = StateDb.open(f"{tmp_path}/state.db")
+    assert state.meta("clean_stop") == "0"
+    state.close()
+    async with open_node(tmp_path) as node:
+        replica = node.topics.replica("t", 0)
+        assert replica is not None
+        assert offsets(replica) == [0]
+
+
+def test_a_directory_whose_making_was_not_synced_is_by_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is recorded of a partition later must not be lost with its directory."""
+    files = MemoryFiles()
+    directory = DataDirectory.open(files, "/data")
+    spec = ReplicaSpec(topic="t", topic_id=UUID(int=5), partition=0, config=TopicConfig())
+
+    def refuse(path: str) -> None:
+        raise OSError(errno.EMFILE, "no descriptor")
+
+    with monkeypatch.context() as full:
+        full.setattr(files, "sync_directory", refuse)
+        with pytest.raises(OSError, match="no descriptor"):
+            _make_directories(directory, [spec], {})
+    _make_directories(directory, [spec], {})
+    for disk in every_crash(files):
+        assert disk.exists("/data/t-0")
+    before = len(files.synced_paths)
+    _make_directories(directory, [spec], {spec.key})
+    assert len(files.synced_paths) == before
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+async def test_a_stop_whose_syncs_fail_is_known_to_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The page cache shows what the disk does not have, be it for want of room."""
+
+    def fail(file: OsFile) -> None:
+        raise SyncFailed(number, "not synced")
+
+    with pytest.RaisesGroup(SyncFailed, flatten_subgroups=True, allow_unwrapped=True):
+        async with open_node(tmp_path) as node:
+            await new_topic(node)
+            await produce(node, request(batch()))
+            monkeypatch.setattr(OsFile, "sync", fail)
+    monkeypatch.undo()
+    assert "a sync has failed" in (tmp_path / "lock").read_text()

@@ -27,7 +27,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a follower whose disk takes nothing more does not stay one",
-        file="partitions/replication/group_replica.py",
+        file="partitions/replication/failing.py",
         old="""        self.fail(f"cannot be written to now: {error}")
         self._judge(error)
 """,
@@ -49,9 +49,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="a cut whose sync finds no room is the end, too",
-        file="partitions/replication/group_replica.py",
-        old="isinstance(error, SyncFailed) or (isinstance(error, OSError) and not may_pass(error))",
-        new="isinstance(error, OSError) and not may_pass(error)",
+        file="partitions/replication/failing.py",
+        old="        return may_pass(error) and not isinstance(error, SyncFailed)\n",
+        new="        return may_pass(error)\n",
         killed_by="tests/partitions/replication/test_cluster.py"
         "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),

@@ -113,8 +113,8 @@ MUTATIONS = (
     _rule(
         "files are cut only once the journal says so",
         "group_replica.py",
-        old="        self._stage(staged, then=partial(self._release, later))\n",
-        new="        self._stage(staged)\n        self._release(later)\n",
+        old="        self._stage(staged, then=self.release)\n",
+        new="        self._stage(staged)\n        self.release()\n",
         killed_by="test_cluster.py::test_files_are_cut_only_once_the_journal_says_so",
     ),
     _rule(
@@ -127,20 +127,21 @@ MUTATIONS = (
     _rule(
         "a cut takes back what it said of producers",
         "group_log.py",
-        old="            self.log.truncate(offset)\n            self.producers.rebuild(self.log)\n",
-        new="            self.log.truncate(offset)\n",
+        old="            self.producers.rebuild(self.log)\n",
+        new="            self.producers.is_stale = False\n",
         killed_by="test_cluster.py::test_what_was_cut_is_no_duplicate",
     ),
     _rule(
         "what the disk did not take is taken back whole",
-        "group_replica.py",
+        "failing.py",
         old="            self._store.truncate(end_offset)\n",
         new="            pass\n",
-        killed_by="test_full_disks.py::test_what_a_full_disk_took_in_part_is_taken_back_whole",
+        killed_by="test_full_disks.py"
+        "::test_of_one_message_that_a_full_disk_took_in_part_nothing_stays",
     ),
     _rule(
         "a core that begins anew finds only what is durable",
-        "group_replica.py",
+        "failing.py",
         old="        self._store.when_durable(self._begin_anew)\n",
         new="        self._begin_anew()\n",
         killed_by="test_full_disks.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
@@ -148,10 +149,8 @@ MUTATIONS = (
     _rule(
         "what a full disk did not take behind a cut is taken later",
         "group_replica.py",
-        old="        if not self._write(ready):\n            return\n        self.durable_end",
-        new="        try:\n            self._store.write(ready.entries)\n"
-        "        except OSError as error:\n            self.fail(str(error))\n"
-        "            return\n        self.durable_end",
+        old="            self._take_back(ready, end_offset, error)\n",
+        new="            self.fail(str(error))\n",
         killed_by="test_full_disks.py::"
         "test_a_disk_that_is_full_right_behind_a_cut_is_written_to_once_there_is_room",
     ),
@@ -169,6 +168,22 @@ MUTATIONS = (
         new="            if False:\n",
         killed_by="test_opening.py"
         "::test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it",
+    ),
+    _rule(
+        "also one whose sync found no room",
+        "opening.py",
+        old="(isinstance(error, SyncFailed) and may_lose(error))",
+        new="False",
+        killed_by="test_opening.py"
+        "::test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it",
+    ),
+    Mutation(
+        name="a stop whose sync finds no room is known to the next start",
+        file="broker/replicas/opening.py",
+        old="                if may_lose(error):\n",
+        new="                if not may_lose(error):\n",
+        killed_by="tests/broker/test_opening.py"
+        "::test_a_stop_whose_syncs_fail_is_known_to_the_next_start",
     ),
     Mutation(
         name="the voters stay the newest that were durable",
@@ -202,12 +217,93 @@ MUTATIONS = (
     ),
     _rule(
         "a checkpoint does not pass off what a failed replica has as what it should have",
-        "group_replica.py",
+        "failing.py",
         old="        self.log.doubt(self.high_watermark)\n",
         new="",
         killed_by="test_cluster.py::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),
+    _rule(
+        "a log that cannot be cut now is cut later",
+        "group_replica.py",
+        old="            if may_be_done_later(error):\n",
+        new="            if False:\n",
+        killed_by="test_late_cuts.py"
+        "::test_a_log_that_cannot_be_cut_for_want_of_descriptors_is_cut_once_there_are_some",
+    ),
+    _rule(
+        "so long the journal keeps what it says of it",
+        "group_replica.py",
+        old="        if self.failure is None and not self._cut(held.ready):\n            return\n",
+        new="        if self.failure is None and not self._cut(held.ready):\n"
+        "            self._host.held -= 1\n            return\n",
+        killed_by="test_late_cuts.py"
+        "::test_a_log_that_cannot_be_cut_for_want_of_descriptors_is_cut_once_there_are_some",
+    ),
+    Mutation(
+        name="and so it does where the broker stops",
+        file="broker/replicas/opening.py",
+        old="journal_start=mark if is_all else None",
+        new="journal_start=mark",
+        killed_by="tests/broker/test_opening.py"
+        "::test_a_stop_leaves_a_log_that_could_not_be_cut_yet_to_the_journal",
+    ),
+    Mutation(
+        name="no stop is a clean one that left something to be cut",
+        file="broker/replicas/opening.py",
+        old="    if is_all:\n",
+        new="    if True:\n",
+        killed_by="tests/broker/test_opening.py"
+        "::test_a_stop_leaves_a_log_that_could_not_be_cut_yet_to_the_journal",
+    ),
+    _rule(
+        "a replica that is gone keeps no checkpoint waiting",
+        "failing.py",
+        old="            self._host.held -= 1  # nobody comes back to it\n",
+        new="",
+        killed_by="test_late_cuts.py"
+        "::test_a_replica_that_is_given_up_before_it_could_be_cut_keeps_no_checkpoint_waiting",
+    ),
+    _rule(
+        "who heard nothing while its log could not be cut hears it then",
+        "group_replica.py",
+        old="            self._deferred += (partial(self._tell_later, event),)\n",
+        new="",
+        killed_by="test_late_cuts.py"
+        "::test_what_a_group_is_told_while_its_log_cannot_be_cut_it_hears_once_it_is",
+    ),
+    _rule(
+        "what a log says of producers is read again where it was not read to its end",
+        "group_log.py",
+        old="        if self.producers.is_stale:\n",
+        new="        if offset < self.log.end_offset:\n",
+        killed_by="test_late_cuts.py"
+        "::test_what_follows_from_a_cut_is_done_again_where_it_was_not_done_to_its_end",
+    ),
+    _rule(
+        "the journal has nothing of what a full disk did not take behind a cut",
+        "failing.py",
+        old="            self._store.stage(Ready(truncate_to=last))\n",
+        new="            pass\n",
+        killed_by="test_late_cuts.py"
+        "::test_what_could_not_be_written_behind_a_cut_is_not_in_the_journal_either",
+    ),
+    _rule(
+        "a reset commits what its log begins at, also where no room is behind it",
+        "failing.py",
+        old="            self._commit(group.committed)  # what a reset begins at is\n",
+        new="            pass\n",
+        killed_by="test_late_cuts.py"
+        "::test_a_log_that_begins_anew_and_finds_no_room_has_committed_where_it_begins",
+    ),
     # Producers
+    _rule(
+        "a log's start does not move while nobody can tell what it would be within",
+        "group_log.py",
+        old="        if may_pass(error):\n            raise\n",
+        new="        del error\n",
+        killed_by="test_start_within_batch.py"
+        "::test_a_start_waits_until_it_can_be_told_what_it_is_within",
+    ),
     _rule(
         "followers follow the producers",
         "group_log.py",

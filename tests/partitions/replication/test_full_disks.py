@@ -161,6 +161,45 @@ def test_what_a_full_disk_took_in_part_is_taken_back_whole() -> None:
     assert len(cluster[3].committed_values()) == 2
 
 
+def test_of_one_message_that_a_full_disk_took_in_part_nothing_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The core that begins anew takes what the log has for what the journal has, too."""
+    cluster = three()
+    cluster.cut = {(2, 3), (3, 2), (1, 3), (3, 1)}
+    follower = cluster[3].replica()
+    held = follower.group.shape.last
+    cluster[2].append("a")
+    cluster.run(0.3)
+    cluster[2].replica().tell(lambda group: group.step_down())
+    cluster.run(2)
+    leader = next(each for each in (cluster[1], cluster[2]) if each.replica().is_serving)
+    leader.append("b")
+    cluster.run(0.3)
+    append, taken = Log.append, list[Offset]()
+
+    def take_one(log: Log, data: BytesLike) -> Offset:
+        if taken:
+            raise OSError(errno.ENOSPC, "no room")
+        taken.append(append(log, data))
+        return taken[0]
+
+    source = leader.replica()
+    entries = source._read(held, source.group.shape.last, 1 << 20)
+    assert len(entries) == 3
+    request = AppendRequest(source.epoch, held, entries, source.committed)
+    with monkeypatch.context() as full:
+        full.setattr(Log, "append", take_one)
+        cluster[3].node.receive(leader.node_id, GroupMessage(KEY, request), cluster.now)
+        cluster.turn(cluster[3])
+    assert taken == [1]
+    assert "no room" in (follower.failure or "")
+    assert follower.log_end == 0
+    cluster.cut = set()
+    cluster.run(3)
+    assert cluster[3].committed_values() == ["a", "b"]
+
+
 @pytest.mark.parametrize("crashes", [False, True])
 def test_a_disk_that_is_full_right_behind_a_cut_is_written_to_once_there_is_room(
     monkeypatch: pytest.MonkeyPatch, crashes: bool

@@ -1,5 +1,7 @@
 """What of a directory is a replica: after crashes, losses and damage."""
 
+import errno
+import os
 from dataclasses import replace
 from random import Random
 
@@ -143,14 +145,17 @@ def test_a_log_that_cannot_be_served_says_why() -> None:
         broker.open([1, 2, 3])
 
 
-def test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it() -> None:
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_log_that_a_start_could_not_sync_is_unclean_if_the_journal_does_not_have_it(
+    number: int,
+) -> None:
     """What it shows is in the page cache, and the next start may find less."""
     cluster = three(flush_commit=False)
     cluster[1].append("a")
     cluster.run(0.3)
     failing = after(cluster)
-    failing.files.failing_syncs = 1
-    with pytest.raises(StorageError, match="Input/output error"):
+    failing.files.failing_syncs, failing.files.sync_error = 1, number
+    with pytest.raises(StorageError, match=os.strerror(number)):
         failing.open([1, 2, 3], flush_commit=False)
     assert not after(cluster).open([1, 2, 3], flush_commit=False).group.is_clean
 

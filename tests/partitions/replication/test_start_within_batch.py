@@ -5,6 +5,7 @@ Clients read from the start on; replicas that begin there get the whole batch.
 
 from __future__ import annotations
 
+import errno
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from tidemark.partitions.replication.producer_state import EpochFrom, ProducerSt
 from tidemark.partitions.state_machines.producers import Duplicate
 from tidemark.partitions.storage.compaction.at_once import compact_at_once
 from tidemark.partitions.storage.compaction.settings import CompactionSettings
+from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.records.header import BatchHeader, check_batch, iter_headers, read_header
 from tidemark.protocol.records.records import Record, encode_batch
@@ -266,3 +268,30 @@ def test_a_start_within_a_gap_is_where_replicas_begin() -> None:
     cluster.run(2)
     assert observer.replica().log_start == 3
     assert observer.committed_values() == first.committed_values()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+def test_a_start_waits_until_it_can_be_told_what_it_is_within(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Were it taken for the start of a batch, no other replica could begin there. Of what is
+    damaged, the rest is gone on with."""
+    cluster = three()
+    cluster[1].append("a", "b", "c")
+    cluster[1].append("d")
+    cluster.run(0.3)
+    replica = cluster[1].replica()
+
+    def refuse(log: Log, offset: Offset) -> tuple[Offset, Offset]:
+        raise OSError(number, "not read")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Log, "batch_around", refuse)
+        replica.move_log_start(Offset(2))
+        cluster.run(0.5)
+    is_damaged = number == errno.EIO
+    assert replica.log_start == (2 if is_damaged else 0)
+    cluster[1].append("e")
+    cluster.run(0.5)
+    assert replica.log_start == 2
+    assert replica.group.shape.start_offset == (2 if is_damaged else 0)

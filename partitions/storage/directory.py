@@ -42,6 +42,7 @@ class DataDirectory:
         self.path = path
         self._files = files
         self._lock = lock
+        self._has_unsynced_names = False
         lock_path = f"{path}/{LOCK_NAME}"
         self.has_sync_failed = _SYNC_FAILED in read_file(files, lock_path)
         """Whether a sync has failed since the last `forget_failed_sync`, in this process or in one
@@ -129,10 +130,12 @@ class DataDirectory:
         renamed = []
         for partition in partitions:
             if str(partition) in there:
+                self._has_unsynced_names = True
                 renamed.append(self._marked_path(partition, unique))
                 self._files.rename(self.partition_path(partition), renamed[-1])
-        if renamed:
+        if self._has_unsynced_names:  # also of an attempt before this one
             self.sync()
+            self._has_unsynced_names = False
         return renamed
 
     def _marked_path(self, partition: TopicPartition, unique: UUID) -> str:

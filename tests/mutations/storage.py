@@ -173,6 +173,22 @@ MUTATIONS = (
         "::test_a_removal_leaves_the_files_of_a_topic_that_was_made_anew_meanwhile",
     ),
     storage_rule(
+        "a directory that was renamed is so on the disk, whichever attempt gets to sync it",
+        "directory.py",
+        old="        if self._has_unsynced_names:  #",
+        new="        if renamed:  #",
+        killed_by="test_directory.py"
+        "::test_a_name_that_is_free_but_not_yet_on_the_disk_is_there_with_the_next_attempt",
+    ),
+    Mutation(
+        name="a partition's directory is on the disk before it is recorded, whoever has made it",
+        file="broker/replicas/opening.py",
+        old="        is_synced &= not is_missing and spec.key in stored\n",
+        new="        is_synced &= not is_missing\n",
+        killed_by="tests/broker/test_opening.py"
+        "::test_a_directory_whose_making_was_not_synced_is_by_the_next_attempt",
+    ),
+    storage_rule(
         "a file is synced before it is renamed into its place",
         "files.py",
         old="    file.sync()\n    files.rename(temporary, path)\n",

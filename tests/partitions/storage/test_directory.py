@@ -1,5 +1,6 @@
 """The data directory: one broker at a time, and names that come and go durably."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.partitions.storage.every_crash import every_crash
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.protocol.errors import StorageError
@@ -147,3 +149,27 @@ def test_a_long_topic_is_not_taken_for_another_that_was_deleted(tmp_path: Path, 
     directory.mark_deleted([gone], UUID(int=(5 << 64) + 7))
     assert directory.is_marked_deleted(str(gone))
     assert not directory.is_marked_deleted(str(other))
+
+
+def test_a_name_that_is_free_but_not_yet_on_the_disk_is_there_with_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There was no descriptor for the sync: what is passed over then was not made durable."""
+    files = MemoryFiles()
+    directory = DataDirectory.open(files, "/data")
+    directory.create_partition(EVENTS)
+    directory.sync()
+
+    def refuse(path: str) -> None:
+        raise OSError(errno.EMFILE, "no descriptor")
+
+    with monkeypatch.context() as full:
+        full.setattr(files, "sync_directory", refuse)
+        with pytest.raises(OSError, match="no descriptor"):
+            directory.mark_deleted([EVENTS], UUID(int=5))
+    directory.mark_deleted([EVENTS], UUID(int=5))
+    for disk in every_crash(files):
+        assert DataDirectory.open(disk, "/data").partitions() == []
+    before = len(files.synced_paths)
+    directory.mark_deleted([EVENTS], UUID(int=5))
+    assert len(files.synced_paths) == before

@@ -8,24 +8,24 @@ what it has begun counts as done when it plans the next ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from tidemark.broker.balancing import proposing
+from tidemark.broker.balancing.departures import Departures, InThread
 from tidemark.broker.balancing.gathering import Gathering, now
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_leader
-from tidemark.broker.balancing.progress import Progress, holds, work_left
+from tidemark.broker.balancing.progress import Progress, work_left
 from tidemark.broker.balancing.rules import without_waiting
 from tidemark.broker.balancing.settled import Settled
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
 from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
-from tidemark.partitions.balancing.replicas import plan_decommission
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import BrokerState, Group, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
@@ -36,13 +36,10 @@ from tidemark.partitions.state_machines.cluster_commands import (
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import MoveOutcome, PartitionId
 from tidemark.protocol.errors import RequestError
-from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from tidemark.broker.node import Clock
-
-T = TypeVar("T")
 
 _GAP_SECONDS: Final = 0.1
 """Between two looks at least, however much happens."""
@@ -51,16 +48,6 @@ _BUSY_SECONDS: Final = 1.0
 _SETTLED_TIMES: Final = 2
 """By how much looks are rarer after a plan without moves."""
 _BY_HAND_SECONDS: Final = 120.0
-_GIVEN_UP_MS: Final = 60_000
-"""Copies to a broker that has been dead for so long are made elsewhere: a restart takes less."""
-REASSIGNMENTS_MAX: Final = 10
-"""Partitions whose replicas move at a time because a broker is to leave."""
-
-
-class InThread(Protocol):
-    """Runs what takes long where it holds nobody up."""
-
-    async def __call__(self, work: Callable[[], T], /) -> T: ...
 
 
 logger = logging.getLogger(__name__)
@@ -106,7 +93,7 @@ class Balancer:
         self._in_thread = in_thread
         self._agenda = Agenda()
         self._emptying: set[PartitionId] = set()
-        self._dead_since_ms: dict[NodeId, int] = {}
+        self._departures = Departures(cluster, rules, rng, in_thread)
         self._settled: Settled | None = None
         self._at_rest: Sequence[Group] | None = None
         self._by_hand: _ByHand | None = None
@@ -166,7 +153,7 @@ class Balancer:
         self._metrics.clear()
         self._agenda.clear()
         self._emptying.clear()
-        self._dead_since_ms.clear()
+        self._departures.clear()
         self._settled = None
         self.progress.keep_only(())
         self._by_hand = None
@@ -182,7 +169,6 @@ class Balancer:
             logger.exception("balancing has failed, and is tried again")
 
     async def _act_on(self, snapshot: Snapshot) -> None:
-        self._note_dead(snapshot)
         self._note_progress(snapshot)
         rules, by_hand = self._rules_now(), self._by_hand
         if not self._agenda or self._agenda.is_outdated(snapshot):
@@ -195,10 +181,7 @@ class Balancer:
             if self._by_hand is by_hand:
                 self._by_hand = None
             self._give_up_metadata(snapshot)
-        for broker in snapshot.brokers:
-            if broker.state is BrokerState.DECOMMISSIONING:
-                await self._move_replicas(snapshot, broker.node_id)
-                await self._let_go(snapshot, broker.node_id)
+        self._is_busy |= await self._departures.go_on(snapshot)
 
     def _moves(self, snapshot: Snapshot) -> bool:
         """Whether a leader is on its way. Not looked for again where all is as it was."""
@@ -267,13 +250,6 @@ class Balancer:
                 move.reason,
             )
 
-    def _note_dead(self, snapshot: Snapshot) -> None:
-        self._dead_since_ms = {
-            broker.node_id: self._dead_since_ms.get(broker.node_id, snapshot.now_ms)
-            for broker in snapshot.brokers
-            if not broker.is_alive
-        }
-
     def _note_progress(self, snapshot: Snapshot) -> None:
         wanted = [each for each in snapshot.brokers if each.state is not BrokerState.ACTIVE]
         for broker in wanted:
@@ -288,41 +264,3 @@ class Balancer:
         if target is not None:
             logger.info("handing the lead of the metadata over to broker %d", target)
             self._hand_over_metadata(target)
-
-    # Brokers that are to leave
-
-    async def _move_replicas(self, snapshot: Snapshot, node: NodeId) -> None:
-        given_up = [
-            each
-            for each, since_ms in self._dead_since_ms.items()
-            if snapshot.now_ms - since_ms >= _GIVEN_UP_MS
-        ]
-        if given_up and await proposing.call_off_moves(self._cluster, node, given_up):
-            logger.info("replicas of broker %d go elsewhere than to %s", node, given_up)
-            self._is_busy = True
-            return
-        room = REASSIGNMENTS_MAX - sum(group.is_changing for group in snapshot.groups)
-        if room <= 0 or not any(node in group.replicas for group in snapshot.groups):
-            return
-        made = await self._in_thread(
-            partial(plan_decommission, snapshot, self.rules, node, self._rng)
-        )
-        begun = await proposing.move_replicas(self._cluster, made.moves[:room])
-        self._is_busy |= bool(begun)
-        for move in begun:
-            logger.info(
-                "moving a replica of %s from broker %d to %d, %d bytes: %s",
-                move.partition,
-                move.source,
-                move.target,
-                move.size_bytes,
-                move.reason,
-            )
-
-    async def _let_go(self, snapshot: Snapshot, node: NodeId) -> None:
-        """Forget a broker that holds nothing any more and has been stopped."""
-        broker = next(each for each in snapshot.brokers if each.node_id == node)
-        if broker.is_alive or any(holds(group, node) for group in snapshot.groups):
-            return
-        if await proposing.forget_broker(self._cluster, node):
-            logger.info("broker %d has left: it holds nothing, and was stopped", node)

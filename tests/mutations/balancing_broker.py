@@ -49,7 +49,7 @@ MUTATIONS = (
     ),
     _rule(
         "a broker that runs is not forgotten",
-        "balancer.py",
+        "departures.py",
         old="        if broker.is_alive or any(",
         new="        if any(",
         killed_by=f"{_STATES}::test_a_broker_that_leaves_gives_its_replicas_away_and_is_forgotten",

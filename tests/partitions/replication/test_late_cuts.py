@@ -99,10 +99,10 @@ def test_a_log_that_cannot_be_cut_for_want_of_descriptors_is_cut_once_there_are_
     broker, descriptors = without_descriptors(cluster)
     cluster.run(5)
     assert broker.replica().failure is None
-    assert not broker.node.can_checkpoint, "the journal has what the files do not have yet"
+    assert broker.node.held == 1, "the journal has what the files do not have yet"
     descriptors.are_left = True
     cluster.run(3)
-    assert broker.node.can_checkpoint
+    assert broker.node.held == 0
     assert broker.committed_values() == values_in_the_end(story)
     cluster.leader().append("c")
     cluster.run(0.3)
@@ -164,7 +164,7 @@ def test_what_follows_from_a_cut_is_done_again_where_it_was_not_done_to_its_end(
     """The files are cut, and what the log says of producers cannot be read again."""
     cluster = diverged(flush_commit=True)
     broker = cluster[2]
-    observe, refused = Log.observe, []
+    observe, refused = Log.observe, list[Offset]()
 
     def refuse(log: Log, **state: object) -> None:
         if log is broker.replica().log and not refused:

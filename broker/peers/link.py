@@ -37,6 +37,7 @@ from tidemark.broker.peers.hello import (
     Sighting,
     hello_to,
     judge_answer,
+    judge_sighting,
     peer_address_of,
 )
 from tidemark.broker.peers.incoming import Incoming
@@ -169,6 +170,19 @@ class Link:
         if self._seen is not None and target.directory_id not in (None, self._seen.directory_id):
             self._seen = None
             self.leave(PeerEnd.REPLACED, "it has a new data directory")
+
+    def hear_where(self, seen: Sighting, address: HostPort | None) -> None:
+        """It asks to be known, at whatever address it has found, and says where it is.
+
+        It is believed if it has the directory that this broker is known by. So brokers that have
+        all moved find each other, as soon as one of them is told where another one is.
+        """
+        known = self.known
+        if self.up is not None or known is None or address is None:
+            return
+        if judge_sighting(self.node, seen, known) is None:
+            self._said_address = address
+            self._wake.set()
 
     def take_in(self, incoming: Incoming, hello: HelloRequest) -> None:
         """It has connected to us, and is who it should be. There is one such connection at most."""

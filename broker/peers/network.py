@@ -25,7 +25,14 @@ from tidemark.broker.network.turn import Turn
 from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
 from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
-from tidemark.broker.peers.hello import Peer, Refusal, answer, judge
+from tidemark.broker.peers.hello import (
+    Peer,
+    Refusal,
+    Sighting,
+    answer,
+    judge,
+    peer_address_of,
+)
 from tidemark.broker.peers.incoming import Incoming
 from tidemark.broker.peers.link import HELLO_SECONDS, Link, LinkServices, PeerEvents
 from tidemark.broker.peers.listening import Accepting, BoundPeerListener
@@ -192,7 +199,15 @@ class PeerNetwork:
             self._warn_refused(incoming, refused.error_message)
             incoming.answer(header, refused)
             return
+        if isinstance(request, JoinRequest):
+            self._hear_where(request)
         self._tasks.start_soon(self._answer, incoming, header, request)
+
+    def _hear_where(self, request: JoinRequest) -> None:
+        link = self._links.get(NodeId(request.node_id))
+        if link is not None and request.cluster_id == self._services.cluster_id:
+            seen = Sighting(request.directory_id, request.incarnation)
+            link.hear_where(seen, peer_address_of(request.endpoints))
 
     async def _answer(self, incoming: Incoming, header: PeerHeader, request: Message) -> None:
         sockets = self._services.sockets

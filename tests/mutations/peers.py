@@ -389,4 +389,10 @@ MUTATIONS = (
         killed_by="tests/broker/test_reception.py::"
         "test_who_has_been_taken_in_gives_the_others_time_to_connect",
     ),
+    _link_rule(
+        "where a broker is, only the one with its directory says",
+        old="        if judge_sighting(self.node, seen, known) is None:\n",
+        new="        if True:\n",
+        killed_by="test_moved.py::test_who_is_not_the_broker_that_is_known_is_not_believed",
+    ),
 )

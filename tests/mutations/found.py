@@ -30,6 +30,27 @@ MUTATIONS = (
         scenario="page-cache-after-failed-sync",
     ),
     _found(
+        "what a former process may have cut is synced",
+        "partitions/storage/log_appending.py",
+        old="        if self._is_ragged or self._active.writer is None:\n",
+        new="        if self._is_ragged:\n",
+        scenario="cut-off-and-not-synced",
+    ),
+    _found(
+        "the time to let go begins when a member is told",
+        "partitions/state_machines/groups/consumer/writing.py",
+        old="    _begin_revocations(group, records, turn)\n",
+        new="",
+        scenario="told-when-the-time-is-over",
+    ),
+    _found(
+        "a leader that is heard of and lost at once is replaced",
+        "partitions/replication/campaigns.py",
+        old="            self._heard[replica.key] = None\n",
+        new="            pass\n",
+        scenario="heard-only-to-resign",
+    ),
+    _found(
         "who leaves a group keeps its epoch",
         "partitions/replication/opening.py",
         old="        left_in = left.get(spec.key)\n",

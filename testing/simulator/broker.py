@@ -106,6 +106,8 @@ class Broker:
         self.rotten: RottenBit | None = None
         """A bit of a segment that is another than was written."""
         self._is_buried = False
+        self.is_spared = False
+        """Whether its disk does nothing more at a start than it should."""
         self.disk_factor = 1.0
         self.step_seconds = 0.0
 
@@ -123,7 +125,8 @@ class Broker:
         self.files.now_ms = self.clock.wall_ms(self.world.queue.now)
         self._note("starts")
         # Not before it has once come up: a journal that was never whole may be called missing.
-        if self.has_run and self.rng.random() < self.world.knobs.start_errors:
+        is_failing = self.has_run and self.rng.random() < self.world.knobs.start_errors
+        if is_failing and not self.is_spared:
             self.files.failing_syncs, self.files.spared_syncs = 1, self.rng.randrange(8)
         self.is_disk_bad = bool(self.files.failing_syncs or self.files.capacity_bytes is not None)
         self._recall()

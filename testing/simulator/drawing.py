@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from tidemark.testing.simulator.disk_orders import with_failing_disks
 from tidemark.testing.simulator.kinds import (
     CALM_TRIGGERS,
     CORE_KINDS,
@@ -68,7 +69,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = _with_calm(stream(seed, "calm"), knobs)
     knobs = with_late_resets(stream(seed, "late resets"), knobs)
     knobs = with_lost_markers(stream(seed, "lost markers"), knobs)
-    return with_cut_compactions(stream(seed, "cut compactions"), knobs)
+    knobs = with_cut_compactions(stream(seed, "cut compactions"), knobs)
+    return with_failing_disks(stream(seed, "disks in time"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:

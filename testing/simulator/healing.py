@@ -69,6 +69,7 @@ def heal(world: World, core: list[NodeId]) -> None:
         world.network.cut(source, target)
     for node in core:
         broker = world.brokers[node]
+        broker.is_spared = True
         broker.restore()
         broker.disk_factor, broker.step_seconds = 1.0, 0.0
         broker.files.capacity_bytes, broker.files.failing_syncs = None, 0

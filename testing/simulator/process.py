@@ -373,6 +373,9 @@ class Process:
         if replica is None or not replica.is_serving:
             return
         if replica.log_start < offset <= replica.high_watermark:
+            oldest = replica.producers.transactions.oldest
+            if oldest is not None and oldest.first_offset < offset:
+                self.count("starts moved within transactions")
             replica.move_log_start(offset)
             self.turn()
 

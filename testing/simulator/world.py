@@ -247,13 +247,23 @@ class World:
         self._connect_later(self.brokers[source], self.brokers[target])
 
     def trim(self, group: SimulatedGroup) -> None:
-        """Give up records that all consumers have read: whole batches, or up to within one."""
+        """Give up records that all consumers have read: whole batches, or up to within one.
+
+        Where there are transactions, what who reads all has read, be it decided or not."""
+        deletions = None if self.play is None else self.play.deletions
+        if deletions is not None:
+            group = deletions.choose(group)
         leader = self.leader(group)
         if leader is not None and leader.process is not None:
             process = leader.process
-            offset = min(consumer.position(group.key) for consumer in self.consumers)
+            if deletions is not None:
+                offset = deletions.end_offset(group)
+            else:
+                offset = min(consumer.position(group.key) for consumer in self.consumers)
             if self._trim_rng.random() < _WITHIN_BATCHES:
                 offset = Offset(max(0, offset - self._trim_rng.randint(1, self.knobs.records_max)))
+            if deletions is not None:
+                deletions.wanted(group, offset)
             process.do(process.move_log_start, group.key, offset)
 
     def _connect_later(self, one: Broker, other: Broker) -> None:

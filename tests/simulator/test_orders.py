@@ -106,12 +106,50 @@ def test_a_retry_of_the_oldest_of_five_batches_is_known(monkeypatch: pytest.Monk
     assert simulate(0).invariant == "a retry is told where its batch lies"
 
 
+def test_disks_fail_when_a_broker_starts_or_cuts_a_log() -> None:
+    drawn = (draw_knobs(seed, seconds=15) for seed in range(300))
+    seeds = [seed for seed, knobs in enumerate(drawn) if knobs.aim == "failing disks"]
+    kinds = set[str]()
+    for seed in seeds[:2]:
+        verdict = simulate(seed, seconds=15)
+        assert verdict.passed, f"seed {seed}: {verdict.what}"
+        kinds |= {kind for kind, _ in verdict.coverage.cells}
+    assert kinds >= {"disk full", "sync error", "after start", "after checkpoint", "after truncate"}
+
+
+def test_records_are_deleted_while_their_transactions_are_open() -> None:
+    coverage = run("deleted records", Layer.TRANSACTIONS, seconds=10).coverage
+    assert coverage.counts["starts moved within transactions"]
+    assert coverage.marks["change_finished"]
+
+
+def test_who_forgets_a_transaction_whose_first_records_are_gone_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trim = OpenTransactions.trim
+
+    def trim_all(self: OpenTransactions, log_start: Offset) -> None:
+        trim(self, log_start)
+        kept = ((each, opened) for each, opened in self.opened.items())
+        self.opened = {each: opened for each, opened in kept if opened.first_offset >= log_start}
+
+    monkeypatch.setattr(OpenTransactions, "trim", trim_all)
+    seed, knobs = first("deleted records", Layer.TRANSACTIONS, seconds=10)
+    assert simulate(seed, knobs=knobs).invariant == (
+        "readers of what is committed stop at the first open transaction"
+    )
+
+
 @pytest.mark.parametrize(
     "aim",
-    ["late resets", "returns", "departures", "compactions", "lost markers", "cut compactions"],
+    [
+        *("late resets", "returns", "departures", "compactions", "lost markers"),
+        *("cut compactions", "failing disks", "deleted records"),
+    ],
 )
 def test_most_seeds_are_what_they_were(aim: str) -> None:
     layers = dict.fromkeys(("returns", "departures"), Layer.REPLICAS)
-    layer = (layers | {"compactions": Layer.TRANSACTIONS}).get(aim, Layer.FULL)
+    layers |= dict.fromkeys(("compactions", "deleted records"), Layer.TRANSACTIONS)
+    layer = layers.get(aim, Layer.FULL)
     drawn = [draw_knobs(seed, seconds=1, layer=layer).aim for seed in range(300)]
     assert 0 < drawn.count(aim) < 90

@@ -217,7 +217,7 @@ class TransactionDesk:
         try:
             found = self._found(replica, body)
         except RequestError as error:
-            reply(error.code, None)
+            reply(error.code, replica.log_start)
         else:
             reply(ErrorCode.NONE, found)
 

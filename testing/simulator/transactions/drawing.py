@@ -25,6 +25,7 @@ from tidemark.testing.simulator.transactions.member_aims import (
 )
 from tidemark.testing.simulator.transactions.rare_orders import (
     with_crossing_commits,
+    with_deleted_records,
     with_deletions,
     with_late_answers,
     with_late_markers,
@@ -34,6 +35,7 @@ from tidemark.testing.simulator.transactions.rare_orders import (
 
 _ASSIGNED_SHARE: Final = 0.35
 _BAD_DISKS_SHARE: Final = 0.3
+_DELETED_RECORDS_SHARE: Final = 0.06
 _NO_ROOM_SHARE: Final = 0.4
 """Of those with bad disks."""
 _RARE_ORDERS_SHARE: Final = 0.3
@@ -43,6 +45,9 @@ def draw_transactions(seed: int, knobs: Knobs) -> Knobs:
     """`knobs`: as any seed has them."""
     knobs = _draw(stream(seed, "transactions"), knobs)
     knobs = _with_protocol(stream(seed, "protocol"), knobs)
+    deletes = stream(seed, "DeleteRecords")
+    if deletes.random() < _DELETED_RECORDS_SHARE:
+        return with_deleted_records(deletes, knobs)
     rng = stream(seed, "coordinators")
     share = rng.random()
     if share < _BAD_DISKS_SHARE:

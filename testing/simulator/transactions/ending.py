@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 def judge_all(play: Play, sources: Mapping[TopicPartition, Sequence[Offset]]) -> Iterator[Anomaly]:
     """`sources`: the offsets at which the input topic has records."""
     of_words = History(polls=[p for p in play.committed.polls if _is_of_words(play, p.records)])
+    readable = _readable(play)
     of_words.sends = sorted(
         (send for send in sends(play.transactions) if send.partition in play.places.words),
         key=lambda send: send.started,
     )
+    of_words.sends = play.deletions.without(of_words)
     yield from check(of_words)
-    readable = _readable(play)
     yield from torn(play.transactions, readable, play.last_offsets)
     done = {
         partition: offset
@@ -42,6 +43,8 @@ def judge_all(play: Play, sources: Mapping[TopicPartition, Sequence[Offset]]) ->
         partition: [record.value for record in play.last_reader.keyed[partition]]
         for partition in play.places.words
     }
+    for partition, found in outputs.items():
+        found += play.deletions.given_up(partition) - {*found}
     yield from inputs(outputs, sources, done)
     yield from commits(play.commits, play.fetched)
     yield from _judge_table(play)
@@ -53,8 +56,9 @@ def _is_of_words(play: Play, records: Sequence[tuple[TopicPartition, Offset, Val
 
 
 def _readable(play: Play) -> dict[TopicPartition, set[Value]]:
-    """What readers of committed records have got at any time. Where a log is compacted, none of
-    them may have been in time for it: there, what the log had counts, too."""
+    """What readers of committed records have got at any time. Where a log is compacted, or
+    records are deleted, none of them may have been in time for it: there, what the log had counts,
+    too."""
     readers = (play.committed_reader, play.last_reader)
     readable: dict[TopicPartition, set[Value]] = {
         partition: {record.value for reader in readers for record in reader.keyed[partition]}
@@ -62,6 +66,8 @@ def _readable(play: Play) -> dict[TopicPartition, set[Value]]:
     }
     for partition in play.places.table:
         readable[partition] |= play.judge.values(play.places.key(partition))
+    for partition in play.places.words:
+        readable[partition] |= play.deletions.given_up(partition)
     return readable
 
 

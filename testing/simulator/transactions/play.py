@@ -22,6 +22,7 @@ from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.rpc import Ask
 from tidemark.testing.simulator.transactions.asking import CommitInTransaction
 from tidemark.testing.simulator.transactions.casting import make_tasks
+from tidemark.testing.simulator.transactions.deletions import Deletions
 from tidemark.testing.simulator.transactions.inspecting import Inspection
 from tidemark.testing.simulator.transactions.judge import TransactionJudge
 from tidemark.testing.simulator.transactions.member import REBALANCE_MS
@@ -46,7 +47,10 @@ class Play:
     def __init__(self, world: World) -> None:
         self._world = world
         self.places = Places(world.groups)
-        self.judge = TransactionJudge({*map(self.places.key, self.places.table)})
+        may_lose = [*self.places.table]
+        if "trim" in world.knobs.fault_kinds:
+            may_lose += self.places.words
+        self.judge = TransactionJudge({*map(self.places.key, may_lose)})
         self.transactions: list[Transaction] = []
         self.commits: list[Commit] = []
         """Those that were acknowledged."""
@@ -62,6 +66,7 @@ class Play:
         self.committed = History()
         self.committed_reader = self._reader("committed reader", self.committed, READ_COMMITTED)
         self.reader_of_all = self._reader("uncommitted reader", History(), READ_UNCOMMITTED)
+        self.deletions = Deletions(self, world.groups)
         self.last_reader = self.committed_reader
         """Who reads all there is in the end."""
         self.inspection = Inspection(world)

@@ -163,3 +163,38 @@ def with_crossing_commits(rng: Random, knobs: Knobs) -> Knobs:
         fault_interval=rng.choice((2.0, 5.0)),
         trigger_chance=rng.choice((0.0, 0.01, 0.05)),
     )
+
+
+def with_deleted_records(rng: Random, knobs: Knobs) -> Knobs:
+    """Records are deleted while the transactions are open that they are in, and who comes to vote,
+    or was away, gets a log that begins behind them."""
+    return replace(
+        quick(knobs),
+        aim="deleted records",
+        nodes=rng.choice((4, 5)),
+        voters=rng.choice((1, 3, 3)),
+        groups=rng.choice((5, 6)),
+        writers=3,
+        rivals=1,
+        transformers=rng.choice((0, 1)),
+        members=0,
+        pauses=0.4,
+        aborts=0.4,
+        transaction_seconds=rng.choice((2.0, 5.0)),
+        segment_bytes=rng.choice((300, 2000)),
+        drift=0.0,
+        fault_interval=rng.choice((0.15, 0.3)),
+        fault_kinds=(
+            *("trim",) * 6,
+            *("reconfigure",) * 3,
+            "isolate",
+            "kill",
+            "power",
+            "hand over",
+        ),
+        triggers=("leader", "truncate", "transaction over"),
+        trigger_chance=rng.choice((0.02, 0.1)),
+        trigger_delay=rng.choice((0.003, 0.02, 0.1)),
+        answers=("isolate", "strand", "kill", "power", "hand over", "depose"),
+        fault_seconds=rng.choice((0.3, 1.0)),
+    )

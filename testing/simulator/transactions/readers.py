@@ -27,7 +27,15 @@ class Cursor:
 
     offset: Offset = ORIGIN.offset
     is_at_the_end: bool = False
+    has_jumped: bool = False
+    """Since it was last given records."""
     _aborted: set[ProducerId] = field(default_factory=set)
+
+    def jump(self, log_start: Offset) -> None:
+        """What it would have read next is gone: it goes on where the log begins."""
+        if log_start > self.offset:
+            self.offset, self.has_jumped = log_start, True
+            self._aborted.clear()
 
     def take(self, found: Found, *, isolation: int) -> list[Record]:
         """The records of an answer that count, as Kafka's clients choose them."""
@@ -90,13 +98,16 @@ class Reader:
             answer = await talker.ask(key, read)
             if answer.error is not ErrorCode.NONE:
                 cursor.is_at_the_end = False
+                if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE and isinstance(answer.value, int):
+                    cursor.jump(Offset(answer.value))
             elif isinstance(answer.value, Found):
                 self._take(partition, started, answer.value)
             idle = idle_seconds if cursor.is_at_the_end else 0.02
             await talker.sleep(talker.rng.expovariate(1 / idle))
 
     def _take(self, partition: TopicPartition, started: float, found: Found) -> None:
-        records = self.cursors[partition].take(found, isolation=self._isolation)
+        cursor = self.cursors[partition]
+        records = cursor.take(found, isolation=self._isolation)
         if not records:
             return
         polled = tuple(
@@ -108,8 +119,10 @@ class Reader:
                 started=started,
                 ended=self._talker.now,
                 records=polled,
+                is_repositioned=cursor.has_jumped,
             )
         )
+        cursor.has_jumped = False
         for record in records:
             self.seen_at[partition, record.offset] = self._talker.now
         self.keyed[partition] += [

@@ -1,0 +1,38 @@
+"""An aim in which disks fail at moments, and not at any time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from tidemark.testing.simulator.kinds import DISK_KINDS
+from tidemark.testing.simulator.knobs import Knobs
+
+_FAILING_DISKS_SHARE: Final = 0.06
+
+
+def with_failing_disks(rng: Random, knobs: Knobs) -> Knobs:
+    """In some runs without another aim disks are full, fail or are slow just when a log goes on in
+    a new segment, is cut, or is opened; and soon after the process dies, or the power fails."""
+    if rng.random() >= _FAILING_DISKS_SHARE or knobs.aim:
+        return knobs
+    disks = (*DISK_KINDS, "slow disk")
+    return replace(
+        knobs,
+        aim="failing disks",
+        nodes=3,
+        voters=3,
+        observers=0,
+        start_errors=rng.choice((0.0, 0.05, 0.3)),
+        segment_bytes=rng.choice((300, 300, 2000)),
+        checkpoint_interval=rng.choice((0.3, 0.7)),
+        journal_file_bytes=rng.choice((4 * 4096, 16 * 4096)),
+        fault_interval=rng.choice((1.0, 2.0)),
+        fault_kinds=("trim", "trim", "hand over", "kill", "power", "strand"),
+        triggers=("checkpoint", "truncate", "roll", "start", "vote", "leader", "commit"),
+        trigger_chance=rng.choice((0.1, 0.3)),
+        trigger_delay=rng.choice((0.0005, 0.003, 0.02, 0.1)),
+        answers=(*disks * 2, "strand", "power", "kill"),
+        fault_seconds=rng.choice((0.1, 0.3, 1.0)),
+    )

@@ -16,7 +16,7 @@ from tidemark.partitions.storage.journal.records import JournalRecord, RecordKin
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.records.header import BatchHeader, iter_headers
-from tidemark.protocol.types import NodeId, Offset, Position
+from tidemark.protocol.types import ORIGIN, NodeId, Offset, Position
 from tidemark.testing.checkers import producers, serving
 from tidemark.testing.checkers.lineage import Lineage
 from tidemark.testing.simulator.group_judge import GroupJudge, lineage_of, positions
@@ -51,14 +51,19 @@ class GroupWatch(GroupJudge[GroupReplica]):
     def __init__(self, group: SimulatedGroup) -> None:
         super().__init__(group)
         self._observers = group.observers
+        self._said_rotten = ORIGIN
+        """How far those have committed whose logs cannot be read, and compared, just now."""
 
     def batches(self, replica: GroupReplica, start: Offset, end: Offset) -> Iterable[BatchHeader]:
         return headers(replica.log, start, end)
 
     def changed(self, node: NodeId, replica: GroupReplica) -> None:
+        if node in self.rotten and node not in self._observers:
+            self._said_rotten = max(self._said_rotten, replica.committed)
         if node in self._observers:
             # First: by its own word it is all committed.
-            serving.is_prefix(self.name, node, replica.group.shape.last, self.committed.last)
+            committed = max(self.committed.last, self._said_rotten)
+            serving.is_prefix(self.name, node, replica.group.shape.last, committed)
         super().changed(node, replica)
 
     def leads(self, node: NodeId, replica: GroupReplica) -> None:

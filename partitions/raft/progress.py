@@ -36,6 +36,7 @@ class Progress:
     """
 
     __slots__ = (
+        "_clean_life",
         "_doubtful_life",
         "_in_flight",
         "_is_clean_at_told",
@@ -69,8 +70,8 @@ class Progress:
         self.answers = 0
         # An unclean follower does not count before it holds this.
         self.clean_at: Position | None = None
-        # The latest that has answered, and the latest that was in doubt.
-        self.life = self._doubtful_life = 0
+        # The latest that has answered, the latest that was in doubt, and the latest that was clean.
+        self.life = self._doubtful_life = self._clean_life = 0
         # Where the log ended when its doubt was heard of. `None` once something newer is committed:
         # from then on it counts as one that is unclean does.
         self.doubted_at: Position | None = None
@@ -160,6 +161,9 @@ class Progress:
                 mark("answer_of_an_earlier_life")
                 return False
             self.life = response.life
+            if self._is_outdated(response):
+                mark("answer_from_before_it_was_clean")
+                return False
             if response.in_doubt:
                 self._note_doubt(last)
                 return True
@@ -173,7 +177,20 @@ class Progress:
                 mark("answer_from_before_the_loss")
                 return False
             self.clean_at = None
+        if response.is_clean and response.life:
+            self._clean_life = response.life
         return True
+
+    def _is_outdated(self, response: AppendResponse) -> bool:
+        """Whether a follower that is clean said this, that it is not, before it was.
+
+        A power loss ends a life. Who has left and come back has the same one, but then it is what
+        is in flight now that it answers so. To believe an old word of it would make it unclean
+        again, and nobody would be left to elect another leader if this one went then.
+        """
+        if response.is_clean or self.clean_at is not None or response.life != self._clean_life:
+            return False
+        return not self._in_flight or self._in_flight[0][0] != response.prev
 
     def _note_doubt(self, last: Position) -> None:
         if self._doubtful_life < self.life:

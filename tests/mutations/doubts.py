@@ -29,6 +29,22 @@ MUTATIONS = (
         killed_by="test_unclean.py::"
         "test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean",
     ),
+    rule(
+        "an old word of a clean replica does not make it unclean",
+        "progress.py",
+        old="            if self._is_outdated(response):\n",
+        new="            if False:\n",
+        killed_by="test_unclean.py::"
+        "test_a_late_word_from_before_it_was_clean_does_not_make_a_replica_unclean_again",
+    ),
+    rule(
+        "who says that it has lost what it had is believed, though its life is the same",
+        "progress.py",
+        old="        return not self._in_flight or self._in_flight[0][0] != response.prev\n",
+        new="        return True\n",
+        killed_by="test_unclean.py::"
+        "test_a_replica_that_came_back_empty_in_the_same_life_is_counted_anew",
+    ),
     # Replicas that may have forgotten what they promised
     rule(
         "a replica in doubt knows it",

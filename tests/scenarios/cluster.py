@@ -251,10 +251,15 @@ class Cluster:
         first_config = victim.disk.durable.first_config
         self.down[node] = Image(hard_state=HardState(epoch, None), first_config=first_config)
 
-    def restart(self, node: int, *, is_clean: bool = True, in_doubt: bool = False) -> Node:
-        """Open what the crash has left. The others notice, as they would by the connection."""
+    def restart(
+        self, node: int, *, is_clean: bool = True, in_doubt: bool = False, life: int | None = None
+    ) -> Node:
+        """Open what the crash has left. The others notice, as they would by the connection.
+
+        With a `life`, the process is the same: it gave up the replica, and has it again.
+        """
         image = self.down.pop(node)
-        life = next(self.lives)
+        life = next(self.lives) if life is None else life
         self.nodes[node] = Node(
             self,
             node,

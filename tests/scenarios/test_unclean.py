@@ -1,6 +1,6 @@
 """Scenarios of replicas that have lost what they acknowledged: `flush=os`, and the power went."""
 
-from tests.scenarios.cluster import Cluster
+from tests.scenarios.cluster import Cluster, Envelope
 from tidemark.partitions.raft.candidate import Candidate, PreCandidate
 from tidemark.partitions.raft.leader import Leader
 from tidemark.partitions.raft.messages import AppendRequest, AppendResponse
@@ -126,3 +126,48 @@ def test_a_leader_finds_out_that_a_replica_which_lacks_nothing_was_unclean() -> 
     node = cluster.restart(2, is_clean=False)
     cluster.settle()
     assert node.group.is_clean
+
+
+def test_a_late_word_from_before_it_was_clean_does_not_make_a_replica_unclean_again() -> None:
+    """It would not elect anybody, though it holds all that is committed, were its leader gone."""
+    cluster = _with_loss_on_two()
+    cluster.heal()
+    node = cluster.restart(2, is_clean=False)
+    late: list[Envelope] = []
+    while not node.group.is_clean:
+        envelopes = cluster.take()
+        assert envelopes
+        cluster.deliver(*envelopes)
+        node.persist()
+        late += filter(_says_unclean, cluster.messages)
+    cluster.settle()
+    cluster.partition({1, 2}, {3})
+    cluster.produce(1, b"d", only={1, 2})
+    cluster[1].append(b"e")
+    cluster[1].persist()
+    cluster.take()  # 2 never hears of it
+    for answer in late:  # refusals, and successes
+        cluster.deliver(answer)
+        cluster.deliver(*cluster.take(AppendRequest, to=2))
+        assert node.group.is_clean
+    cluster.crash(1)
+    cluster.heal()
+    cluster.elect(2)
+    assert cluster[2].committed == b"abcd"
+
+
+def test_a_replica_that_came_back_empty_in_the_same_life_is_counted_anew() -> None:
+    """Its broker gave it up and took it again, without a start: it is unclean, and was clean."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.crash(2)
+    life = cluster.restart(2).group.life
+    cluster.produce(1, b"abc")
+    cluster.leave(2)
+    node = cluster.restart(2, is_clean=False, life=life)
+    cluster.settle()
+    assert (node.log, node.group.is_clean) == (b"abc", True)
+
+
+def _says_unclean(envelope: Envelope) -> bool:
+    return isinstance(envelope.message, AppendResponse) and not envelope.message.is_clean

@@ -110,7 +110,8 @@ class CoreBroker:
     def counts_anew(self) -> bool:
         """Whether it may have lost what it acknowledged, and has not all of it back.
 
-        Of its leader's choice, too: a late answer of before it had all is believed (`note_clean`).
+        Of its leader's choice, too: one that has not heard that it has all, and begins with it
+        again, wants more of it by then (`Progress.restart`).
         """
         return not (self.is_clean if self.process is None else self.process.group.is_clean)
 

@@ -36,6 +36,7 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.replication.reassigning import may_be_wished_later
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import TopicMetadata
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import Epoch, NodeId, TopicPartition
@@ -231,7 +232,7 @@ class Hosting:
             try:
                 await self._files.rename_deleted(metadata)
             except (OSError, StorageError) as error:
-                self._failed([metadata.id], error)
+                self._not_renamed([metadata.id], error)
             else:
                 renamed[metadata.id] = metadata
         if not renamed:
@@ -239,7 +240,7 @@ class Hosting:
         try:
             await self._files.forget_deleted(renamed.values())
         except (OSError, StorageError) as error:
-            self._failed(list(renamed), error)
+            self._not_renamed(list(renamed), error)
             return
         for topic_id in renamed:
             del self._to_remove[topic_id]
@@ -254,7 +255,7 @@ class Hosting:
         try:
             await self._files.forget_given_up(list(given_up.values()), left_in)
         except (OSError, StorageError) as error:
-            self._failed(list({key.topic_id for key in given_up}), error)
+            self._not_renamed(list({key.topic_id for key in given_up}), error)
         else:
             for key in given_up:
                 self._forget_given_up(key)
@@ -296,6 +297,7 @@ class Hosting:
         try:
             await self._files.sweep(state, is_leaving=self._is_leaving)
         except (OSError, StorageError) as error:
+            self._judge(error)
             self._services.storage_failed(f"partitions of deleted topics: {error}")
         self.has_leftovers.set()
         self._is_asked.set()
@@ -356,6 +358,15 @@ class Hosting:
         topic = self._to_open.get(topic_id)
         if topic is not None and not self._is_incomplete(topic):
             del self._to_open[topic_id]
+
+    def _not_renamed(self, topic_ids: Sequence[UUID], error: Exception) -> None:
+        self._judge(error)
+        self._failed(topic_ids, error)
+
+    def _judge(self, error: Exception) -> None:
+        """A sync that failed ends the broker: asked again, the disk might say that it has."""
+        if isinstance(error, SyncFailed):
+            self._services.disk.fail(error)
 
     def _failed(self, topic_ids: Sequence[UUID], error: Exception) -> None:
         self._services.storage_failed(f"topics: {error}")

@@ -239,6 +239,33 @@ async def test_a_sync_that_fails_while_a_replica_is_made_ends_the_broker(
     assert [type(error) for error in told] == [SyncFailed]
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+async def test_a_sync_that_fails_while_a_replica_goes_ends_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
+) -> None:
+    """Of a topic that is deleted, or a partition that is other brokers' now."""
+
+    def fail(files: OsFiles, path: str) -> None:
+        raise SyncFailed(EIO, "Input/output error")
+
+    told: list[OSError] = []
+    async with open_node(tmp_path) as node:
+        topic = await node.topics.create(NewTopic(name="waves", partitions=1))
+        hosting = hosting_of(node)
+        monkeypatch.setattr(
+            type(hosting._services.disk), "fail", lambda _, error: told.append(error)
+        )
+        monkeypatch.setattr(OsFiles, "sync_directory", fail)
+        if is_deleted:
+            hosting.remove(topic.metadata)
+        else:
+            hosting.rehost(held_by(topic, (TWO,)))
+        with pytest.raises(RequestError, match="Input/output error"):
+            await hosting.wait_settled(topic.id)
+        monkeypatch.undo()
+    assert SyncFailed in {type(error) for error in told}
+
+
 async def test_what_could_not_be_opened_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,17 @@ MUTATIONS = (
         "::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
     ),
     Mutation(
+        name="a rename whose sync fails is the end",
+        file="broker/metadata/hosting.py",
+        old="""        self._judge(error)
+        self._failed(topic_ids, error)
+""",
+        new="""        self._failed(topic_ids, error)
+""",
+        killed_by="tests/broker/test_hosting.py"
+        "::test_a_sync_that_fails_while_a_replica_goes_ends_the_broker",
+    ),
+    Mutation(
         name="a sync that was begun is not begun again",
         file="partitions/storage/refusals.py",
         old="NOT_ASKED and not isinstance(error, SyncFailed)",

@@ -7,7 +7,7 @@ do. Each is imported where it is used first; but who comes late should not pay f
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import Final, Literal
 
 from tidemark.broker.handlers import HANDLERS
 from tidemark.protocol.codec import codec_of
@@ -75,11 +75,18 @@ _SERVING: Final = (
 
 
 def steps() -> Iterator[Callable[[], object]]:
-    """Each takes a few milliseconds, or nothing where somebody has needed it already."""
+    """Each takes a few milliseconds, or nothing where somebody has needed it already.
+
+    One that raises `OSError`, as there was no descriptor to read a module with, can be done again.
+    """
     for module in (*_COORDINATING, *_SERVING):
         yield partial(import_module, module)
     for key in HANDLERS:
         yield partial(HANDLERS.__getitem__, key)
-        api = APIS[key]
-        yield partial(codec_of, api.request, api.max_version)
-        yield partial(codec_of, api.response, api.max_version)
+        yield partial(_compile, key, "request")
+        yield partial(_compile, key, "response")
+
+
+def _compile(key: int, side: Literal["request", "response"]) -> None:
+    api = APIS[key]
+    codec_of(api.request if side == "request" else api.response, api.max_version)

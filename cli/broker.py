@@ -12,10 +12,10 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 import trio
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # A client that comes sooner has what it needs compiled itself, and is not slowed down.
 _SETTLE_SECONDS: Final = 1.0
 _REST_SECONDS: Final = 0.02
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -178,13 +180,31 @@ async def _settle_in() -> None:
     that computes gets the interpreter each time the loop lets go of it, at every read and write
     of a socket or file, and keeps it for 1 ms. Under load that was 0.1 s of no progress at all.
     """
-    from tidemark.broker.settling_in import steps
-
     await trio.sleep(_SETTLE_SECONDS)
-    for step in steps():
-        step()
+    for step in await _done(_steps):
+        await _done(step)
         await trio.sleep(_REST_SECONDS)
     gc.freeze()  # With all that was made.
+
+
+def _steps() -> Iterable[Callable[[], object]]:
+    from tidemark.broker.settling_in import steps
+
+    return steps()
+
+
+async def _done(step: Callable[[], T]) -> T:
+    """What the step returns, once it can be done: modules are read from files, and clients may
+    have taken all descriptors."""
+    is_told = False
+    while True:
+        try:
+            return step()
+        except OSError as error:
+            if not is_told:
+                logger.warning("what later requests need cannot be read yet: %s", error)
+            is_told = True
+            await trio.sleep(_SETTLE_SECONDS)
 
 
 async def _cancel_on_signal(scope: trio.CancelScope) -> None:

@@ -205,6 +205,23 @@ def test_a_broker_without_descriptors_serves_who_is_there(tmp_path: Path) -> Non
         assert "Too many open files" in broker.log
 
 
+def test_a_broker_that_has_just_started_waits_for_descriptors_to_read_the_rest_with(
+    tmp_path: Path,
+) -> None:
+    with open_broker_process(tmp_path / "data") as broker:
+        limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
+        give_up = time.monotonic() + 30
+        while "cannot be read yet" not in broker.log and time.monotonic() < give_up:
+            time.sleep(0.05)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, limits)
+        with bystander(broker.bootstrap, "t"):
+            time.sleep(0.2)
+        assert "cannot be read yet: " in broker.log
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.log
+
+
 def test_a_frozen_broker_goes_on_where_it_was(tmp_path: Path) -> None:
     with (
         open_broker_process(tmp_path / "data") as broker,

@@ -17,6 +17,7 @@ from typing import Final
 from rich.console import Console
 
 from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
+from tests.chaos.disks import go_apart
 from tests.chaos.doubled import producers_of
 from tests.chaos.faults import FAULTS, possible
 from tests.chaos.judge import judge, judge_group
@@ -231,4 +232,5 @@ def _keep_data(cluster: ChaosCluster) -> None:
 
 
 if __name__ == "__main__":
+    go_apart()
     sys.exit(main())

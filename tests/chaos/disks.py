@@ -11,17 +11,19 @@ import errno
 import fcntl
 import os
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-from tests.chaos.commands import run, tried
+from tests.chaos.commands import ToolFailed, run, tried
 
 _SHUTDOWN: Final = 0x8004_587D
 _WITHOUT_FLUSH: Final = struct.pack("I", 2)
 _DISK_BYTES: Final = 1 << 30
 _FILLER_CHUNK_BYTES: Final = 1 << 20
+_APART: Final = "TIDEMARK_CHAOS_APART"
 
 
 class Disk(Protocol):
@@ -43,6 +45,19 @@ class Disk(Protocol):
     def free(self) -> None: ...
 
 
+def go_apart() -> None:
+    """Begin this process anew in a mount namespace of its own, where the machine allows it.
+
+    A namespace that anybody else makes while disks are mounted begins with a copy of all mounts. It
+    keeps a disk alive that loses its power, and what is mounted next is the same one, as it was.
+    What a run that is killed leaves mounted goes with its namespace, too.
+    """
+    if _APART in os.environ or os.geteuid() or not tried("unshare", "--mount", "true"):
+        return
+    command = ["unshare", "--mount", *sys.orig_argv]
+    os.execvpe(command[0], command, {**os.environ, _APART: "yes"})
+
+
 @contextmanager
 def open_disks(directory: Path, nodes: Sequence[int]) -> Iterator[dict[int, Disk]]:
     """A disk for each node."""
@@ -58,6 +73,14 @@ def open_disks(directory: Path, nodes: Sequence[int]) -> Iterator[dict[int, Disk
             else:
                 disks[node] = Folder(home)
         yield disks
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Folder:
@@ -105,6 +128,10 @@ class Ext4:
     def restore(self) -> None:
         run("umount", str(self.path))
         run("mount", "-o", "loop", str(self._image), str(self.path))
+        try:
+            sync_directory(self.path)
+        except OSError as error:
+            raise ToolFailed(f"{self.path} is mounted elsewhere, too, and without power") from error
 
     def fill(self) -> None:
         with self._filler.open("wb", buffering=0) as filler:

@@ -67,7 +67,9 @@ class Savable(Protocol):
     def is_available(self) -> bool: ...
     def capture(self) -> Captured: ...
     def begin_early_sync(self) -> Synced: ...
-    def set_flush(self, *, syncs: bool) -> None: ...
+    def set_flush(self, *, syncs: bool) -> None:
+        """Raises `NotTaken`, and nothing has changed: it may be tried again."""
+        ...
 
 
 class Checkpoints:
@@ -123,6 +125,11 @@ class Checkpoints:
         """Have a log journaled from now on, or no more, with `state.db` saying so first."""
         self._flushes[replica] = syncs
         self._wanted.set()
+
+    def keep_flush(self, replica: Savable) -> None:
+        """What was wanted with `set_flush_later`, and is not done yet, is not wanted any more."""
+        if self._flushes.pop(replica, None) is not None:
+            self._changed[replica] = None  # perhaps it is recorded already
 
     def remove_later(self, batch: int, removals: Sequence[Removal]) -> None:
         """Remove files, once that batch is durable."""
@@ -271,10 +278,16 @@ class Checkpoints:
                 if self._disk.error is None:
                     await self._write(replicas, captured, left, mark)
                 if flush is not None and self._disk.error is None:
-                    for replica in replicas:
-                        if self._flushes.get(replica) is flush:
-                            del self._flushes[replica]
-                            replica.set_flush(syncs=flush)
+                    self._change_flush(replicas, flush)
+
+    def _change_flush(self, replicas: Collection[Savable], syncs: bool) -> None:
+        for replica in replicas:
+            if self._flushes.get(replica) is syncs:
+                try:
+                    replica.set_flush(syncs=syncs)
+                except NotTaken as error:
+                    raise StorageError(str(error)) from error  # the wish is left, for later
+                del self._flushes[replica]
 
     async def _wait_settled(self) -> bool:
         """Whether something is to be saved then.

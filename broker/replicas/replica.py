@@ -14,6 +14,7 @@ from tidemark.broker.replicas.replica_writes import WritingReplica
 from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
+from tidemark.partitions.storage.syncing import NotTaken
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
 
@@ -60,8 +61,11 @@ class Replica(CommittingReplica, WritingReplica):
         if self._member is None:
             return
         self._member.log.settings = log_settings(config)
-        if self._member.syncs_before_ack != config.syncs_before_ack:
-            self._services.checkpoints.set_flush_later(self, syncs=config.syncs_before_ack)
+        checkpoints, syncs = self._services.checkpoints, config.syncs_before_ack
+        if self._member.syncs_before_ack == syncs:
+            checkpoints.keep_flush(self)
+        else:
+            checkpoints.set_flush_later(self, syncs=syncs)
 
     def set_flush(self, *, syncs: bool) -> None:
         member = self._member
@@ -69,6 +73,8 @@ class Replica(CommittingReplica, WritingReplica):
             return
         try:
             member.syncs_before_ack = syncs
+        except NotTaken:
+            raise
         except OSError as error:
             self._services.disk.fail(error)
             return

@@ -26,7 +26,8 @@ class CommittingReplica(ReplicaState, ABC):
 
     @abstractmethod
     def set_flush(self, *, syncs: bool) -> None:
-        """For checkpoints, which have written down what has to be known before."""
+        """For checkpoints, which have written down what has to be known before. Raises `NotTaken`,
+        and nothing has changed: it may be tried again."""
 
     def capture(self) -> Captured:
         """For a checkpoint: what is to be saved now. Its sync must follow."""

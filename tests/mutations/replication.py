@@ -432,6 +432,30 @@ MUTATIONS = (
         killed_by="tests/broker/test_checkpoints.py::test_an_early_sync_that_fails_is_the_end",
     ),
     Mutation(
+        name="a sync that fails amid a change of flush is the end",
+        file="broker/replicas/replica.py",
+        old="            self._services.disk.fail(error)\n",
+        new="            del error\n",
+        killed_by="tests/broker/replicas/test_changes_of_flush.py"
+        "::test_a_sync_that_fails_amid_a_change_ends_the_broker",
+    ),
+    Mutation(
+        name="a change of flush for which there is no descriptor now is made later",
+        file="broker/replicas/checkpoints.py",
+        old="raise StorageError(str(error)) from error  # the wish is left, for later\n",
+        new="del error\n",
+        killed_by="tests/broker/replicas/test_changes_of_flush.py"
+        "::test_descriptors_that_run_out_amid_a_change_are_waited_for",
+    ),
+    Mutation(
+        name="a change of flush that was taken back is not made",
+        file="broker/replicas/replica.py",
+        old="            checkpoints.keep_flush(self)\n",
+        new="            pass\n",
+        killed_by="tests/broker/replicas/test_changes_of_flush.py"
+        "::test_a_change_that_is_taken_back_before_it_is_done_is_not_done[commit]",
+    ),
+    Mutation(
         name="the journal is used again once the epochs of what was given up are recorded",
         file="broker/replicas/checkpoints.py",
         old="            remember(self._state, left)\n",

@@ -109,8 +109,8 @@ class _Run:
     load: Generator
 
     def requests(self) -> int:
-        """Produce for a while; how many requests were answered."""
-        return int(self.load.run(seconds=_SECONDS, rate=None)["requests"])
+        """Produce for a while; how many requests the broker has had."""
+        return int(self.load.run(seconds=_SECONDS, rate=None)["handled"])
 
 
 @contextmanager

@@ -74,6 +74,7 @@ def _turned(frames: list[bytes], by: int) -> list[bytes]:
 def _as_json(made: Produced, cpu_seconds: float) -> dict[str, object]:
     return {
         "requests": made.requests,
+        "handled": made.handled,
         "seconds": made.seconds,
         "began_ns": made.began_ns,
         "latency": made.latency.to_json(),

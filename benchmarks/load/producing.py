@@ -42,6 +42,8 @@ class Produced:
     """What a window of time saw. `latency` is there for a schedule only."""
 
     requests: int
+    handled: int
+    """With those that were answered after it: what the brokers' processor time has been for."""
     seconds: float
     began_ns: int
     latency: Histogram = field(default_factory=Histogram)
@@ -91,8 +93,9 @@ class Producers:
                 answers = self._receive(lane)
                 answered += answers
                 self._send(lane, answers)
-        self._drain()
-        return Produced(requests=answered, seconds=(now - began) / _NS, began_ns=began)
+        handled = answered + self._drain()
+        seconds = (now - began) / _NS
+        return Produced(requests=answered, handled=handled, seconds=seconds, began_ns=began)
 
     def on_schedule(self, *, seconds: float, rate: float) -> Produced:
         """Send `rate` requests a second, each when it is due, and measure from then."""
@@ -117,7 +120,12 @@ class Producers:
                 raise TimeoutError(f"{total - answered} requests were not answered for 10 s")
         seconds = (time.perf_counter_ns() - began) / _NS
         return Produced(
-            requests=answered, seconds=seconds, began_ns=began, latency=latency, lateness=lateness
+            requests=answered,
+            handled=answered,
+            seconds=seconds,
+            began_ns=began,
+            latency=latency,
+            lateness=lateness,
         )
 
     def close(self) -> None:
@@ -163,14 +171,16 @@ class Producers:
         lane.unanswered -= answers
         return answers
 
-    def _drain(self) -> None:
-        """Take what is still to come, which no longer counts."""
+    def _drain(self) -> int:
+        """Take what is still to come; how many answers that was."""
+        answered = 0
         deadline = time.monotonic() + _DRAIN_SECONDS
         while any(lane.unanswered for lane in self._lanes.values()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"requests were not answered for {_DRAIN_SECONDS} s")
             for descriptor, _ in self._poll.poll(0.5):
-                self._receive(self._lanes[descriptor])
+                answered += self._receive(self._lanes[descriptor])
+        return answered
 
 
 def _first_answer(client: socket.socket, frame: bytes, *, is_bare: bool) -> bytes:

@@ -78,7 +78,9 @@ class Limits:
                     said = self._producer.run(seconds=self._plan.seconds, rate=None)
                     cpu = used(pids).cpu_seconds - before
                     size = said["requests"] * ready["batch_bytes"]
-                    measured.note_work(said["requests"], size, said["seconds"], cpu)
+                    measured.note_work(
+                        said["requests"], size, said["seconds"], cpu, handled=said["handled"]
+                    )
         (self._directory / "bare").unlink()
         return measured
 

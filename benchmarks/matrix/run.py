@@ -40,7 +40,9 @@ def _produce(session: Session) -> None:
         for _ in range(session.plan.runs):
             said, cpu = session.produce()
             size = said["requests"] * ready["batch_bytes"]
-            session.measured.note_work(said["requests"], size, said["seconds"], cpu)
+            session.measured.note_work(
+                said["requests"], size, said["seconds"], cpu, handled=said["handled"]
+            )
             session.measured.generator_share.append(said["cpu_seconds"] / said["seconds"])
             rates.append(said["requests"] / said["seconds"])
         rate = session.plan.rate or session.plan.load * statistics.median(rates)

@@ -81,6 +81,15 @@ def test_what_a_limit_has_is_held_against_it() -> None:
     assert rows["requests"].ratio is None
 
 
+def test_processor_time_is_for_all_that_was_handled_and_not_only_in_time() -> None:
+    measured = Measured(workload=BASE)
+    measured.note_work(1_000, 2_000_000, 1.0, 0.6, handled=1_500)
+    rows = {row.question: row.value for row in measured.rows(None)}
+    assert (rows["bytes"], rows["requests"]) == (2.0, 1_000)
+    assert rows["processor time a request"] == pytest.approx(400)
+    assert rows["processor time a MB"] == pytest.approx(200)
+
+
 @pytest.fixture(scope="module")
 def load() -> Iterator[Generators]:
     with open_generators() as generators:

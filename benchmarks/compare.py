@@ -34,6 +34,13 @@ class Verdict(Enum):
     SAME = "[default]same"
 
 
+_VERDICT_BY_AIM: Final[dict[tuple[bool | None, bool | None], Verdict]] = {
+    (True, False): Verdict.WORSE,
+    (False, True): Verdict.BETTER,
+}
+"""By whether the aim was reached before, and is now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One row of both runs."""
@@ -54,7 +61,14 @@ class Change:
         return max(NOISE_MIN, _noise_of(self.old) + _noise_of(self.new))
 
     @property
+    def has_factor(self) -> bool:
+        """Of what was nothing, or is, nothing is a multiple."""
+        return self.old.value > 0 and self.new.value > 0
+
+    @property
     def verdict(self) -> Verdict:
+        if not self.has_factor:
+            return _VERDICT_BY_AIM.get((self.old.reached, self.new.reached), Verdict.SAME)
         if 1 / (1 + self.noise) <= self.factor <= 1 + self.noise:
             return Verdict.SAME
         has_grown = self.factor > 1
@@ -66,14 +80,10 @@ def _noise_of(row: Row) -> float:
 
 
 def changes(old: Sequence[Row], new: Sequence[Row]) -> list[Change]:
-    """The rows that both have, in the order of `new`; none that was zero or below."""
+    """The rows that both have, in the order of `new`."""
     before = {(row.question, row.case): row for row in old}
     pairs = [(before.get((row.question, row.case)), row) for row in new]
-    return [
-        Change(old=was, new=row)
-        for was, row in pairs
-        if was is not None and was.value > 0 and row.value > 0
-    ]
+    return [Change(old=was, new=row) for was, row in pairs if was is not None]
 
 
 def table(found: Sequence[Change], *, only_changed: bool) -> Table:
@@ -87,8 +97,8 @@ def table(found: Sequence[Change], *, only_changed: bool) -> Table:
             new.case,
             _shown(old),
             _shown(new),
-            f"{change.factor:.2f}",
-            f"± {change.noise:.0%}",
+            f"{change.factor:.2f}" if change.has_factor else "",
+            f"± {change.noise:.0%}" if change.has_factor else "",
             change.verdict.value,
         )
     return shown

@@ -80,8 +80,8 @@ class Row:
     @property
     def is_cost(self) -> bool:
         """Whether less is better: times and sizes, but not what is done in a time."""
-        rates = ("/s", "rows", "%")
-        return self.at_most or (self.aim is None and not self.unit.endswith(rates))
+        is_rate = self.unit.endswith(("/s", "/s of a core", "%"))
+        return self.at_most or (self.aim is None and not is_rate)
 
 
 class Aim(TypedDict, total=False):

@@ -34,6 +34,11 @@ def verdict(old: Row, new: Row) -> Verdict:
             row(5, unit="ms", aim=15, at_most=True),
             Verdict.BETTER,
         ),
+        (row(10, unit="M rows/s of a core"), row(20, unit="M rows/s of a core"), Verdict.BETTER),
+        (row(0, aim=0, at_most=True), row(3, aim=0, at_most=True), Verdict.WORSE),
+        (row(3, aim=0, at_most=True), row(0, aim=0, at_most=True), Verdict.BETTER),
+        (row(0, aim=0, at_most=True), row(0, aim=0, at_most=True), Verdict.SAME),
+        (row(0, unit="collections"), row(0.01, unit="collections"), Verdict.SAME),
     ],
 )
 def test_a_change_is_one_beyond_the_noise_of_both(old: Row, new: Row, expected: Verdict) -> None:

@@ -5,7 +5,6 @@ flush modes. Here the client is often the limit, so these figures are for compar
 """
 
 import itertools
-import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 import trio
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.harness import Row
+from benchmarks.harness import Row, row_of
 from tidemark.client import open_client
 from tidemark.client.load import Acks, Load, consume, make_topic, produce
 from tidemark.testing.process import BrokerProcess, open_broker_process
@@ -107,13 +106,7 @@ def _librdkafka(broker: BrokerProcess, shape: Shape, number: int) -> Iterator[Ro
 
 def _rows(client: str, shape: Shape, rates: list[tuple[float, float]]) -> Iterator[Row]:
     for what, values in zip(("produce", "consume"), zip(*rates, strict=True), strict=True):
-        yield Row(
-            question=f"{client}: {what}",
-            case=str(shape),
-            value=statistics.median(values),
-            unit="records/s",
-            runs=RUNS,
-        )
+        yield row_of(f"{client}: {what}", str(shape), "records/s", values)
 
 
 def _produce(broker: BrokerProcess, shape: Shape, topic: str) -> float:
@@ -129,6 +122,10 @@ def _produce(broker: BrokerProcess, shape: Shape, topic: str) -> float:
         }
     )
     value = bytes(shape.record_bytes)
+    # As ours does: a first record of each partition connects, and finds out who leads it.
+    for partition in range(shape.partitions):
+        producer.produce(topic, value, partition=partition)
+    assert producer.flush(30) == 0, "the first records were not acknowledged"
     start = time.perf_counter()
     for number in range(shape.records):
         producer.produce(topic, value, partition=number % shape.partitions)
@@ -145,7 +142,7 @@ def _consume(broker: BrokerProcess, shape: Shape, topic: str) -> float:
     remaining = shape.records
     start = time.perf_counter()
     while remaining > 0:
-        remaining -= len(consumer.consume(10_000, 1.0))
+        remaining -= len(consumer.consume(min(10_000, remaining), 1.0))
     seconds = time.perf_counter() - start
     consumer.close()
     return shape.records / seconds

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from benchmarks.harness import Row, row_of_pairs
+from benchmarks.harness import Row, in_pairs, row_of_pairs
 from benchmarks.limits import sendfile_transfers
 from benchmarks.matrix.command import open_generators
 from benchmarks.matrix.run import measure as measure_workload
@@ -32,11 +32,11 @@ _SENDFILE_BYTES: Final = 256_000_000
 def measure(directory: Path) -> Iterator[Row]:
     """Megabytes a second of the broker's processor, against `sendfile`; a hundred against one."""
     with open_generators() as load, open_target(directory / "fan-out", 1) as target:
-        _cost(target, _ALONE, load)
-        beside_sendfile = [
-            (1e3 / _cost(target, _ALONE, load), 1e3 / _sendfile_cost(directory))
-            for _ in range(_PAIRS)
-        ]
+        beside_sendfile = in_pairs(
+            lambda: 1e3 / _cost(target, _ALONE, load),
+            lambda: 1e3 / _sendfile_cost(directory),
+            runs=_PAIRS,
+        )
         yield row_of_pairs(
             "tail: megabytes a second of the broker's processor",
             "1 consumer, batches of 128 KB",
@@ -48,7 +48,11 @@ def measure(directory: Path) -> Iterator[Row]:
             "tail: the broker's processor time for a MB to each",
             "100 consumers, batches of 128 KB",
             "ms",
-            [(_cost(target, _MANY, load), _cost(target, _ALONE, load)) for _ in range(_PAIRS)],
+            in_pairs(
+                lambda: _cost(target, _MANY, load),
+                lambda: _cost(target, _ALONE, load),
+                runs=_PAIRS,
+            ),
             against="one consumer",
             aim=2.0,
             at_most=True,

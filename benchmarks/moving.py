@@ -107,7 +107,7 @@ def _move(cluster: ProcessCluster, topic: str, moves: _Moves) -> None:
 
 
 def _rows(library: str, seen: Seen, moves: _Moves) -> Iterator[Row]:
-    case = f"5 MB/s, acks=all, 3 replicas, {len(moves.held)} moves; {library}"
+    case = f"5 MB/s, acks=all, 3 replicas, {MOVES} moves; {library}"
     slowest = [_slowest(seen, *span) for span in moves.spans]
     for what, values, aims in (
         ("writes held", moves.held, (30.0, 150.0)),
@@ -123,15 +123,15 @@ def _rows(library: str, seen: Seen, moves: _Moves) -> Iterator[Row]:
                 aim=aim,
                 at_most=True,
             )
-    for what, count in (
-        ("failed requests", seen.failed),
-        ("moves that came to nothing", moves.refused),
+    for what, count, total in (
+        ("failed requests", seen.failed, len(seen.answers) + seen.failed),
+        ("moves that came to nothing", moves.refused, MOVES),
     ):
         yield Row(
             question=f"a leader's move: {what}",
             case=case,
             value=count,
-            unit=f"of {len(seen.answers) if count is seen.failed else MOVES}",
+            unit=f"of {total}",
             aim=0,
             at_most=True,
         )

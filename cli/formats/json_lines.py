@@ -24,7 +24,7 @@ from tidemark.cli.formats.formatter import Record, Source
 from tidemark.protocol.errors import TidemarkError
 
 _PARTITION_MAX: Final = 2**31 - 1
-_TIMESTAMP_MAX: Final = 2**63 - 1
+_TIMESTAMP_MAX: Final = 2**62  # What a producer takes, on either side of 1970.
 _PRODUCED: Final = (
     "value",
     "value_base64",
@@ -94,8 +94,8 @@ def parse_json(line: bytes) -> NewRecord:
         value=_data(fields, "value"),
         key=_data(fields, "key"),
         headers=_headers(fields.get("headers")),
-        partition=_number(fields, "partition", _PARTITION_MAX),
-        timestamp_ms=_number(fields, "timestamp", _TIMESTAMP_MAX),
+        partition=_number(fields, "partition", 0, _PARTITION_MAX),
+        timestamp_ms=_number(fields, "timestamp", -_TIMESTAMP_MAX, _TIMESTAMP_MAX),
     )
 
 
@@ -126,15 +126,15 @@ def _bytes(name: str, value: object) -> bytes | None:
         raise InputError(f"{name} holds half a surrogate pair") from None
 
 
-def _number(fields: Mapping[str, object], name: str, last: int) -> int | None:
+def _number(fields: Mapping[str, object], name: str, first: int, last: int) -> int | None:
     match fields.get(name):
         case None:
             return None
         case bool():
             pass
-        case int(value) if 0 <= value <= last:
+        case int(value) if first <= value <= last:
             return value
-    raise InputError(f"{name} is not a whole number from 0 to {last}")
+    raise InputError(f"{name} is not a whole number from {first} to {last}")
 
 
 def _headers(value: object) -> list[tuple[str, bytes | None]]:

@@ -15,7 +15,7 @@ nullable_bytes = st.none() | st.binary(max_size=20) | st.text(max_size=20).map(s
 records = st.builds(
     Record,
     offset=st.integers(0, 2**62).map(Offset),
-    timestamp_ms=st.integers(0, 2**62),
+    timestamp_ms=st.integers(-(2**62), 2**62),
     key=nullable_bytes,
     value=nullable_bytes,
     headers=st.lists(st.tuples(st.text(max_size=5), nullable_bytes), max_size=3).map(tuple),
@@ -81,6 +81,8 @@ def test_what_is_left_out_is_left_to_the_producer(line: bytes, record: NewRecord
         (b'{"partition":-1}', "partition is not a whole number"),
         (b'{"partition":4294967296}', "partition is not a whole number"),
         (b'{"timestamp":true}', "timestamp is not a whole number"),
+        (b'{"timestamp":4611686018427387905}', "timestamp is not a whole number"),
+        (b'{"timestamp":-4611686018427387905}', "timestamp is not a whole number"),
         (b'{"value_base64":"?"}', "value_base64 is not base64"),
         (b'{"value":"\\ud800"}', "half a surrogate pair"),
         (b'{"headers":[1]}', "headers are neither"),

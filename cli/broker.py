@@ -121,7 +121,7 @@ def _run(options: Mapping[str, str], config: Path | None) -> None:
     except ConfigError as error:
         for problem in str(error).splitlines():
             click.echo(f"tidemark: {problem}", err=True)
-        raise SystemExit(1) from error
+        raise SystemExit(click.UsageError.exit_code) from error
     settings = loaded.settings
     configure_logs(settings.logging_level, settings.logging_format, sys.stderr)
     # The loop waits this long for a thread that computes, say a scrape. With Python's 5 ms, a

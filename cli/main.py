@@ -233,6 +233,9 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from _leaves(inner)
+    elif isinstance(error.__cause__, KeyboardInterrupt):
+        # What is raised while a class is made arrives as a RuntimeError before Python 3.12.
+        yield error.__cause__
     else:
         yield error
 

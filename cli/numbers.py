@@ -19,6 +19,8 @@ SECONDS_MAX: Final = 2_147_483.0
 class Whole(click.IntRange):
     """A whole number that fits into so many bits, of which one is its sign."""
 
+    name = "integer"  # click says "'x' is not a valid integer range"
+
     def __init__(self, least: int, *, bits: int = 32) -> None:
         super().__init__(min=least)
         self._most = 2 ** (bits - 1) - 1
@@ -35,6 +37,8 @@ class Whole(click.IntRange):
 
 class Real(click.FloatRange):
     """A number that is neither infinite nor `nan`, which click would find in every range."""
+
+    name = "number"
 
     def __init__(
         self,

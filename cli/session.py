@@ -16,6 +16,7 @@ from tidemark.cli.client_options import (
     read_pairs,
     settings_of,
 )
+from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
@@ -37,8 +38,17 @@ class Session:
     """More about how brokers are reached, by Kafka's names."""
 
     def settings(self, *, rack: str | None = None) -> "ClientSettings":
-        """What a client is to be opened with. Raises `ConfigError`."""
-        return settings_of(self.options, rack=rack)
+        """What a client is to be opened with.
+
+        Raises `UsageError` for an option, or a bootstrap address, that cannot be used.
+        """
+        from tidemark.client.addresses import parse_bootstrap
+
+        try:
+            parse_bootstrap(self.bootstrap)
+            return settings_of(self.options, rack=rack)
+        except ConfigError as error:
+            raise click.UsageError(str(error)) from None
 
     def run(self, use: Callable[["Client"], Awaitable[T]], *, rack: str | None = None) -> T:
         """Open a client, give it to `use`, close it, and return what `use` returned.

@@ -152,7 +152,7 @@ def test_a_data_directory_of_another_node_is_refused(tmp_path: Path) -> None:
 
 def test_each_wrong_setting_is_a_line(tmp_path: Path) -> None:
     status, lines = refused(tmp_path, "--node-id", "x", "--set", "num.partition=1")
-    assert status == 1
+    assert status == 2
     assert lines == [
         "tidemark: num.partition (option) is not a setting; did you mean num.partitions?",
         "tidemark: node.id = 'x' (option): it takes a whole number, 0 or more",

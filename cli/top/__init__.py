@@ -65,8 +65,10 @@ async def _watch(client: Client, *, seconds: float, frames: int | None) -> None:
         return
     console, screen = Console(file=sys.stdout, width=200), Screen()
     async for figures in _looks(client, seconds, frames):
-        console.print(screen.frame(figures))
-        console.print()
+        with console.capture() as capture:
+            console.print(screen.frame(figures))
+        # Not printed by the console, which calls a reader that went away a failure.
+        click.echo("".join(line.rstrip() + "\n" for line in capture.get().splitlines()))
 
 
 async def _draw(client: Client, console: Console, seconds: float, frames: int | None) -> None:

@@ -115,6 +115,23 @@ def test_a_reader_that_goes_away_ends_consume_without_a_word(
     assert (process.wait(timeout=10), error) == (141, b"")
 
 
+def test_a_reader_that_goes_away_ends_top_without_a_word(
+    tidemark_session: BlockingCluster, topic: str
+) -> None:
+    process = subprocess.Popen(
+        [*TIDEMARK, "top", "--every", "0.1", "--bootstrap", tidemark_session.bootstrap],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"tidemark top  cluster ")
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=10), error) == (141, b"")
+
+
 @pytest.mark.parametrize(
     ("arguments", "closed"),
     [

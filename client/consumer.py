@@ -12,7 +12,7 @@ import trio
 from tidemark.client.background import Signal
 from tidemark.client.committing import Committer
 from tidemark.client.consumer_settings import ConsumerSettings
-from tidemark.client.coordinator import GroupMembership
+from tidemark.client.coordinator import GroupMembership, as_commit
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.group_settings import Rebalanced
 from tidemark.client.handing_out import HandingOut
@@ -81,6 +81,9 @@ class Consumer(HandingOut):
                 ErrorCode.ILLEGAL_GENERATION, f"{gone[0]} is not assigned to this consumer now"
             )
         await committer.commit(offsets)
+        # Else automatic commits would set it back to what is in the caller's hands.
+        for topic_partition, committed in offsets.items():
+            self._is_done_to(topic_partition, as_commit(committed).offset)
 
     async def committed(self) -> dict[TopicPartition, CommittedOffset]:
         """The group's commits for what is assigned; partitions without one are left out."""
@@ -144,6 +147,9 @@ class Consumer(HandingOut):
         self._readings.buffer.changed.set()
 
     async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        # What is handed out after the commit would be read again by whoever gets them next.
+        for topic_partition in partitions:
+            self._hold(topic_partition)
         if self._committer is not None and self._settings.auto_commit_seconds is not None:
             await self._committer.try_commit({tp: self.done(tp) for tp in partitions})
         await self._tell(self._settings.on_revoked, partitions)
@@ -171,6 +177,7 @@ class Consumer(HandingOut):
         self._readings.buffer.fail(error)
 
     def _drop(self, partitions: frozenset[TopicPartition]) -> None:
+        self._is_assigned = False  # until it is said what is read in their place
         if self._reading is not None and self._reading.topic_partition in partitions:
             self._let_go()
         self._readings.drop(partitions)
@@ -189,9 +196,9 @@ class Consumer(HandingOut):
 
     async def close(self, *, is_done: bool) -> None:
         """Commit a last time; `is_done` says whether that goes for the record in hand, too."""
-        if is_done:
-            self._in_hand = None
-            self._records, self._taken = self._records[self._taken :], 0
+        if is_done and self._reading is not None:
+            at = self._reading.topic_partition
+            self._is_done_to(at, self.position(at))
         try:
             if self._settings.auto_commit_seconds is not None:
                 await self._commit_done()

@@ -52,7 +52,7 @@ class Reading:
         self.session = 0
         self.is_paused = False
         self.is_held = False
-        """Nothing is fetched and handed out yet: its reader is being told of it."""
+        """Nothing is fetched and handed out: its reader is being told that it comes, or goes."""
         self.is_failed = False
         self.failures = 0
         self.failing_since = math.inf

@@ -75,7 +75,7 @@ class HandingOut:
         The last of them may go on beyond that end.
         """
         if self._reading is not None and self._taken < len(self._records):
-            self._reading.jump(self._records[self._taken].offset)
+            self._put_back(self._reading)
         taken = await self._next_fetched()
         if taken is None:
             return None
@@ -165,19 +165,45 @@ class HandingOut:
         """Hand out nothing more of these until `resume`, and keep the positions."""
         for topic_partition in partitions:
             reading = self._readings.by_partition[topic_partition]
-            position, done = self.position(topic_partition), self.done(topic_partition)
-            if reading is self._reading:
-                # What has been handed out stays in the caller's hands.
-                self._records, self._taken, self._in_hand = [], 0, done
-            reading.jump(position)
             reading.is_paused = True
-        self._readings.wake()
+            self._put_back(reading)
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Undo `pause`."""
         for topic_partition in partitions:
             self._readings.by_partition[topic_partition].is_paused = False
         self._readings.wake()
+
+    def _put_back(self, reading: Reading) -> None:
+        """Hand out nothing of what was fetched; what has been stays in the caller's hands."""
+        topic_partition = reading.topic_partition
+        position, done = self.position(topic_partition), self.done(topic_partition)
+        if reading is self._reading:
+            self._records, self._taken, self._in_hand = [], 0, done
+        reading.jump(position)
+        self._readings.wake()
+
+    def _hold(self, topic_partition: TopicPartition) -> None:
+        reading = self._readings.by_partition.get(topic_partition)
+        if reading is not None:
+            reading.is_held = True
+            self._put_back(reading)
+
+    def take_back(self, record: ConsumerRecord, count: int) -> None:
+        """Of what `fetch` has given, `count` were not used, the last of which is `record`: they
+        are the next to be handed out. Nothing if they are not this consumer's any more."""
+        if self._records and self._records[-1] is record:
+            self._taken = len(self._records) - count
+
+    def _is_done_to(self, topic_partition: TopicPartition, offset: Offset) -> None:
+        """The caller has said so: what it has in its hands before that is done with."""
+        reading = self._readings.by_partition.get(topic_partition)
+        if reading is None or reading is not self._reading:
+            return
+        if offset >= self.position(topic_partition):
+            self._records, self._taken, self._in_hand = self._records[self._taken :], 0, None
+        elif offset > self.done(topic_partition):
+            self._in_hand = offset
 
     def _jump(self, reading: Reading, offset: Offset) -> None:
         if reading is self._reading:

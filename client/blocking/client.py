@@ -54,7 +54,11 @@ class BlockingClient:
     ) -> Iterator[BlockingConsumer]:
         """As `Client.consumer`."""
         with self._portal.entered(self._client.consumer(what, **settings)) as consumer:
-            yield BlockingConsumer(consumer, self._portal)
+            blocking = BlockingConsumer(consumer, self._portal)
+            try:
+                yield blocking
+            finally:
+                blocking.take_back()
 
 
 @contextmanager

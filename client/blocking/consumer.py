@@ -1,6 +1,7 @@
 """Consuming from a thread without trio; see the package for what it is for."""
 
 from collections.abc import Iterator, Mapping
+from operator import length_hint
 
 from tidemark.client.blocking.portal import Portal
 from tidemark.client.consumer import Consumer
@@ -14,24 +15,52 @@ from tidemark.protocol.types import Offset, TopicPartition
 class BlockingConsumer:
     """Made by `BlockingClient.consumer`; see `Consumer`. Iterate over it, or call `fetch`.
 
-    All records that crossed to the caller at once count as in its hands: they are committed
-    automatically when it asks for the one after them.
+    A loop gets its records many at a time, which is quicker, and counts only those that it was
+    given: a loop that is left is gone on with by the next, and positions and commits do not run
+    ahead. Automatic commits, though, leave out all of a row until its last one is done with.
     """
 
     def __init__(self, consumer: Consumer, portal: Portal) -> None:
         self._consumer = consumer
         self._portal = portal
+        self._crossed: list[ConsumerRecord] = []
+        self._rest = iter(self._crossed)
+        """Those of them that no loop was given yet."""
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        while records := self.fetch():
-            yield from records
+        while True:
+            yield from self._rest
+            self._crossed = self.fetch()
+            if not self._crossed:
+                return
+            self._rest = iter(self._crossed)
+
+    def take_back(self) -> None:
+        """Have the consumer count only those that a loop was given; the loop goes on with the
+        others."""
+        if self._crossed:
+            last, count = self._crossed[-1], length_hint(self._rest)
+            self._portal.run_sync(self._consumer.take_back, last, count)
+
+    def _give_up(self) -> None:
+        """Have the consumer hand out anew what no loop was given."""
+        self.take_back()
+        self._drop()
+
+    def _drop(self) -> None:
+        # A loop may hold the iterator.
+        for _ in self._rest:
+            pass
+        self._crossed = []
 
     def fetch(self) -> list[ConsumerRecord]:
         """As `Consumer.fetch`."""
+        self._give_up()
         return self._portal.run(self._consumer.fetch)
 
     def fetch_batches(self) -> FetchedBatches | None:
         """As `Consumer.fetch_batches`."""
+        self._give_up()
         return self._portal.run(self._consumer.fetch_batches)
 
     @property
@@ -45,15 +74,18 @@ class BlockingConsumer:
         return self._portal.run_sync(lambda: self._consumer.assignment)
 
     def position(self, topic_partition: TopicPartition) -> Offset:
-        """The offset after the last record that crossed; see `Consumer.position`."""
+        """As `Consumer.position`."""
+        self.take_back()
         return self._portal.run_sync(self._consumer.position, topic_partition)
 
     def seek(self, topic_partition: TopicPartition, start: Start | str | int) -> None:
-        """As `Consumer.seek`. An iteration under way hands out what has crossed already first."""
+        """As `Consumer.seek`."""
+        self._give_up()
         self._portal.run(self._consumer.seek, topic_partition, start)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """As `Consumer.pause`. An iteration under way hands out what has crossed already first."""
+        """As `Consumer.pause`."""
+        self._give_up()
         self._portal.run_sync(self._consumer.pause, *partitions)
 
     def resume(self, *partitions: TopicPartition) -> None:
@@ -64,6 +96,7 @@ class BlockingConsumer:
         self, offsets: Mapping[TopicPartition, Offset | CommittedOffset] | None = None
     ) -> None:
         """As `Consumer.commit`."""
+        self.take_back()
         self._portal.run(self._consumer.commit, offsets)
 
     def committed(self) -> dict[TopicPartition, CommittedOffset]:

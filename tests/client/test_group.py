@@ -154,7 +154,8 @@ async def test_the_listener_hears_of_every_change(
         await wait_assigned(one, 4)
         async with client.consumer(topic, group=group, **QUICK):
             await wait_assigned(one, 2)
-    assert heard == [("assigned", 4), ("revoked", 4), ("assigned", 2)]
+    # That the other one has left may be heard of, too.
+    assert heard[:3] == [("assigned", 4), ("revoked", 4), ("assigned", 2)]
 
 
 async def test_cooperative_members_keep_what_they_keep(

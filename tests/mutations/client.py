@@ -6,6 +6,9 @@ _TESTS = "tests/client"
 _GROUP = f"{_TESTS}/test_group.py"
 _HEARTBEATS = f"{_TESTS}/test_group_coordinator.py"
 _CALLBACKS = f"{_TESTS}/test_group_callbacks.py"
+_BLOCKING = f"{_TESTS}/test_blocking_consumer.py"
+_HANDING_OUT = f"{_TESTS}/test_handing_out.py"
+_REVOKING = f"{_TESTS}/test_revoking.py"
 _NETWORK = f"{_TESTS}/test_network.py"
 _TRANSACTIONS = f"{_TESTS}/test_transactions.py"
 
@@ -173,5 +176,56 @@ MUTATIONS = (
         old="until_end=self._settings.until_end, is_held=True)",
         new="until_end=self._settings.until_end)",
         killed_by=f"{_CALLBACKS}::test_nothing_is_handed_out_while_on_assigned_runs",
+    ),
+    Mutation(
+        name="a loop that was left is gone on with",
+        file="client/blocking/consumer.py",
+        old="            yield from self._rest\n",
+        new="            yield from tuple(self._rest)\n",
+        killed_by=f"{_BLOCKING}::test_a_loop_that_was_left_is_gone_on_with",
+    ),
+    Mutation(
+        name="a loop's commits do not run ahead of it",
+        file="client/blocking/consumer.py",
+        old='        """As `Consumer.commit`."""\n        self.take_back()\n',
+        new="",
+        killed_by=f"{_BLOCKING}::test_only_what_a_loop_has_handed_out_is_committed",
+    ),
+    Mutation(
+        name="what a loop was not given is not committed at the end",
+        file="client/blocking/client.py",
+        old="                blocking.take_back()\n",
+        new="                pass\n",
+        killed_by=f"{_BLOCKING}::"
+        "test_what_a_loop_has_not_handed_out_is_read_by_the_next_of_the_group",
+    ),
+    Mutation(
+        name="automatic commits do not set back what was committed by name",
+        file="client/consumer.py",
+        old="            self._is_done_to(topic_partition, as_commit(committed).offset)\n",
+        new="            pass\n",
+        killed_by=f"{_HANDING_OUT}::test_what_was_committed_by_name_stays_so_when_the_block_fails",
+    ),
+    Mutation(
+        name="what was not handed out comes once though batches were asked for",
+        file="client/handing_out.py",
+        old="            self._records, self._taken, self._in_hand = [], 0, done\n",
+        new="            self._in_hand = done\n",
+        killed_by=f"{_HANDING_OUT}::"
+        "test_what_was_not_handed_out_comes_once_though_asking_for_batches_was_cancelled",
+    ),
+    Mutation(
+        name="nothing is handed out of what is being revoked",
+        file="client/consumer.py",
+        old="            self._hold(topic_partition)\n",
+        new="            pass\n",
+        killed_by=f"{_REVOKING}::test_nothing_is_handed_out_of_what_is_being_revoked",
+    ),
+    Mutation(
+        name="a rebalance is not the end",
+        file="client/consumer.py",
+        old="        self._is_assigned = False  # until",
+        new="        # until",
+        killed_by=f"{_REVOKING}::test_a_rebalance_is_not_the_end",
     ),
 )

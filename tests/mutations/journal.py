@@ -28,6 +28,21 @@ MUTATIONS = (
         "::test_a_name_that_a_dead_process_did_not_sync_is_synced_at_the_opening",
     ),
     storage_rule(
+        "no block is written where the journal's first file is stamped",
+        "journal/journal.py",
+        old="        taken.page = STAMP_PAGES\n",
+        new="        taken.page = 0\n",
+        killed_by="journal/test_stamp.py::test_the_first_block_of_a_process_may_be_torn",
+    ),
+    storage_rule(
+        "until a file is stamped, the same is said elsewhere in it",
+        "journal/making.py",
+        old="        file.pwritev(empty, -(-size_bytes // PAGE_BYTES) * PAGE_BYTES)\n",
+        new="",
+        killed_by="journal/test_stamp.py"
+        "::test_a_file_is_stamped_without_a_moment_in_which_it_holds_no_block",
+    ),
+    storage_rule(
         "the name of a journal file that was prepared is synced",
         "journal/making.py",
         old='        files.sync_directory(path.rpartition("/")[0])\n',

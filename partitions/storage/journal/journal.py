@@ -1,5 +1,8 @@
 """Writing the journal: blocks over files that are used again and again.
 
+The first page of the first file is an empty block for ever, and blocks begin at a file's second
+page: a journal of which a crash tore the only block would else look like one that was lost.
+
 `write` and `sync` are for one thread, the writer's. The files are few and of one size; one that is
 written over costs half of what a growing one does to sync. So the first is there before the first
 record comes, and each further one is to be made while the one before it is being filled
@@ -22,7 +25,14 @@ from tidemark.partitions.storage.journal.blocks import (
     encode,
     pages_of,
 )
-from tidemark.partitions.storage.journal.making import JournalFile, create, prepare, prewrite
+from tidemark.partitions.storage.journal.making import (
+    STAMP_PAGES,
+    JournalFile,
+    create,
+    prepare,
+    prewrite,
+    stamp,
+)
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
 from tidemark.partitions.storage.refusals import may_pass, was_not_asked
@@ -55,7 +65,7 @@ class Journal:
         file_bytes: int,
         files_max: int,
     ) -> None:
-        """For `open`. None of the files that are there is needed any more; at least one is."""
+        """For `open`. None of the files that are there is needed any more; the first is stamped."""
         self._files = files
         self._path = path
         self._owner = start.owner
@@ -107,9 +117,7 @@ class Journal:
             if first.file.size() < file_bytes:
                 for _ in prewrite(first.file, file_bytes):
                     pass
-                # A journal in which nothing was ever written is told from one that was lost.
-                first.file.pwritev(encode(start.owner, start.lsn, start.lsn, []), 0)
-                first.file.sync()
+            stamp(first.file, start.owner, start.lsn)
             # Also for names that a process made which did not live to sync them.
             files.sync_directory(path)
             first.is_new = False
@@ -170,14 +178,14 @@ class Journal:
         file), nothing was written, and it may be tried again; any other is final.
         """
         self._refuse_after_failure()
-        for some in _split(records, self._file_pages * PAGE_BYTES):
+        for some in _split(records, (self._file_pages - STAMP_PAGES) * PAGE_BYTES):
             self._write_block(some)
         return self._next
 
     def _write_block(self, records: Sequence[JournalRecord]) -> None:
         pages = pages_of(block_bytes(records))
         try:
-            if self._active.page and self._active.page + pages > self._file_pages:
+            if self._active.page > STAMP_PAGES and self._active.page + pages > self._file_pages:
                 self._roll()
             active = self._active
             parts = encode(self._owner, self._next, self._synced, records)
@@ -202,7 +210,7 @@ class Journal:
     def _take_file(self) -> JournalFile:
         """A file that is not needed, or a new one, which grows as it is written."""
         taken = self._free.pop(0) if self._free else create(self._files, self._unused_path())
-        taken.page = 0
+        taken.page = STAMP_PAGES
         return taken
 
     def _unused_path(self) -> str:

@@ -7,11 +7,23 @@ and nothing but its bytes goes to the disk.
 
 from collections.abc import Iterator
 from typing import Final
+from uuid import UUID
 
 from tidemark.partitions.storage.files import File, Files, remove_if_there
-from tidemark.partitions.storage.journal.blocks import FIRST_LSN, Lsn
+from tidemark.partitions.storage.journal.blocks import (
+    FIRST_LSN,
+    PAGE_BYTES,
+    Lsn,
+    decode_header,
+    encode,
+    is_sound,
+    table_end,
+)
 from tidemark.partitions.storage.refusals import may_pass
 from tidemark.protocol.values import dataclass
+
+STAMP_PAGES: Final = 1
+"""Where the blocks of a file begin. In the first there is a stamp before."""
 
 _PIECE_BYTES: Final = 256 * 1024
 
@@ -58,3 +70,30 @@ def prewrite(file: File, size_bytes: int) -> Iterator[None]:
     for position in range(file.size(), size_bytes, len(zeros)):
         file.pwrite(zeros[: size_bytes - position], position)
         yield
+
+
+def stamp(file: File, owner: UUID, lsn: Lsn) -> None:
+    """Let the first page be an empty block, on the disk, and all of the file with it. Blocking.
+
+    That tells a journal in which nothing was ever written from one that was lost. Nothing of the
+    file is needed any more, but a crash that tears the page must not leave one without a block: so
+    what is there already stays until another page says the same.
+    """
+    if not _is_stamped(file, owner):
+        empty, size_bytes = encode(owner, lsn, lsn, []), file.size()
+        file.pwritev(empty, -(-size_bytes // PAGE_BYTES) * PAGE_BYTES)
+        file.sync()
+        file.pwritev(empty, 0)
+        file.sync()
+        file.truncate(size_bytes)
+    # Also what a process wrote that did not live to sync it.
+    file.sync()
+
+
+def _is_stamped(file: File, owner: UUID) -> bool:
+    page = file.pread(PAGE_BYTES, 0)
+    found = decode_header(owner, page)
+    if found is None:
+        return False
+    header, crc = found
+    return header.record_count == 0 and is_sound(crc, page[: table_end(header)])

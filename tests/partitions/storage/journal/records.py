@@ -4,6 +4,7 @@ from uuid import UUID
 
 from tidemark.partitions.storage.journal.blocks import FIRST_LSN, PAGE_BYTES, Lsn
 from tidemark.partitions.storage.journal.journal import Journal, JournalStart
+from tidemark.partitions.storage.journal.making import STAMP_PAGES
 from tidemark.partitions.storage.journal.reader import ReadJournal
 from tidemark.partitions.storage.journal.records import JournalRecord, batches
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -14,6 +15,8 @@ KEY = PartitionKey(UUID(int=7), 0)
 OTHER = PartitionKey(UUID(int=7), 1)
 PATH = "/journal"
 FILE_PAGES = 8
+BEGIN = STAMP_PAGES * PAGE_BYTES
+"""Where the blocks of a file begin."""
 
 
 def note(number: int, *, size: int = 20, key: PartitionKey = KEY) -> JournalRecord:

@@ -250,8 +250,8 @@ def test_a_write_that_finds_the_disk_full_can_be_tried_again() -> None:
     files = MemoryFiles()
     journal = opened(files)
     files.capacity_bytes = FILE_PAGES * PAGE_BYTES + 3 * PAGE_BYTES
-    written = [note(number, size=6000).payload for number in range(5)]
-    for number in range(5):
+    written = [note(number, size=6000).payload for number in range(4)]
+    for number in range(4):
         journal.write([note(number, size=6000)])
     with pytest.raises(OSError, match="No space") as caught:
         journal.write([note(5, size=6000)])

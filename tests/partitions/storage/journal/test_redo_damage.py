@@ -17,9 +17,10 @@ from tests.partitions.storage.journal.node import (
     new_node,
     position,
 )
-from tests.partitions.storage.journal.records import KEY, OTHER
+from tests.partitions.storage.journal.records import BEGIN, KEY, OTHER
 from tidemark.partitions.raft.entries import EpochStart
 from tidemark.partitions.storage.directory import DataDirectory
+from tidemark.partitions.storage.journal.blocks import PAGE_BYTES
 from tidemark.partitions.storage.journal.redo import redo
 from tidemark.partitions.storage.state_db import (
     Condition,
@@ -198,7 +199,7 @@ def test_a_log_whose_records_were_damaged_is_left_as_it_is() -> None:
     node.checkpoint()
     node.begin_epoch(KEY, 2)
     node.write()
-    at = (node.journal.next_lsn - 2) * 4096
+    at = BEGIN + (node.journal.next_lsn - 2) * PAGE_BYTES
     node.vote(KEY, 8, 3)
     node.append(KEY, size=50)
     node.sync()
@@ -231,7 +232,7 @@ def test_damage_is_told_once_and_remembered() -> None:
     node.append(KEY)
     node.sync()
     files = node.files.after_kill()
-    at = (node.journal.next_lsn - 2) * 4096
+    at = BEGIN + (node.journal.next_lsn - 2) * PAGE_BYTES
     files.open(f"{DATA}/journal/0000.journal").pwrite(b"?", at + 100)
     first = Node(files, node.state)
     assert first.report.damaged == {KEY}

@@ -8,6 +8,7 @@ import pytest
 
 from tests.partitions.storage.journal.node import new_node
 from tests.partitions.storage.journal.records import (
+    BEGIN,
     FILE_PAGES,
     KEY,
     OTHER,
@@ -18,6 +19,7 @@ from tests.partitions.storage.journal.records import (
     read,
 )
 from tidemark.partitions.storage.journal.blocks import PAGE_BYTES, Lsn
+from tidemark.partitions.storage.journal.making import STAMP_PAGES
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.testing.memory_files import MemoryFiles
 
@@ -25,7 +27,7 @@ FILE = f"{PATH}/0000.journal"
 SYNCED = [note(number, size=100, key=key) for number, key in enumerate([KEY, OTHER, KEY])]
 TAIL = [note(3, size=300), note(4, size=PAGE_BYTES), note(5, size=70)]
 TAIL_PAGES = [1, 2, 1]
-TAIL_AT = len(SYNCED) * PAGE_BYTES
+TAIL_AT = BEGIN + len(SYNCED) * PAGE_BYTES
 
 
 def crashed_disk() -> tuple[MemoryFiles, Lsn]:
@@ -109,7 +111,7 @@ def test_a_block_behind_a_torn_one_is_never_met_again() -> None:
     node = new_node()
     for key in (KEY, OTHER):
         node.append(key)
-        node.sync()
+    node.sync()
     before = {key: node.replicas[key].held() for key in (KEY, OTHER)}
     node.append(KEY, size=70)
     node.write()
@@ -122,7 +124,7 @@ def test_a_block_behind_a_torn_one_is_never_met_again() -> None:
     for number in (0, 1):
         log = first.open(f"/data/t7-{number}/{0:020d}.log")
         log.truncate(log.size() // 2)
-    torn_at = (node.journal.next_lsn - 3) * PAGE_BYTES
+    torn_at = BEGIN + (node.journal.next_lsn - 3) * PAGE_BYTES
     torn = files.open(path).pread(100, torn_at)
     assert torn[:4] == b"TMJ1"
     first.open(path).pwrite(bytes(100), torn_at)
@@ -160,7 +162,7 @@ def test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal() -> None:
     header_and_table = 80
     for number, record in enumerate(SYNCED):
         for byte in range(header_and_table + len(record.payload)):
-            journal = read(flipped(disk, number * PAGE_BYTES + byte, byte % 8))
+            journal = read(flipped(disk, BEGIN + number * PAGE_BYTES + byte, byte % 8))
             found = list(journal.records())
             assert len(journal.damage) == 1, (number, byte)
             is_payload = byte >= header_and_table
@@ -173,11 +175,12 @@ def test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal() -> None:
 def test_damage_to_the_last_block_of_a_full_file_is_told() -> None:
     files = MemoryFiles()
     journal = opened(files)
-    for number in range(FILE_PAGES):
+    count = FILE_PAGES - STAMP_PAGES
+    for number in range(count):
         journal.write([note(number)])
         journal.sync()
-    assert len(payloads(files)) == FILE_PAGES
-    damaged = read(flipped(files, (FILE_PAGES - 1) * PAGE_BYTES + 85, 0))
+    assert len(payloads(files)) == count
+    damaged = read(flipped(files, BEGIN + (count - 1) * PAGE_BYTES + 85, 0))
     list(damaged.records())
     assert damaged.damage
 
@@ -185,14 +188,14 @@ def test_damage_to_the_last_block_of_a_full_file_is_told() -> None:
 def test_a_flipped_bit_in_what_fills_a_page_is_nothing() -> None:
     disk = synced_disk()
     for byte in (3000, PAGE_BYTES + 4095, 3 * PAGE_BYTES + 17, 5 * PAGE_BYTES):
-        assert len(payloads(flipped(disk, byte, 3))) == len(SYNCED)
+        assert len(payloads(flipped(disk, BEGIN + byte, 3))) == len(SYNCED)
 
 
 def test_damage_is_told_though_the_next_block_was_torn() -> None:
     disk = synced_disk()
     file = disk.open(FILE)
-    file.pwrite(bytes(PAGE_BYTES), PAGE_BYTES)
-    file.pwrite(b"\1" * 50, 2 * PAGE_BYTES + 20)
+    file.pwrite(bytes(PAGE_BYTES), BEGIN + PAGE_BYTES)
+    file.pwrite(b"\1" * 50, BEGIN + 2 * PAGE_BYTES + 20)
     journal = read(disk)
     assert [bytes(record.payload) for record in journal.records()] == [SYNCED[0].payload]
     assert journal.damage
@@ -204,11 +207,11 @@ def test_a_block_that_was_damaged_names_the_partition_and_the_place() -> None:
     journal.write([note(0), note(1, key=OTHER), note(2)])
     journal.sync()
     file = files.open(FILE)
-    file.pwrite(b"?", 48 + 3 * 32 + 25)
+    file.pwrite(b"?", BEGIN + 48 + 3 * 32 + 25)
     found = read(files)
     keys: list[PartitionKey] = [r.key for r in found.records() if not r.is_sound]
     assert keys == [OTHER]
-    assert found.damage == [f"{FILE} is corrupt at byte {48 + 3 * 32 + 20}"]
+    assert found.damage == [f"{FILE} is corrupt at byte {BEGIN + 48 + 3 * 32 + 20}"]
     assert not found.is_torn_apart
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import trio
 
@@ -19,11 +20,15 @@ from tidemark.broker.metadata.topics import Topics
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.groups.placement import partition_of
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
 logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
+"""Until a partition is read again for which there were no descriptors."""
 
 
 class NotServed(Enum):
@@ -55,7 +60,7 @@ class Coordinating(Protocol[P_co]):
     """Who coordinates what is in the topic."""
 
     def begin(self, replica: Replica) -> P_co:
-        """Serve a partition that has nothing in it yet."""
+        """Serve a partition that has nothing in it yet. Raises `OSError` if it cannot now."""
         ...
 
     async def load(self, replica: Replica) -> Callable[[], P_co]:
@@ -191,24 +196,53 @@ class ServedTopic(Generic[P]):
             self._take_over(replica)
 
     def _take_over(self, replica: Replica) -> None:
+        number, epoch = replica.partition, replica.epoch
         if replica.log_start == replica.log_end == Offset(0):
-            self._partitions[replica.partition] = self._coordinating.begin(replica)
-        elif self._loading.get(replica.partition) != replica.epoch:
-            self._partitions[replica.partition] = NotServed.LOADING
-            self._loading[replica.partition] = replica.epoch
-            self._tasks.start_soon(self._load, replica, replica.epoch)
+            # Without a descriptor, to import with what serves it, it is begun as one that is read.
+            with suppress(OSError):
+                self._partitions[number] = self._coordinating.begin(replica)
+                self._loading.pop(number, None)
+                return
+        if self._loading.get(number) != epoch:
+            self._partitions[number] = NotServed.LOADING
+            self._loading[number] = epoch
+            self._tasks.start_soon(self._load, replica, epoch)
 
     async def _load(self, replica: Replica, epoch: Epoch) -> None:
         """Read the partition, and serve it if this broker still leads in the same epoch."""
-        serve = None
-        try:
-            serve = await self._coordinating.load(replica)
-        except (TidemarkError, OSError):
-            if replica.is_serving:
-                logger.exception("%s: what is in it cannot be read", replica.name)
-        if self._loading.get(replica.partition) == epoch:
-            del self._loading[replica.partition]
-            if not self._has_resigned and replica.is_serving and replica.epoch == epoch:
-                self._partitions[replica.partition] = NotServed.FAILED if serve is None else serve()
+        # Nothing tells when there is a descriptor again.
+        while (state := await self._read(replica, epoch)) is NotServed.LOADING:  # noqa: ASYNC110
+            await trio.sleep(RETRY_SECONDS)
+        number = replica.partition
+        if self._is_wanted(replica, epoch):
+            self._partitions[number] = state
+        if self._loading.get(number) == epoch:
+            del self._loading[number]
         self._has_loaded.set()
         self._has_loaded = trio.Event()
+
+    async def _read(self, replica: Replica, epoch: Epoch) -> P | NotServed:
+        """What becomes of the partition; `LOADING`: it is to be tried again."""
+        if not self._is_wanted(replica, epoch):
+            return NotServed.ELSEWHERE
+        try:
+            serve = await self._coordinating.load(replica)
+            return serve() if self._is_wanted(replica, epoch) else NotServed.ELSEWHERE
+        except (TidemarkError, OSError) as error:
+            cause = error.__cause__ if isinstance(error, RequestError) else error
+            if isinstance(cause, OSError) and may_pass(cause):
+                logger.warning("%s: what is in it cannot be read now: %s", replica.name, cause)
+                return NotServed.LOADING
+            if replica.is_serving:
+                logger.exception("%s: what is in it cannot be read", replica.name)
+            return NotServed.FAILED
+
+    def _is_wanted(self, replica: Replica, epoch: Epoch) -> bool:
+        """Whether what is read is to be served: this broker leads, in the epoch in which it began
+        to read."""
+        return (
+            not self._has_resigned
+            and self._loading.get(replica.partition) == epoch
+            and replica.is_serving
+            and replica.epoch == epoch
+        )

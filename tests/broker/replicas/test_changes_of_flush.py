@@ -2,9 +2,7 @@
 
 import errno
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -12,6 +10,7 @@ from typing import Literal
 import pytest
 
 from tests.broker.clusters import wait_until
+from tests.broker.descriptors import no_descriptors
 from tests.broker.handlers.producing import batch, begin, new_topic, request
 from tests.broker.nodes import open_node
 from tidemark.broker.node import Node
@@ -37,17 +36,6 @@ def fill_a_segment(node: Node, replica: Replica) -> None:
 
 def change(replica: Replica, *, flush: Literal["commit", "os"]) -> None:
     replica.apply_config(replace(replica.config, flush=flush))
-
-
-@contextmanager
-def no_descriptors() -> Iterator[None]:
-    """This process can open nothing in the block."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 async def test_a_log_is_journaled_once_there_are_descriptors_to_sync_it_with(

@@ -16,6 +16,7 @@ from typing import Final
 
 from rich.console import Console
 
+from tests.chaos.arguments import parser, seconds_max
 from tests.chaos.brokers import TIDEMARK, ChaosCluster, open_cluster
 from tests.chaos.disks import go_apart
 from tests.chaos.doubled import producers_of
@@ -36,7 +37,7 @@ _WARM_UP_SECONDS: Final = 30.0
 
 
 def main() -> int:
-    chosen = _parser().parse_args()
+    chosen = parser().parse_args()
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     directory = chosen.keep or Path(tempfile.mkdtemp(prefix="chaos-"))
     directory.mkdir(parents=True, exist_ok=True)
@@ -59,32 +60,6 @@ def main() -> int:
     return 0 if report.is_good else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--only", metavar="WORD", help="only faults whose name has the word")
-    parser.add_argument(
-        "--schedule",
-        default="random",
-        choices=["random", "cuts", "orders", "syncs"],
-        help="cuts: every subset of the links; orders: one killed, the others paused, in every "
-        "order; syncs: the first, second, … sync fails",
-    )
-    parser.add_argument("--network", default="auto", choices=["auto", "namespaces", "proxies"])
-    parser.add_argument(
-        "--operator",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="have leaders and replicas moved, brokers drained and observers changed meanwhile",
-    )
-    parser.add_argument("--rate", type=float, default=240.0, help="records a second, in all")
-    parser.add_argument("--keep", type=Path, help="a directory to keep logs and data in")
-    parser.add_argument("--json", action="store_true", help="the report on standard output")
-    return parser
-
-
 class _Run:
     """One run, from warming up to the verdict."""
 
@@ -98,7 +73,8 @@ class _Run:
         }
         left_out = {kind: reason for kind, reason in reasons.items() if reason and word in kind}
         self._cluster = cluster
-        self._minutes: float = chosen.minutes
+        self._seconds_max = seconds_max(chosen.minutes, chosen.schedule)
+        self._rounds_min = len(faults) if chosen.minutes is None else 0
         self._seed = seed
         self._console = console
         possible_schedules = schedules(seed, cluster.nodes, faults)
@@ -113,6 +89,8 @@ class _Run:
         )
         self.operator = self._operator() if self._may_operate(chosen) else None
         self.report = Report(seed, chosen.schedule, _machine(cluster), left_out, self.operator)
+        if chosen.schedule == "random":
+            self.report.planned(faults)
         self._began = time.monotonic()
         console.print(f"seed {seed}; {', '.join(self.report.machine)}")
         console.print(f"faults: {', '.join(faults)}")
@@ -158,7 +136,10 @@ class _Run:
     def _rounds(self) -> None:
         calm_since = time.monotonic()
         for plan in self._schedule():
-            if time.monotonic() - self._began > 60 * self._minutes:
+            is_over = time.monotonic() - self._began > self._seconds_max
+            if is_over and self.report.rounds >= self._rounds_min:
+                self.report.planned(each.kind for each in plan.faults)
+                self.report.is_cut_short = self.report.schedule != "random"
                 break
             self.report.calm.append((calm_since, time.monotonic()))
             self._round(plan, Random(f"{self._seed}-{self.report.rounds}"))

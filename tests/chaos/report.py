@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -48,6 +48,8 @@ class Report:
         self.machine = machine
         """How the brokers were kept apart."""
         self.rounds = 0
+        self.is_cut_short = False
+        """Whether a schedule with an end was not gone through to it."""
         self.calm: list[Interval] = []
         self.wrong: list[str] = []
         self.verdicts: list[Verdict] = []
@@ -58,6 +60,11 @@ class Report:
     @property
     def is_good(self) -> bool:
         return not self.wrong and not any(verdict.anomalies for verdict in self.verdicts)
+
+    def planned(self, kinds: Iterable[str]) -> None:
+        """Kinds that there may be no time for: the report then says so."""
+        for name in kinds:
+            self._kinds.setdefault(name, Kind())
 
     def recovered(self, kinds: Sequence[str], said: Sequence[str], seconds: float | None) -> None:
         """A round is over; every partition served so long after its end, or not at all."""
@@ -73,13 +80,15 @@ class Report:
 
     def print(self, console: Console, workload: Workload) -> None:
         title = f"seed {self.seed}, schedule {self.schedule}, {self.rounds} rounds"
+        title += " and no time for the rest" if self.is_cut_short else ""
         table = Table(title=f"{title}; {', '.join(self.machine)}")
         for heading in ("fault", "times", "serves again after, p50", "at most", "not at all"):
             table.add_column(heading, justify="left" if heading == "fault" else "right")
         for name, kind in sorted(self._kinds.items()):
             times = kind.seconds
             shown = [f"{statistics.median(times):.2f} s", f"{max(times):.2f} s"] if times else []
-            table.add_row(name, str(kind.times), *(shown or ["", ""]), str(kind.stuck or ""))
+            without = ["" if kind.times else "there was no time for it", ""]
+            table.add_row(name, str(kind.times), *(shown or without), str(kind.stuck or ""))
         for name, reason in self._left_out.items():
             table.add_row(name, "-", reason)
         console.print(table)
@@ -135,6 +144,7 @@ class Report:
                 "schedule": self.schedule,
                 "machine": list(self.machine),
                 "rounds": self.rounds,
+                "cut_short": self.is_cut_short,
                 "good": self.is_good,
                 "faults": {
                     name: {

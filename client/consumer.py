@@ -174,7 +174,8 @@ class Consumer(HandingOut):
         return error is self._callbacks_error
 
     def failed(self, error: Exception) -> None:
-        self._readings.buffer.fail(error)
+        self._gave_up = error
+        self._readings.buffer.changed.set()
 
     def _drop(self, partitions: frozenset[TopicPartition]) -> None:
         self._is_assigned = False  # until it is said what is read in their place

@@ -101,7 +101,7 @@ class FetchBuffer:
 
     def __init__(self) -> None:
         self._fetched: deque[tuple[Reading, int, FetchedBatches]] = deque()
-        self._failures: deque[Exception] = deque()
+        self._failures: deque[tuple[Reading, int, Exception]] = deque()
         self.buffered_bytes = 0
         self.changed = Signal()
 
@@ -111,15 +111,23 @@ class FetchBuffer:
         self.buffered_bytes += len(fetched.data)
         self.changed.set()
 
-    def fail(self, error: Exception) -> None:
-        """Tell the reader; once."""
-        self._failures.append(error)
+    def fail(self, reading: Reading, error: Exception) -> None:
+        """Tell who asks next; until then nothing more of that partition is fetched."""
+        reading.is_failed = True
+        self._failures.append((reading, reading.session, error))
         self.changed.set()
 
     def take(self, is_read: Callable[[Reading], bool]) -> tuple[Reading, FetchedBatches] | None:
-        """The oldest that is still of use. Raises what went wrong."""
-        if self._failures:
-            raise self._failures.popleft()
+        """The oldest that is still of use.
+
+        Raises what went wrong where the reader still is; whoever asks again has it tried again.
+        """
+        while self._failures:
+            reading, session, error = self._failures.popleft()
+            if session == reading.session and is_read(reading):
+                reading.is_failed = False
+                reading.recovered()
+                raise error
         while self._fetched:
             reading, session, fetched = self._fetched.popleft()
             self.buffered_bytes -= len(fetched.data)

@@ -23,7 +23,7 @@ from tidemark.client.network import Network, address_of
 from tidemark.client.offsets import Isolation, Start
 from tidemark.client.pool import Pool
 from tidemark.client.read_levels import ReadLevel
-from tidemark.client.reading import next_offset
+from tidemark.client.reading import corrupt_at, next_offset
 from tidemark.client.records import FetchedBatches
 from tidemark.client.retries import may_pass
 from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError
@@ -148,7 +148,9 @@ class BrokerFetcher:
                 if asked is None:
                     continue
                 reading, session, offset = asked
-                if reading.session == session and self.readings.get(topic_partition) is reading:
+                # It may have been away, and another broker has brought what is here.
+                is_next = (reading.session, reading.fetch_offset) == (session, offset)
+                if is_next and self.readings.get(topic_partition) is reading:
                     await self._arrived(reading, offset, partition)
 
     async def _confirmed(self, readings: list[Reading]) -> list[Reading]:
@@ -241,14 +243,12 @@ class BrokerFetcher:
         try:
             following = next_offset(records)
         except CorruptBatch as error:
-            reading.is_failed = True
-            self._buffer.fail(error)
+            self._buffer.fail(reading, corrupt_at(reading.topic_partition, offset, error))
             return
         if following is None:
             # Since Kafka 0.10.1 the first batch always comes whole, however large it is.
-            reading.is_failed = True
             what = f"{reading.topic_partition} at {offset}: {len(records)} bytes and no whole batch"
-            self._buffer.fail(RequestError(ErrorCode.RECORD_LIST_TOO_LARGE, what))
+            self._buffer.fail(reading, RequestError(ErrorCode.RECORD_LIST_TOO_LARGE, what))
             return
         # Served: the others come first in the next request.
         self.readings[reading.topic_partition] = self.readings.pop(reading.topic_partition)
@@ -274,14 +274,13 @@ class BrokerFetcher:
 
     async def _out_of_range(self, reading: Reading, data: PartitionData) -> None:
         if self._settings.reset is None:
-            reading.is_failed = True
             bounds = (
                 f" (the log is from {data.log_start_offset} to {data.high_watermark})"
                 if data.log_start_offset >= 0
                 else ""
             )
             what = f"{reading.topic_partition} has no offset {reading.fetch_offset}{bounds}"
-            self._buffer.fail(RequestError(ErrorCode.OFFSET_OUT_OF_RANGE, what))
+            self._buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE, what))
             return
         session = reading.session
         try:
@@ -304,8 +303,7 @@ class BrokerFetcher:
             reading.failing_since = min(reading.failing_since, now)
             has_lasted = now - reading.failing_since
             if not may_pass(error) or has_lasted > settings.retry_timeout_seconds:
-                reading.is_failed = True
-                self._buffer.fail(error)
+                self._buffer.fail(reading, error)
             else:
                 reading.not_before = now + settings.backoff.delay(
                     reading.failures, self._network.random

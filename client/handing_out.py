@@ -9,7 +9,7 @@ import trio
 from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
-from tidemark.client.reading import read_records
+from tidemark.client.reading import corrupt_at, read_records
 from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
 from tidemark.protocol.errors import CorruptBatch
@@ -33,6 +33,8 @@ class HandingOut:
         self._is_asked = False
         self._is_closed = False
         self._callbacks_error: Exception | None = None
+        self._gave_up: Exception | None = None
+        """Why this consumer is no member of its group any more, and never will be."""
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
@@ -90,9 +92,12 @@ class HandingOut:
             reading, fetched = taken
             try:
                 records = read_records(fetched, reading.end, self._settings.fetch.isolation)
-            except CorruptBatch:
-                reading.is_failed = True
-                raise
+            except CorruptBatch as error:
+                # Nothing is handed out behind it, unless the caller says so.
+                reading.jump(reading.position)
+                self._readings.wake()
+                at = fetched.fetch_offset
+                raise corrupt_at(reading.topic_partition, at, error) from error
             self._advance(reading, fetched)
             if records:
                 self._reading, self._records = reading, records
@@ -105,6 +110,8 @@ class HandingOut:
             self._let_go()
             while True:
                 self._require_open()
+                if self._gave_up is not None:
+                    raise self._gave_up.with_traceback(None)
                 taken = self._readings.take()
                 if taken is not None:
                     return taken
@@ -140,7 +147,7 @@ class HandingOut:
         if not self._settings.until_end or not self._is_assigned:
             return False
         readings = self._readings.by_partition.values()
-        return all(reading.is_at_end or reading.is_failed for reading in readings)
+        return all(reading.is_at_end for reading in readings)
 
     # Positions
 

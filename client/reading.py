@@ -18,7 +18,7 @@ from tidemark.client.records import (
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import BatchHeader, iter_headers
 from tidemark.protocol.records.records import decode_batch
-from tidemark.protocol.types import BytesLike, Epoch, Offset
+from tidemark.protocol.types import BytesLike, Epoch, Offset, TopicPartition
 
 _ABORT: Final = 0
 _MARKER_TYPE: Final = slice(2, 4)  # in a marker's key, after its version
@@ -65,6 +65,17 @@ def _is_abort(data: BytesLike, header: BatchHeader, at: int) -> bool:
     if not markers or markers[0].key is None or len(markers[0].key) < _MARKER_TYPE.stop:
         raise CorruptBatch(at, "a control batch without a marker")
     return int.from_bytes(markers[0].key[_MARKER_TYPE], "big", signed=True) == _ABORT
+
+
+def corrupt_at(
+    topic_partition: TopicPartition, fetch_offset: Offset, error: CorruptBatch
+) -> CorruptBatch:
+    """The same error, for who knows offsets and no bytes."""
+    what = (
+        f"{error.what}; it is in what was fetched of {topic_partition} from offset {fetch_offset},"
+        " and seek is how to go on behind it"
+    )
+    return CorruptBatch(error.at, what)
 
 
 def read_records(

@@ -75,9 +75,15 @@ class Readings:
             self._withdraw(topic_partition)
 
     def take(self) -> tuple[Reading, FetchedBatches] | None:
-        """The oldest that has arrived and is still wanted. Raises what went wrong."""
+        """The oldest that has arrived and is still wanted. Raises what went wrong, which is tried
+        again then."""
         before = self.buffer.buffered_bytes
-        taken = self.buffer.take(self._is_wanted)
+        try:
+            taken = self.buffer.take(self._is_wanted)
+        except Exception:
+            self._stale.set()  # it may have no leader
+            self.wake()
+            raise
         # There is room, also where all that was there was of no use any more.
         if self.buffer.buffered_bytes < before:
             self.wake()
@@ -151,5 +157,4 @@ class Readings:
             try:
                 self._network.leader(topic_partition)
             except RequestError as error:
-                reading.is_failed = True
-                self.buffer.fail(error)
+                self.buffer.fail(reading, error)

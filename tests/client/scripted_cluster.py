@@ -21,7 +21,7 @@ from tidemark.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from tidemark.protocol.records.header import check_batch, place
+from tidemark.protocol.records.header import header_of, place, read_fields
 from tidemark.protocol.schema import Message
 from tidemark.protocol.types import Epoch, Offset
 
@@ -48,6 +48,9 @@ class ScriptedCluster:
         """Whether it says who leads where it refuses a batch."""
         self.produce_seconds = 0.0
         """How long it takes to answer a Produce."""
+        self.holds_fetches: set[int] = set()
+        """Who keeps its answers to itself until it is let go."""
+        self.held, self.let_go = trio.Event(), trio.Event()
         self.asked_for_metadata = 0
         self._sequences = SequenceModel()
         self.addresses: dict[int, Address] = {}
@@ -87,6 +90,9 @@ class ScriptedCluster:
                 return
             if isinstance(request, fetch.FetchRequest) and not _has_news(answer):
                 await trio.sleep(0.005)
+            if isinstance(request, fetch.FetchRequest) and node in self.holds_fetches:
+                self.held.set()
+                await self.let_go.wait()
             if isinstance(request, produce.ProduceRequest):
                 await trio.sleep(self.produce_seconds)
             await peer.answer(header, answer)
@@ -161,7 +167,7 @@ class ScriptedCluster:
             records = b"".join(
                 batch
                 for batch in self.batches
-                if check_batch(batch).last_offset >= asked.fetch_offset
+                if header_of(read_fields(batch)).last_offset >= asked.fetch_offset
             )
         data = fetch.PartitionData(
             partition_index=0, error_code=code, high_watermark=self.end, records=records

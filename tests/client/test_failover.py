@@ -1,7 +1,7 @@
 """When partitions change hands, and connections break at the worst moment."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
@@ -11,6 +11,7 @@ from tests.client.scripted_cluster import TOPIC, ScriptedCluster, Trouble, open_
 from tidemark.client import (
     Client,
     ClientSettings,
+    Consumer,
     DeliveryFuture,
     ErrorCode,
     RequestError,
@@ -19,6 +20,7 @@ from tidemark.client import (
 )
 from tidemark.client.blocking import read_batches
 from tidemark.client.retries import Backoff
+from tidemark.protocol.errors import CorruptBatch
 
 QUICK = ClientSettings(
     backoff=Backoff(initial_seconds=0.001, max_seconds=0.01), retry_timeout_seconds=5
@@ -206,5 +208,63 @@ async def test_what_lasts_too_long_is_raised_in_the_end() -> None:
         client.consumer(TOPIC) as consumer,
     ):
         cluster.leader = -1
-        with trio.fail_after(20), pytest.raises(RequestError, match=r"LEADER.*t-0"):
-            await anext(consumer)
+        for _ in range(2):
+            with trio.fail_after(20), pytest.raises(RequestError, match=r"LEADER.*t-0"):
+                await anext(consumer)
+        cluster.elect(2)
+        cluster.troubles.clear()
+        with trio.fail_after(20):
+            async with client.producer() as producer:
+                await (await producer.send(TOPIC, b"x")).wait()
+            assert await until_one(consumer) == b"x"
+
+
+async def until_one(consumer: Consumer) -> bytes | None:
+    """What is read as soon as that is possible again."""
+    while True:
+        with suppress(RequestError):
+            return (await anext(consumer)).value
+
+
+async def test_an_answer_that_comes_when_all_of_it_was_read_elsewhere_is_dropped() -> None:
+    """Its broker led before and leads again, and another one in between."""
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=QUICK) as client,
+        client.producer() as producer,
+    ):
+        for value in (b"0", b"1"):
+            await (await producer.send(TOPIC, value)).wait()
+        cluster.holds_fetches.add(1)
+        with trio.fail_after(20):
+            async with client.consumer(TOPIC) as consumer:
+                await cluster.held.wait()
+                cluster.elect(2)
+                await client._network.refresh()
+                values = [(await anext(consumer)).value for _ in range(2)]
+                cluster.elect(1)
+                await client._network.refresh()
+                cluster.holds_fetches.clear()
+                cluster.let_go.set()
+                await trio.sleep(0.1)
+                await (await producer.send(TOPIC, b"2")).wait()
+                values.append((await anext(consumer)).value)
+    assert values == [b"0", b"1", b"2"]
+
+
+async def test_a_damaged_batch_is_an_error_until_it_is_passed_over() -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer() as producer:
+            for value in (b"0", b"1"):
+                await (await producer.send(TOPIC, value)).wait()
+        damaged = bytearray(cluster.batches[0])
+        damaged[-1] ^= 1
+        cluster.batches[0] = bytes(damaged)
+        here = TopicPartition(TOPIC, 0)
+        async with client.consumer(TOPIC, partition_bytes=1) as consumer:
+            for _ in range(2):
+                with trio.fail_after(10), pytest.raises(CorruptBatch, match="t-0 from offset 0"):
+                    await anext(consumer)
+                assert consumer.position(here) == 0
+            await consumer.seek(here, 1)
+            assert (await anext(consumer)).value == b"1"

@@ -45,10 +45,23 @@ def test_what_is_not_wanted_any_more_is_dropped() -> None:
 def test_a_failure_is_told_once_and_before_anything_else() -> None:
     buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
     buffer.put(reading, fetched(0))
-    buffer.fail(RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert reading.is_failed
     with pytest.raises(RequestError):
         buffer.take(lambda _: True)
     assert buffer.take(lambda _: True) is not None
+
+
+def test_a_failure_where_nobody_reads_any_more_is_not_told() -> None:
+    buffer, reading, other = (
+        FetchBuffer(),
+        Reading(T0, Offset(0), None),
+        Reading(T0, Offset(0), None),
+    )
+    buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    reading.jump(Offset(4))
+    buffer.fail(other, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert buffer.take(lambda each: each is reading) is None
 
 
 def test_a_reading_is_at_its_end_when_all_of_it_was_handed_out() -> None:

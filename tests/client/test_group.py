@@ -213,8 +213,9 @@ async def test_a_second_holder_of_an_instance_id_fences_the_first(
         await take(one, 20)
         async with client.consumer(topic, group=group, instance_id="a", **QUICK) as two:
             await wait_assigned(two, 4)
-            with trio.fail_after(20), pytest.raises(RequestError, match="FENCED_INSTANCE_ID"):
-                await anext(one)
+            for _ in range(2):
+                with trio.fail_after(20), pytest.raises(RequestError, match="FENCED_INSTANCE_ID"):
+                    await anext(one)
 
 
 async def test_members_notice_that_a_topic_has_grown(

@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 from tests.client.helpers import numbered, write
-from tidemark.client import Client, TopicPartition
+from tidemark.client import Client, RequestError, TopicPartition
 from tidemark.protocol.types import Offset
 
 
@@ -83,3 +83,26 @@ async def test_one_in_hand_is_not_committed_by_a_commit_before_it(
         await consumer.commit({here: Offset(2)})
         await trio.sleep(0.3)
         assert await committed(client, group, here) == 2
+
+
+async def test_an_error_comes_again_until_something_is_done_about_it(
+    client: Client, here: TopicPartition
+) -> None:
+    """Whoever goes on after it would wait for ever, or take it for the end."""
+    await client.admin.delete_records({here: Offset(4)})
+    async with client.consumer(here, start=2, until_end=True) as consumer:
+        for _ in range(2):
+            with trio.fail_after(10), pytest.raises(RequestError, match="OFFSET_OUT_OF_RANGE"):
+                await anext(consumer)
+        await consumer.seek(here, 8)
+        assert [record.offset async for record in consumer] == [8, 9]
+
+
+async def test_an_error_of_where_one_is_not_any_more_is_not_raised(
+    client: Client, here: TopicPartition
+) -> None:
+    await client.admin.delete_records({here: Offset(4)})
+    async with client.consumer(here, start=2) as consumer:
+        await trio.testing.wait_all_tasks_blocked(0.2)  # it is known that there is no such offset
+        await consumer.seek(here, 5)
+        assert (await anext(consumer)).offset == 5

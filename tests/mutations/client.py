@@ -9,6 +9,7 @@ _CALLBACKS = f"{_TESTS}/test_group_callbacks.py"
 _BLOCKING = f"{_TESTS}/test_blocking_consumer.py"
 _HANDING_OUT = f"{_TESTS}/test_handing_out.py"
 _REVOKING = f"{_TESTS}/test_revoking.py"
+_FAILOVER = f"{_TESTS}/test_failover.py"
 _NETWORK = f"{_TESTS}/test_network.py"
 _TRANSACTIONS = f"{_TESTS}/test_transactions.py"
 
@@ -227,5 +228,47 @@ MUTATIONS = (
         old="        self._is_assigned = False  # until",
         new="        # until",
         killed_by=f"{_REVOKING}::test_a_rebalance_is_not_the_end",
+    ),
+    Mutation(
+        name="an answer that comes when all of it was read elsewhere is dropped",
+        file="client/fetcher.py",
+        old="is_next = (reading.session, reading.fetch_offset) == (session, offset)\n",
+        new="is_next = reading.session == session\n",
+        killed_by=f"{_FAILOVER}"
+        "::test_an_answer_that_comes_when_all_of_it_was_read_elsewhere_is_dropped",
+    ),
+    Mutation(
+        name="nothing behind a damaged batch is handed out unasked",
+        file="client/handing_out.py",
+        old="                reading.jump(reading.position)\n",
+        new="",
+        killed_by=f"{_FAILOVER}::test_a_damaged_batch_is_an_error_until_it_is_passed_over",
+    ),
+    Mutation(
+        name="what has failed is tried again when it is asked for again",
+        file="client/fetch_buffer.py",
+        old="                reading.is_failed = False\n",
+        new="",
+        killed_by=f"{_HANDING_OUT}::test_an_error_comes_again_until_something_is_done_about_it",
+    ),
+    Mutation(
+        name="an error of where one is not any more is not raised",
+        file="client/fetch_buffer.py",
+        old="""            reading, session, error = self._failures.popleft()
+            if session == reading.session and is_read(reading):
+""",
+        new="""            reading, session, error = self._failures.popleft()
+            if True:
+""",
+        killed_by=f"{_HANDING_OUT}::test_an_error_of_where_one_is_not_any_more_is_not_raised",
+    ),
+    Mutation(
+        name="who has left its group for good says so to all who ask",
+        file="client/handing_out.py",
+        old="                    raise self._gave_up.with_traceback(None)\n",
+        new="""                    error, self._gave_up = self._gave_up, None
+                    raise error
+""",
+        killed_by=f"{_GROUP}::test_a_second_holder_of_an_instance_id_fences_the_first",
     ),
 )

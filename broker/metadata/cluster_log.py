@@ -56,6 +56,11 @@ class ClusterGroup(Protocol):
     @property
     def epoch(self) -> Epoch: ...
 
+    @property
+    def failure(self) -> str | None:
+        """Why it takes no part any more."""
+        ...
+
     def append_own(self, batches: bytes) -> AppendedCommand: ...
 
 
@@ -106,6 +111,13 @@ class ClusterLog:
     @property
     def leader(self) -> NodeId | None:
         return self._group.leader
+
+    @property
+    def why_leaderless(self) -> str:
+        """Why this broker knows of no leader, in a sentence."""
+        if self._group.failure is not None:
+            return f"this broker goes by old metadata: {self._group.failure}"
+        return "no broker leads the cluster's metadata: a majority of its voters is needed"
 
     def listen(self, listener: Callable[[Outcome], None]) -> None:
         """Have `listener` called with each outcome, at once and before whoever waits for it."""
@@ -178,7 +190,13 @@ class ClusterLog:
 
     def _check_leads(self) -> None:
         if not self._group.is_serving:
-            raise RequestError(ErrorCode.NOT_CONTROLLER, _names(self._group.leader))
+            leader = self._group.leader
+            raise RequestError(
+                ErrorCode.NOT_CONTROLLER,
+                self.why_leaderless
+                if leader is None
+                else f"broker {leader} leads the cluster's metadata",
+            )
 
     async def _append(self, commands: Sequence[Command]) -> list[Applied | RequestError]:
         """What became of each, once all are applied; one after the other, in one batch."""
@@ -246,9 +264,3 @@ def _lost_leadership() -> RequestError:
         "another broker leads the cluster's metadata now; whether the change was made, only "
         "looking will tell",
     )
-
-
-def _names(leader: NodeId | None) -> str:
-    if leader is None:
-        return "no broker leads the cluster's metadata: a majority of its voters is needed"
-    return f"broker {leader} leads the cluster's metadata"

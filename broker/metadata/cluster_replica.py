@@ -40,13 +40,17 @@ async def open_cluster_replica(
         applier=applier,
     )
     (replica,) = await open_replicas(services, [spec])
-    if not replica.is_available:
-        raise StorageError(f"the cluster's metadata cannot be served: {replica.failure}")
-    with trio.move_on_after(LEADER_SECONDS_MAX):
-        await wait_leaders(services, [replica])
-    if replica.is_available and replica.member.failure is not None:
-        raise StorageError(f"the cluster's metadata cannot be served: {replica.member.failure}")
+    if replica.is_available:
+        with trio.move_on_after(LEADER_SECONDS_MAX):
+            await wait_leaders(services, [replica])
+    failure = _failure(replica)
+    if failure is not None:
+        raise StorageError(f"the cluster's metadata cannot be served: {failure}")
     return replica
+
+
+def _failure(replica: Replica) -> str | None:
+    return replica.member.failure if replica.is_available else replica.failure
 
 
 class ClusterReplica:
@@ -67,6 +71,11 @@ class ClusterReplica:
     @property
     def epoch(self) -> Epoch:
         return self.replica.epoch
+
+    @property
+    def failure(self) -> str | None:
+        """Why it takes no part any more."""
+        return _failure(self.replica)
 
     @property
     def voters(self) -> tuple[NodeId, ...]:

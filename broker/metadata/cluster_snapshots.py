@@ -32,6 +32,11 @@ class LogStart(Protocol):
     @property
     def log_start(self) -> Offset: ...
 
+    @property
+    def failure(self) -> str | None:
+        """Why nothing more is applied, perhaps in the middle of a batch."""
+        ...
+
     async def give_up_below(self, offset: Offset) -> None:
         """Move the start there, durably, and remove what lies below. Raises `OSError`."""
         ...
@@ -57,6 +62,15 @@ def restore(machine: ClusterMachine, state: StateDb) -> None:
             state.save([replace(stored, log_start=at)])
 
 
+def keep_received(state: StateDb, snapshot: bytes, start: Position) -> None:
+    """Another replica's, with which the log begins from now on: it must not be without it, and a
+    newer version may read what this one cannot.
+
+    Blocks for a moment, and rarely: before a checkpoint could forget where it came from.
+    """
+    state.save_group_snapshot(CLUSTER_KEY, GroupSnapshot(start, snapshot))
+
+
 class ClusterSnapshots:
     """Takes them, from time to time."""
 
@@ -72,16 +86,10 @@ class ClusterSnapshots:
         self._log = log
         self._wait_durable = wait_durable
 
-    def keep_restored(self, snapshot: bytes, start: Position) -> None:
-        """Another replica's, with which the log begins from now on: it must not be without it.
-
-        Blocks for a moment, and rarely: before a checkpoint could forget where it came from.
-        """
-        self._state.save_group_snapshot(CLUSTER_KEY, GroupSnapshot(start, snapshot))
-
     @property
     def is_due(self) -> bool:
-        return self._machine.applied - self._log.log_start >= COMMANDS_MAX
+        behind_start = self._machine.applied - self._log.log_start
+        return self._log.failure is None and behind_start >= COMMANDS_MAX
 
     async def take(self) -> None:
         """Take one now. Raises `OSError` and `StorageError`; what is there then stays valid."""

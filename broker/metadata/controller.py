@@ -70,6 +70,11 @@ class Cluster(Protocol):
     @property
     def leader(self) -> NodeId | None: ...
 
+    @property
+    def why_leaderless(self) -> str:
+        """Why no leader is known here, in a sentence."""
+        ...
+
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
 
     async def wait_version(self, version: int) -> None:
@@ -256,10 +261,7 @@ class Controller:
             return None
         if is_sent:
             raise _unknown_outcome()
-        raise RequestError(
-            ErrorCode.NOT_CONTROLLER,
-            "no broker leads the cluster's metadata: a majority of its voters is needed",
-        )
+        raise RequestError(ErrorCode.NOT_CONTROLLER, self._cluster.why_leaderless)
 
     async def _call(
         self, leader: NodeId, request: ForwardRequest | ProposeRequest, *, may_repeat: bool

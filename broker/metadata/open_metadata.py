@@ -33,7 +33,7 @@ from tidemark.broker.metadata.cluster_replica import (
     GroupLiveness,
     open_cluster_replica,
 )
-from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, restore
+from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, keep_received, restore
 from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.identity import (
@@ -75,7 +75,7 @@ from tidemark.protocol.errors import StorageError
 from tidemark.protocol.messages.peer.forward import ProposeRequest
 from tidemark.protocol.messages.peer.join import JoinRequest
 from tidemark.protocol.schema import Message
-from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
 
 REGISTRATION_SECONDS: Final = 1.0
@@ -119,6 +119,8 @@ async def open_metadata(
     network.enter(identity.cluster_id)
     neighbours = Neighbours(services, network, own)
     await neighbours.load()
+    # First: who was away for long is sent a snapshot as soon as its replica is open.
+    machine.on_received = partial(keep_received, services.state)
     replica = await open_cluster_replica(services, identity.voters, machine)
     hosting = Hosting(own.node_id, services, lambda: machine.state.version)
     try:
@@ -329,8 +331,7 @@ class _Parts:
             if state.wishes.broker_state(node) is not BrokerState.ACTIVE
         )
 
-    def _restored(self, snapshot: bytes, start: Position) -> None:
-        self._snapshots.keep_restored(snapshot, start)
+    def _restored(self) -> None:
         self._set_last_resorts()
         self._neighbours.restored(self.cluster.state)
         self.topics.reload()

@@ -232,8 +232,12 @@ def decode_command(data: bytes) -> Command:
     """Raises `StorageError` for bytes that are no command of this version of Tidemark."""
     try:
         body = json.loads(data)
-        command = _BY_NAME[body.pop("do")]
-        decoded: Command = command(**from_plain(body))
+        name = body.pop("do")
+        if isinstance(name, str) and name not in _BY_NAME:
+            raise StorageError(
+                f"a metadata command that cannot be read: this version of Tidemark knows no {name}"
+            )
+        decoded: Command = _BY_NAME[name](**from_plain(body))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(f"a metadata command that cannot be read: {error!r}") from error
     return decoded

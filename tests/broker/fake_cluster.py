@@ -25,6 +25,7 @@ class FakeGroup:
     is_serving: bool = True
     epoch: Epoch = field(default=Epoch(1))
     leader: NodeId | None = field(default=NodeId(1))
+    failure: str | None = None
     commits_at_once: bool = False
     log: list[bytearray] = field(default_factory=list)
 

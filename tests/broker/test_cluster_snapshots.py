@@ -1,13 +1,14 @@
 """Snapshots of the metadata: the log begins where there is one, whatever a crash leaves."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
 from tests.broker.fake_cluster import FakeGroup
 from tidemark.broker.metadata import cluster_snapshots
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
-from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, restore
+from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, keep_received, restore
 from tidemark.partitions.state_machines.cluster_commands import AllocateProducerIds
 from tidemark.partitions.state_machines.cluster_machine import ClusterMachine, command_batch
 from tidemark.partitions.storage.state_db import GroupSnapshot, PartitionState, StateDb
@@ -19,6 +20,7 @@ from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 class FakeLog:
     log_start: Offset = field(default=Offset(0))
     fails: bool = False
+    failure: str | None = None
 
     async def give_up_below(self, offset: Offset) -> None:
         if self.fails:
@@ -63,6 +65,18 @@ async def test_a_snapshot_moves_the_logs_start_and_is_what_the_next_start_begins
     assert restarted.state.encode() == group.machine.state.encode()
 
 
+def test_there_is_no_snapshot_of_what_is_applied_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may end in the middle of a batch: the next start would not know how to go on."""
+    monkeypatch.setattr(cluster_snapshots, "COMMANDS_MAX", 1)
+    group, log, state = FakeGroup(), FakeLog(), StateDb.open(":memory:")
+    snapshots = ClusterSnapshots(group.machine, state, log, Durability().wait)
+    filled(group, 2)
+    before, log.failure = snapshots.is_due, "a newer version wrote it"
+    assert (before, snapshots.is_due) == (True, False)
+
+
 async def test_a_log_that_was_not_moved_yet_is_moved_by_the_next_start() -> None:
     group, log, state = FakeGroup(), FakeLog(fails=True), StateDb.open(":memory:")
     state.save([PartitionState(key=CLUSTER_KEY, name="__cluster-0")])
@@ -88,7 +102,7 @@ async def test_a_reset_brings_its_snapshot_and_an_older_one_does_not_replace_it(
         group.machine.restore(other.machine.state.encode(), start)
 
     snapshots = ClusterSnapshots(group.machine, state, log, be_reset)
-    group.machine.on_restored = snapshots.keep_restored
+    group.machine.on_received = partial(keep_received, state)
     await snapshots.take()
     stored = state.group_snapshot(CLUSTER_KEY)
     assert stored is not None

@@ -56,6 +56,7 @@ class Following:
     leads: bool = False
     waited_for: list[int] = field(default_factory=list)
     state: ClusterState = field(default_factory=ClusterState)
+    why_leaderless: str = "a majority is missing"
 
     async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied:
         raise AssertionError("this broker does not lead")

@@ -69,7 +69,8 @@ async def test_metadata_of_a_later_version_end_a_start_and_say_so(
             pass
     (error,) = _leaves(raised.value)
     assert isinstance(error, StorageError)
-    assert "metadata cannot be served: cannot be read: a command that this version" in str(error)
+    assert "metadata cannot be served: cannot be read: the metadata at offset 0" in str(error)
+    assert "a command that this version of Tidemark does not know. Run the newest" in str(error)
 
 
 async def test_a_large_fetch_does_not_stall(tmp_path: Path) -> None:

@@ -106,6 +106,22 @@ MUTATIONS = (
         "::test_a_command_that_was_given_up_and_applied_later_only_delays_the_next",
     ),
     Mutation(
+        name="a snapshot that is sent while the metadata's replica is opened is kept",
+        file="broker/metadata/open_metadata.py",
+        old="    machine.on_received = partial(keep_received, services.state)\n",
+        new="",
+        killed_by="tests/broker/test_metadata_versions.py"
+        "::test_a_broker_that_was_away_for_long_keeps_the_snapshot_that_it_is_sent_at_once",
+    ),
+    Mutation(
+        name="what the leader took and this version refuses is not passed over",
+        file="partitions/state_machines/cluster_machine.py",
+        old="        except VersionConflict as error:",
+        new="        except RequestError as error:",
+        killed_by="tests/partitions/state_machines/test_cluster_machine.py"
+        "::test_what_the_leader_took_and_this_version_refuses_is_not_passed_over",
+    ),
+    Mutation(
         name="a lower producer epoch is fenced",
         file=_PRODUCERS,
         old="    if epoch < producer.epoch:",

@@ -8,6 +8,8 @@ from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     FoundCluster,
     ProducerIdBlock,
+    SetGroupConfigs,
+    encode_command,
 )
 from tidemark.partitions.state_machines.cluster_machine import (
     ClusterMachine,
@@ -62,12 +64,13 @@ def test_a_snapshot_stands_for_the_log_before_it() -> None:
 
 
 def test_an_empty_snapshot_is_the_state_before_any_command() -> None:
-    machine, calls = ClusterMachine(), list[Position]()
+    machine, calls = ClusterMachine(), list[object]()
     assert machine.snapshot_at(Offset(0)) == b""
     feed(machine, allocate(0), at=0)
-    machine.on_restored = lambda _, start: calls.append(start)
+    machine.on_received = lambda _, start: calls.append(start)
+    machine.on_restored = lambda: calls.append(machine.state.version)
     machine.restore(b"", ORIGIN)
-    assert (machine.state.version, machine.applied, calls) == (0, 0, [ORIGIN])
+    assert (machine.applied, calls) == (0, [ORIGIN, 0])
 
 
 def test_what_cannot_be_read_is_not_passed_over() -> None:
@@ -82,6 +85,33 @@ def test_what_cannot_be_read_is_not_passed_over() -> None:
     with pytest.raises(StorageError):
         machine.restore(b"nonsense", Position(Epoch(1), Offset(5)))
     assert machine.applied == 0
+
+
+def test_a_batch_is_not_begun_with_where_a_newer_version_wrote_one_of_its_commands() -> None:
+    machine = ClusterMachine()
+    known = encode_command(allocate(0))
+    batch = encode_batch([Record(value=known), Record(value=b'{"do": "SomethingNewer"}')])
+    with pytest.raises(StorageError, match=r"knows no SomethingNewer.*newest version"):
+        machine.apply(read_header(batch), batch)
+    assert (machine.applied, machine.state.version) == (0, 0)
+
+
+def test_what_the_leader_took_and_this_version_refuses_is_not_passed_over() -> None:
+    """Else this broker would refuse all that follows, and keep it in a snapshot."""
+    machine, told = ClusterMachine(), list[Outcome]()
+    machine.on_applied = told.append
+    newer = SetGroupConfigs(at_version=0, group_id="g", configs={"consumer.naps": "7"})
+    with pytest.raises(StorageError, match=r"offset 0.* took a SetGroupConfigs.*newest version"):
+        feed(machine, newer, at=0)
+    assert (machine.applied, machine.state.version, told) == (0, 0, [])
+
+
+def test_a_snapshot_is_handed_on_before_it_is_known_whether_it_can_be_read() -> None:
+    machine, received, start = ClusterMachine(), list[bytes](), Position(Epoch(1), Offset(5))
+    machine.on_received = lambda snapshot, _: received.append(snapshot)
+    with pytest.raises(StorageError, match="format 99"):
+        machine.restore(b'{"format":99}', start)
+    assert (received, machine.applied) == ([b'{"format":99}'], 0)
 
 
 def test_the_snapshot_at_the_logs_start_is_there_until_the_log_has_moved() -> None:

@@ -1,8 +1,25 @@
 """Error codes of answers: to the enumeration, and to an exception."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 _CODES = frozenset(map(int, ErrorCode))
+_HINTS: Final[Mapping[int, str]] = {
+    ErrorCode.INVALID_SESSION_TIMEOUT: "its brokers allow no session_timeout_seconds like this"
+    " (group.min.session.timeout.ms, group.max.session.timeout.ms)",
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "its members have no assignor in common with this one"
+    " (assignors)",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "it has as many members as its brokers allow",
+    ErrorCode.FENCED_INSTANCE_ID: "another member has this instance_id now",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "its brokers allow no transaction_timeout_seconds as"
+    " long (transaction.max.timeout.ms)",
+    ErrorCode.PRODUCER_FENCED: "another producer has it now",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has 1 to 249 letters, digits, dots, hyphens and"
+    " underscores, and is not . or ..",
+}
+"""What to say where the broker does not."""
 _NOT_THERE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -25,6 +42,7 @@ def check(number: int, what: object, message: str | None = None) -> None:
 
 def failed(number: int, what: object, message: str | None = None) -> RequestError:
     """The error of this number, which is not 0, as `check` raises it."""
+    message = message or _HINTS.get(number)
     if not message and number in _NOT_THERE:
         words = f"there is no {what}"
     else:

@@ -1,6 +1,9 @@
 """A group's commits, made by a member or from outside."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+import trio
 
 from tidemark.client.connection import Connection
 from tidemark.client.coordinator import (
@@ -26,6 +29,7 @@ class Committer:
         self._network = network
         self._group = group
         self._member = member
+        self._committing = trio.Lock()
         self._last: dict[TopicPartition, Offset] = {}  # what try_commit need not repeat
 
     async def commit(self, offsets: Mapping[TopicPartition, Offset | CommittedOffset]) -> None:
@@ -35,9 +39,16 @@ class Committer:
         next one's: there, the partitions may be another member's, whose commit would be set back.
         """
         commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
+        membership = self._membership
+        # One after the other: one that is being tried again would set a later one back.
+        async with self._committing:
+            await self._commit(commits, membership)
+
+    async def _commit(
+        self, commits: Mapping[TopicPartition, CommittedOffset], membership: Membership
+    ) -> None:
         if not commits:
             return
-        membership = self._membership
 
         async def ask(_: BrokerDescription, connection: Connection) -> None:
             await commit(connection, self._group, commits, membership)
@@ -54,14 +65,16 @@ class Committer:
     def _membership(self) -> Membership:
         return OUTSIDE if self._member is None else self._member.membership
 
-    async def try_commit(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Commit what is new among these. A refusal is not an error here: what is not committed
-        is read again by whoever gets the partition next."""
-        new = {tp: offset for tp, offset in offsets.items() if self._last.get(tp) != offset}
-        try:
-            await self.commit(new)
-        except (OSError, RequestError):
-            return
+    async def try_commit(self, done: Callable[[], Mapping[TopicPartition, Offset]]) -> None:
+        """Commit what is new in `done`, which is asked once the commits before this are made.
+
+        A refusal is not an error here: what is not committed is read again by whoever gets the
+        partition next.
+        """
+        async with self._committing:
+            new = {tp: as_commit(at) for tp, at in done().items() if self._last.get(tp) != at}
+            with suppress(OSError, RequestError):
+                await self._commit(new, self._membership)
 
     async def committed(
         self, partitions: Iterable[TopicPartition]

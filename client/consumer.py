@@ -4,7 +4,7 @@ Here the caller meets what is read and fetched ahead (`readings.py`, `handing_ou
 (`committing.py`) and the group (`group.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import trio
@@ -44,10 +44,11 @@ class Consumer(HandingOut):
 
         `KeyError` if it is not assigned.
         """
-        reading = self._readings.by_partition[topic_partition]
         starts = {topic_partition: as_start(start)}
+        self._readings.by_partition[topic_partition]  # else there is nothing to be asked
         offsets = await resolve_starts(self._network, starts, self._settings.fetch.isolation)
-        self._jump(reading, offsets[topic_partition])
+        # It may have been taken away and given again meanwhile.
+        self._jump(self._readings.by_partition[topic_partition], offsets[topic_partition])
 
     async def beginning_offsets(self) -> dict[TopicPartition, Offset]:
         """The log start of everything assigned, asked for now."""
@@ -151,7 +152,7 @@ class Consumer(HandingOut):
         for topic_partition in partitions:
             self._hold(topic_partition)
         if self._committer is not None and self._settings.auto_commit_seconds is not None:
-            await self._committer.try_commit({tp: self.done(tp) for tp in partitions})
+            await self._commit_done(partitions)
         await self._tell(self._settings.on_revoked, partitions)
         self._drop(partitions)
 
@@ -187,12 +188,13 @@ class Consumer(HandingOut):
         """Commit what is done with, every so often; the consumer's own task."""
         while True:
             await trio.sleep(seconds)
-            await self._commit_done()
+            await self._commit_done(self._readings.by_partition)
 
-    async def _commit_done(self) -> None:
+    async def _commit_done(self, partitions: Collection[TopicPartition]) -> None:
         if self._committer is not None:
+            read = self._readings.by_partition
             await self._committer.try_commit(
-                {tp: self.done(tp) for tp in self._readings.by_partition}
+                lambda: {tp: self.done(tp) for tp in partitions if tp in read}
             )
 
     async def close(self, *, is_done: bool) -> None:
@@ -202,7 +204,7 @@ class Consumer(HandingOut):
             self._is_done_to(at, self.position(at))
         try:
             if self._settings.auto_commit_seconds is not None:
-                await self._commit_done()
+                await self._commit_done(self._readings.by_partition)
         finally:
             self._let_go()
             self._is_closed = True

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from tidemark.client.codes import check
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
+from tidemark.client.limits import INT64_MAX, require_whole
 from tidemark.client.lookups import by_topic
 from tidemark.client.network import Network, address_of
 from tidemark.protocol.errors import ErrorCode
@@ -206,5 +207,10 @@ async def commit(
 
 
 def as_commit(offset: Offset | CommittedOffset) -> CommittedOffset:
-    """An offset as a commit without epoch and metadata; a commit as it is."""
-    return offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset=offset)
+    """An offset as a commit without epoch and metadata; a commit as it is.
+
+    Raises `TypeError` and `ValueError` for what is no offset.
+    """
+    committed = offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset=offset)
+    require_whole("a committed offset", committed.offset, most=INT64_MAX)
+    return committed

@@ -8,6 +8,7 @@ import math
 from typing import Final
 
 INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
 
 
 def require_whole(name: str, value: object, *, least: int = 0, most: int = INT32_MAX) -> None:

@@ -12,6 +12,7 @@ MaxTime()            the record with the largest timestamp (list_offsets only)
 
 from enum import IntEnum
 
+from tidemark.client.limits import INT64_MAX, require_whole
 from tidemark.protocol.types import Offset
 from tidemark.protocol.values import dataclass
 
@@ -81,7 +82,8 @@ def as_isolation(isolation: Isolation | str) -> Isolation:
 def as_start(start: Start | str | int) -> Start:
     """The short forms: "beginning", "end", 42 (that offset), -10 (ten before the end).
 
-    Raises `ValueError` on any other word, `TypeError` for anything else.
+    Raises `ValueError` on any other word and for a number that no offset or time is, `TypeError`
+    for anything else.
     """
     match start:
         case "beginning" | "earliest" | "start":
@@ -91,8 +93,17 @@ def as_start(start: Start | str | int) -> Start:
         case str():
             raise ValueError(f'start is "beginning", "end" or a number, not {start!r}')
         case int():
-            return AtOffset(Offset(start)) if start >= 0 else BeforeEnd(-start)
-        case Beginning() | End() | AtOffset() | AtTime() | BeforeEnd():
+            return as_start(AtOffset(Offset(start)) if start >= 0 else BeforeEnd(-start))
+        case AtOffset(offset):
+            require_whole("an offset", offset, most=INT64_MAX)
+            return start
+        case AtTime(timestamp_ms):
+            require_whole("a time", timestamp_ms, least=-INT64_MAX, most=INT64_MAX)
+            return start
+        case BeforeEnd(records):
+            require_whole("how many before the end", records, most=INT64_MAX)
+            return start
+        case Beginning() | End():
             return start
         case _:
             raise TypeError(f"where to begin is a place, a word or a whole number, not {start!r}")

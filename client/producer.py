@@ -249,6 +249,8 @@ class Producer:
         """
         if self._transaction is None or self._is_shut:
             raise ValueError("no transaction is open")
+        if not offsets:
+            return
         self._transaction.is_empty = False
         await self._require_transactions().commit_offsets(group, offsets)
 
@@ -289,7 +291,9 @@ class Producer:
 
     async def _learn(self, topic: str) -> TopicRoutes:
         self._require_open()
-        return await self._routes.learn(topic)
+        await self._routes.find(topic)
+        self._require_open()  # still
+        return self._routes.add(topic)
 
     def _require_open(self) -> None:
         if self._is_closed:

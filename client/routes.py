@@ -65,9 +65,12 @@ class Routes:
         self.flushing = 0
         """How many wait for everything to be sent; while any does, nothing lingers."""
 
-    async def learn(self, topic: str) -> TopicRoutes:
+    async def find(self, topic: str) -> None:
         """Find a topic, which may be created by that. Raises `RequestError` if there is none."""
         await self._network.topic(topic, may_create=True)
+
+    def add(self, topic: str) -> TopicRoutes:
+        """Send to a topic that was found."""
         known = self.topics.setdefault(topic, TopicRoutes(name=topic))
         self.update()
         return known

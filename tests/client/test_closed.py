@@ -95,3 +95,18 @@ async def test_many_tasks_send_with_one_producer(client: Client, topic: str) -> 
     for number in range(10):
         mine = [value for value in got if value and value.startswith(b"%d:" % number)]
         assert mine == [b"%d:%d" % (number, part) for part in range(20)]
+
+
+async def test_who_waits_for_a_topic_hears_that_the_producer_was_closed(
+    client: Client, topic: str
+) -> None:
+    async def send() -> None:
+        with pytest.raises(trio.ClosedResourceError, match="the producer is closed"):
+            await producer.send(topic, b"x")
+
+    await client.admin.create_topic(topic, partitions=1)
+    client._network.forget(topic)
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery, client.producer() as producer:
+            nursery.start_soon(send)
+            await trio.lowlevel.checkpoint()

@@ -1,5 +1,7 @@
 """A group's commits while the group moves on, against a coordinator that answers as it is told."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from random import Random
 
 import pytest
@@ -27,9 +29,12 @@ HERE = TopicPartition("t", 0)
 class Coordinator:
     """Takes commits of its generation; before the first it rebalances, and answers nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rebalances: bool = True) -> None:
+        self._rebalances = rebalances
         self.address: Address | None = None
         self.generations: list[int] = []
+        self.offsets: list[int] = []
+        self.asked = trio.Event()
         self.member: GroupMember | None = None
 
     async def serve(self, peer: Peer) -> None:
@@ -44,6 +49,8 @@ class Coordinator:
                     await peer.answer(header, self._coordinators())
                 case offset_commit.OffsetCommitRequest():
                     self.generations.append(request.generation_id_or_member_epoch)
+                    self.offsets.append(request.topics[0].partitions[0].committed_offset)
+                    self.asked.set()
                     await peer.answer(header, self._commit())
                 case _:
                     raise AssertionError(request)
@@ -68,7 +75,8 @@ class Coordinator:
         code = ErrorCode.NONE
         if len(self.generations) == 1:
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            self.member.membership = Membership(generation=generation + 1, member_id="m")
+            if self._rebalances:
+                self.member.membership = Membership(generation=generation + 1, member_id="m")
         elif self.generations[-1] != generation:
             code = ErrorCode.ILLEGAL_GENERATION
         partition = offset_commit.OffsetCommitResponsePartition(partition_index=0, error_code=code)
@@ -95,8 +103,8 @@ class Nobody:
         return False
 
 
-async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> None:
-    coordinator = Coordinator()
+@asynccontextmanager
+async def open_committer(coordinator: Coordinator) -> AsyncIterator[Committer]:
     async with open_peer(coordinator.serve) as address:
         coordinator.address = address
         async with open_network((address,), ClientSettings(), Random(1)) as network:
@@ -104,7 +112,34 @@ async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> N
             member = GroupMember(network, network.pool, settings, ("t",), Nobody())
             member.membership = Membership(generation=5, member_id="m")
             coordinator.member = member
-            committer = Committer(network, "g", member)
-            with trio.fail_after(10), pytest.raises(RequestError, match="ILLEGAL_GENERATION"):
-                await committer.commit({HERE: Offset(3)})
+            with trio.fail_after(10):
+                yield Committer(network, "g", member)
+
+
+async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> None:
+    coordinator = Coordinator()
+    async with open_committer(coordinator) as committer:
+        with pytest.raises(RequestError, match="ILLEGAL_GENERATION"):
+            await committer.commit({HERE: Offset(3)})
     assert coordinator.generations == [5, 5]
+
+
+async def test_a_commit_that_is_tried_again_does_not_set_a_later_one_back() -> None:
+    coordinator = Coordinator(rebalances=False)
+    async with open_committer(coordinator) as committer, trio.open_nursery() as nursery:
+        nursery.start_soon(committer.try_commit, lambda: {HERE: Offset(3)})
+        await coordinator.asked.wait()
+        await committer.commit({HERE: Offset(5)})
+    assert coordinator.offsets == [3, 3, 5]
+
+
+async def test_what_is_done_with_is_asked_when_the_commit_before_is_made() -> None:
+    """It may have said that more is done with."""
+    coordinator, done = Coordinator(rebalances=False), Offset(3)
+    async with open_committer(coordinator) as committer, trio.open_nursery() as nursery:
+        nursery.start_soon(committer.commit, {HERE: Offset(4)})
+        await coordinator.asked.wait()
+        nursery.start_soon(committer.try_commit, lambda: {HERE: done})
+        await trio.lowlevel.checkpoint()
+        done = Offset(4)
+    assert coordinator.offsets == [4, 4]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
+from tidemark.protocol.types import Offset
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,14 @@ async def test_what_is_named_twice_is_read_once(client: Client, topic: str) -> N
     for what in ([topic, topic], [at, at]):
         async with client.consumer(what, until_end=True) as consumer:
             assert [record.value async for record in consumer] == [b"x"]
+
+
+async def test_a_commit_is_an_offset(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    here = TopicPartition(topic, 0)
+    async with client.consumer(here, group=topic, auto_commit_seconds=None) as consumer:
+        for offset in (-1, 2**63):
+            with pytest.raises(ValueError, match="a committed offset is from 0 to"):
+                await consumer.commit({here: Offset(offset)})
+        with pytest.raises(TypeError, match="a committed offset is a whole number, not '7'"):
+            await consumer.commit({here: "7"})  # type: ignore[dict-item]  # on purpose

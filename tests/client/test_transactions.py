@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import trio
 
-from tests.client.helpers import until
+from tests.client.helpers import read_values, until
 from tidemark.client import (
     Client,
     Consumer,
@@ -338,3 +338,18 @@ async def test_who_is_fenced_in_the_middle_is_told_so_by_its_next_transaction(
                 raise AssertionError("it has begun")
         assert fenced.value.code is ErrorCode.PRODUCER_FENCED
     assert await committed(client, topic) == [b"second's"]
+
+
+async def test_no_offsets_are_nothing_to_be_committed(
+    client: Client, topic: str, group: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    async with (
+        client.consumer(topic, group=group) as consumer,
+        client.producer(transactional_id=topic) as producer,
+    ):
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({}, consumer.group_membership)
+        async with producer.transaction():
+            await producer.send(topic, b"x")
+    assert await read_values(client, topic) == [b"x"]

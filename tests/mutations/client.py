@@ -271,4 +271,22 @@ MUTATIONS = (
 """,
         killed_by=f"{_GROUP}::test_a_second_holder_of_an_instance_id_fences_the_first",
     ),
+    Mutation(
+        name="a commit that is tried again does not set a later one back",
+        file="client/committing.py",
+        old="""        async with self._committing:
+            await self._commit(commits, membership)
+""",
+        new="        await self._commit(commits, membership)\n",
+        killed_by=f"{_TESTS}/test_committing.py"
+        "::test_a_commit_that_is_tried_again_does_not_set_a_later_one_back",
+    ),
+    Mutation(
+        name="a closed producer learns of no topic",
+        file="client/producer.py",
+        old="        self._require_open()  # still\n",
+        new="",
+        killed_by=f"{_TESTS}/test_closed.py"
+        "::test_who_waits_for_a_topic_hears_that_the_producer_was_closed",
+    ),
 )

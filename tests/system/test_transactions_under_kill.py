@@ -17,11 +17,16 @@ SOURCE, TARGET = "numbers", "transformed"
 COUNT = 2_500
 PARTITIONS = 2
 KILLS = 3
-SECONDS_MAX = 150
+PORTION = COUNT // (KILLS + 1)
+"""What there is to read before the first kill, and what each adds: however long a broker takes to
+start again, all is not done before the last one."""
+STILL_SECONDS_MAX = 150
+"""Without one more output: with that a process has been stuck for as long as it may be, ended by
+itself, and been replaced, on a machine that takes its time for all of it."""
 SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 # Brokers and processes that start again and again: on a busy machine that takes its time.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def start(bootstrap: str, partition: int) -> subprocess.Popen[bytes]:
@@ -53,17 +58,30 @@ class Transformers:
             process.wait()
 
 
-def prepare(cluster: ProcessCluster) -> None:
+def make_topics(cluster: ProcessCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     config = {"min.insync.replicas": "2"}
     for made in admin.create_topics(
         [NewTopic(name, PARTITIONS, 3, config=config) for name in (SOURCE, TARGET)]
     ).values():
         made.result(20)
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True})
-    for number in range(COUNT):
-        producer.produce(SOURCE, b"%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(30) == 0
+
+
+class Numbers:
+    """The source, portion by portion."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        self._count = 0
+
+    def add(self) -> None:
+        for number in range(self._count, self._count + PORTION):
+            self._producer.produce(SOURCE, b"%d" % number, partition=number % PARTITIONS)
+        self._count += PORTION
+
+    def flush(self) -> None:
+        left = self._producer.flush(30)
+        assert left == 0, f"{left} of the source's records were not acknowledged"
 
 
 def read_target(consumer: Consumer) -> list[int]:
@@ -93,14 +111,19 @@ def test_each_input_has_its_output_once_whoever_is_killed(tmp_path: Path) -> Non
     rng = random.Random(7)
     kills, values = 0, list[int]()
     with open_process_cluster(tmp_path, settings=SETTINGS) as cluster:
-        prepare(cluster)
+        make_topics(cluster)
+        numbers = Numbers(cluster.bootstrap)
+        numbers.add()
+        numbers.flush()
         judge, transformers = judge_of(cluster), Transformers(cluster.bootstrap)
-        deadline = time.monotonic() + SECONDS_MAX
+        moved = time.monotonic()
         with ThreadPoolExecutor(1) as starting:
             started = starting.submit(cluster.start_missing)
             try:
-                while len(values) < COUNT and time.monotonic() < deadline:
-                    values += read_target(judge)
+                while len(values) < COUNT and time.monotonic() < moved + STILL_SECONDS_MAX:
+                    if more := read_target(judge):
+                        moved = time.monotonic()
+                    values += more
                     transformers.start_ended()
                     # The next one only when all are there again: two of three have to be.
                     if started.done() and kills < KILLS and len(values) > COUNT * kills // 8:
@@ -108,7 +131,9 @@ def test_each_input_has_its_output_once_whoever_is_killed(tmp_path: Path) -> Non
                         kills += 1
                         transformers.kill(rng.randrange(PARTITIONS))
                         cluster.brokers[rng.randint(1, 3)].kill()
+                        numbers.add()
                         started = starting.submit(cluster.start_missing)
+                numbers.flush()
                 while more := read_target(judge):
                     values += more
             finally:

@@ -52,7 +52,8 @@ _REFUSALS: Final = (
 @click.option(
     "--now",
     is_flag=True,
-    help="Do not wait for partitions that have just moved, nor for brokers that have just started.",
+    help="Do not wait for partitions that have just moved, nor for brokers that have just started, "
+    "have just got a full disk, or have room on it again.",
 )
 @click.option("--wait", is_flag=True, help="Wait until no more leaders are to move.")
 @output_option

@@ -21,7 +21,6 @@ from tidemark.broker.balancing.gathering import Gathering, now
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_leader
 from tidemark.broker.balancing.progress import Progress, work_left
-from tidemark.broker.balancing.rules import without_waiting
 from tidemark.broker.balancing.settled import Settled
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
@@ -121,9 +120,13 @@ class Balancer:
             self._history.move_ended(ended.id, now())
         self._gathering.moved(ended.id)
 
+    def wake(self) -> None:
+        """Look soon: brokers take another part."""
+        self._is_woken.set()
+
     def ask(self, *, at_once: bool) -> None:
         """Even out now. `at_once`: partitions that have just moved are not let be."""
-        rules = without_waiting(self.rules) if at_once else self.rules
+        rules = self.rules.without_waiting() if at_once else self.rules
         self._by_hand = _ByHand(rules, trio.current_time() + _BY_HAND_SECONDS)
         self._agenda.clear()
         self._is_woken.set()
@@ -203,9 +206,9 @@ class Balancer:
             return
         made = None
         if any(broker.state is not BrokerState.ACTIVE for broker in snapshot.brokers):
-            at_once = without_waiting(rules)
-            made = await self._planned(snapshot, at_once, only_empties=True)
-            self._agenda.fill(made, snapshot, at_once)
+            of_drains = rules.for_drains()
+            made = await self._planned(snapshot, of_drains, only_empties=True)
+            self._agenda.fill(made, snapshot, of_drains)
         if (made is None or not made.moves) and (self.is_enabled or self._by_hand is not None):
             made = await self._planned(snapshot, rules)
             self._agenda.fill(made, snapshot, rules)

@@ -98,11 +98,14 @@ class Gathering:
         self._one_at_a_time = trio.Lock()
 
     async def gather_all(self) -> Snapshot:
-        """The same, once all leaders have told what they lead, or a few seconds have passed: soon
-        after the lead of the metadata, or of partitions, has changed."""
+        """The same, once all leaders have told what they lead and all brokers how their disks are,
+        or a few seconds have passed: soon after the lead of the metadata, or of partitions, has
+        changed."""
         snapshot = await self.gather()
         with trio.move_on_after(_PATIENCE_SECONDS):
-            while self._unheard:
+            while self._unheard or any(
+                broker.is_alive and not broker.has_told for broker in snapshot.brokers
+            ):
                 await trio.sleep(_LOOK_SECONDS)
                 snapshot = await self.gather()
         return snapshot
@@ -173,20 +176,23 @@ class Gathering:
 
     def is_full(self, node: NodeId) -> bool:
         """Whether its disk takes no records, as far as it has said."""
-        return self._reports.is_full(node)
+        disk = self._reports.disk(node)
+        return disk is not None and disk.is_full
 
     def _broker(
         self, node: NodeId, rack: str | None, state: BrokerState, leaders: int, now_ms: int
     ) -> Broker:
         if state is BrokerState.DRAINING and not leaders:
             state = BrokerState.DRAINED
-        since_ms = self._history.up_since_ms(node)
+        since_ms, disk = self._history.up_since_ms(node), self._reports.disk(node)
         return Broker(
             node_id=node,
             rack=rack,
             state=state,
             is_alive=self._brokers.is_alive(node),
-            is_full=self._reports.is_full(node),
+            is_full=disk is not None and disk.is_full,
+            disk_since_ms=None if disk is None else disk.since_ms,
+            has_told=disk is not None,
             up_since_ms=now_ms if since_ms is None else since_ms,
         )
 

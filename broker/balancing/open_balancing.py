@@ -18,7 +18,7 @@ from tidemark.broker.balancing.gathering import Gathering, now
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.own_loads import OwnLoads
 from tidemark.broker.balancing.reports import Reporter, Reports
-from tidemark.broker.balancing.rules import rules_of, without_waiting
+from tidemark.broker.balancing.rules import rules_of
 from tidemark.broker.looks import next_look
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY, ClusterLog
@@ -52,7 +52,7 @@ class Balancing:
     async def balance(self, *, dry_run: bool, at_once: bool) -> Plan:
         """The whole way to where leaders are even, which is begun unless it is a `dry_run`."""
         rules = self.balancer.rules
-        rules = without_waiting(rules) if at_once else rules
+        rules = rules.without_waiting() if at_once else rules
         snapshot = await self.gathering.gather_all()
         made = await trio.to_thread.run_sync(plan, snapshot, rules.without_bounds(), SystemRandom())
         if not dry_run:
@@ -90,7 +90,7 @@ async def open_balancing(
     """The balancer, as long as this block lasts. `handlers` gets what takes others' reports."""
     cluster, brokers = metadata.cluster, metadata.brokers
     history, rules = History(), rules_of(settings)
-    reports = Reports(partial(_leading_epoch, cluster, brokers))
+    reports = Reports(partial(_leading_epoch, cluster, brokers), now)
     leaders = OutboxLeaders(services.driver.node.outbox)
     gathering = Gathering(lambda: cluster.state, brokers, reports, history, leaders)
     balancer = Balancer(
@@ -106,6 +106,7 @@ async def open_balancing(
         rng=SystemRandom(),
     )
     cluster.listen(balancer.applied)
+    reports.on_disk = balancer.wake
     handlers[LoadReportRequest] = partial(_take_report, reports)
     own = OwnLoads(services.node_id, partial(_activity, services))
     reporter = Reporter(

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import trio
@@ -50,26 +50,51 @@ Tell: TypeAlias = Callable[[NodeId, LoadReportRequest], Awaitable[LoadReportResp
 logger = logging.getLogger(__name__)
 
 
+class DiskState(NamedTuple):
+    """Of a broker, as it was told."""
+
+    is_full: bool
+    """Whether it takes no records."""
+    since_ms: int | None
+    """Since when it is so; None: since before it was first told."""
+
+
+_HAS_ROOM: Final = DiskState(is_full=False, since_ms=None)
+
+
+def _do_nothing() -> None:
+    pass
+
+
 class Reports:
     """What the brokers have told, for as long as this one leads the metadata."""
 
-    def __init__(self, leading_epoch: Callable[[], Epoch | None]) -> None:
+    def __init__(
+        self, leading_epoch: Callable[[], Epoch | None], now_ms: Callable[[], int]
+    ) -> None:
         """`leading_epoch`: the one in which this broker leads the metadata, None if it does not."""
         self._leading_epoch = leading_epoch
+        self._now_ms = now_ms
         self._epoch: Epoch | None = None
         self._loads: dict[NodeId, dict[PartitionKey, GroupLoad]] = {}
-        self._full: set[NodeId] = set()
+        # Also of those that have told nothing in this epoch: since when a disk has room does not
+        # change with whom is told of it.
+        self._disks: dict[NodeId, DiskState] = {}
         self._changed: set[PartitionKey] = set()
+        self.on_disk: Callable[[], None] = _do_nothing
+        """Called when a disk is told of for the first time, or is full, or has room again."""
 
     def take(self, reporter: NodeId, report: LoadReportRequest) -> LoadReportResponse:
         epoch = self._leading_epoch()
         if epoch is None or epoch != report.epoch:
             return LoadReportResponse(error_code=ErrorCode.NOT_CONTROLLER)
         self._be_in(epoch)
-        (self._full.add if report.is_full else self._full.discard)(reporter)
+        is_first = reporter not in self._loads
         if report.begins:
             self._changed.update(self._loads.pop(reporter, ()))
         loads = self._loads.setdefault(reporter, {})
+        if self._note_disk(reporter, is_full=report.is_full) or is_first:
+            self.on_disk()
         for load in report.groups:
             key = _key(load)
             loads[key] = replace(load, voters=_one_for_all(tuple(load.voters)))
@@ -81,9 +106,18 @@ class Reports:
         load = self._loads.get(leader, {}).get(key)
         return load if load is not None and load.epoch == epoch else None
 
-    def is_full(self, node: NodeId) -> bool:
-        """Whether a broker has said that its disk takes no records."""
-        return node in self._full
+    def _note_disk(self, node: NodeId, *, is_full: bool) -> bool:
+        """Whether that is new."""
+        was = self._disks.get(node, _HAS_ROOM)
+        if was.is_full is is_full:
+            self._disks[node] = was
+            return False
+        self._disks[node] = DiskState(is_full, self._now_ms())
+        return True
+
+    def disk(self, node: NodeId) -> DiskState | None:
+        """Whether a broker's disk takes records; None if it has not said so yet."""
+        return self._disks[node] if node in self._loads else None
 
     def take_told(self) -> Collection[PartitionKey]:
         """The partitions of which `load` may answer something else than when this was last
@@ -104,7 +138,6 @@ class Reports:
             self._epoch = epoch
             self._changed.update(*self._loads.values())
             self._loads.clear()
-            self._full.clear()
 
 
 class Reporter:

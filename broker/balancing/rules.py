@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidemark.broker.config import BrokerSettings
 from tidemark.partitions.balancing.settings import Settings, Weights
 
@@ -18,8 +16,3 @@ def rules_of(settings: BrokerSettings) -> Settings:
         broker_moves_in_flight_max=settings.leader_balance_broker_moves_max,
         lag_records_max=settings.leader_balance_lag_max_records,
     )
-
-
-def without_waiting(rules: Settings) -> Settings:
-    """For who asks for it now: nobody is told to wait."""
-    return replace(rules, cool_down_ms=0, start_grace_ms=0)

@@ -23,8 +23,8 @@ class BalanceCollector(Collector):
         yield counters(
             "tidemark_leader_moves_planned",
             "Leaders' moves that the balancer has begun, by what they are for above all: "
-            "even numbers of leaders, of a topic's leaders, even traffic, preferred leaders, or to "
-            "drain a broker.",
+            "even numbers of leaders, of a topic's leaders, even traffic, preferred leaders, to "
+            "drain a broker, or to leave a full disk.",
             "reason",
             {cause.value: count for cause, count in balance.moves.items()},
         )
@@ -50,7 +50,8 @@ class BalanceCollector(Collector):
         if balance.misplaced is not None:
             yield gauge(
                 "tidemark_leaders_misplaced",
-                "Leaders on brokers that are drained, when it was last planned.",
+                "Leaders on brokers that are drained or whose disk stays full, when it was last "
+                "planned.",
                 balance.misplaced,
             )
 

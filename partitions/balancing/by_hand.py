@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 from tidemark.partitions.balancing.board import Board
 from tidemark.partitions.balancing.bounds import Bounds
@@ -38,19 +39,27 @@ def why_not_move(
         return No(Reason.UNKNOWN, f"there is no partition {partition}")
     if group.leader == target and not group.is_moving:
         return No(Reason.NOT_NEEDED, f"broker {target} leads it already")
-    return why_in_motion(group) or _why_not_to(group, target, _by_id(snapshot), settings)
+    return why_in_motion(group) or _Scene.of(snapshot, settings).why_not_to(group, target)
 
 
-def _why_not_to(
-    group: Group, target: NodeId, brokers: Mapping[NodeId, Broker], settings: Settings
-) -> No | None:
-    broker = brokers.get(target)
-    if broker is None:
-        known = ", ".join(str(node) for node in sorted(brokers))
-        return No(Reason.UNKNOWN, f"there is no broker {target}, only {known}")
-    # A moment in which it has not just started.
-    long_up_ms = broker.up_since_ms + settings.start_grace_ms
-    return why_no_leaders(broker, long_up_ms, settings) or why_not_in_sync(group, target, settings)
+class _Scene(NamedTuple):
+    """The brokers at the moment that somebody asks, who is not told to wait."""
+
+    brokers: Mapping[NodeId, Broker]
+    now_ms: int
+    settings: Settings
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, settings: Settings) -> _Scene:
+        return cls(_by_id(snapshot), snapshot.now_ms, settings.without_waiting())
+
+    def why_not_to(self, group: Group, target: NodeId) -> No | None:
+        broker = self.brokers.get(target)
+        if broker is None:
+            known = ", ".join(str(node) for node in sorted(self.brokers))
+            return No(Reason.UNKNOWN, f"there is no broker {target}, only {known}")
+        no = why_no_leaders(broker, self.now_ms, self.settings)
+        return no or why_not_in_sync(group, target, self.settings)
 
 
 def _by_id(snapshot: Snapshot) -> dict[NodeId, Broker]:
@@ -72,13 +81,13 @@ def plan_preferred(
     `partitions`. A group whose very first replica cannot lead is refused that, and moved to the
     next one that can if that comes before its leader.
     """
-    brokers = _by_id(snapshot)
+    scene = _Scene.of(snapshot, settings)
     _, groups = snapshot.in_order()
     moves: list[LeaderMove] = []
     refusals: list[Refusal] = []
     for group in groups:
         if partitions is None or group.partition in partitions:
-            _bring_home(group, brokers, settings, moves, refusals)
+            _bring_home(group, scene, moves, refusals)
     known = {group.partition for group in groups}
     for partition in sorted(set(partitions or ()) - known):
         no = No(Reason.UNKNOWN, f"there is no partition {partition}")
@@ -88,8 +97,7 @@ def plan_preferred(
 
 def _bring_home(
     group: Group,
-    brokers: Mapping[NodeId, Broker],
-    settings: Settings,
+    scene: _Scene,
     moves: list[LeaderMove],
     refusals: list[Refusal],
 ) -> None:
@@ -103,7 +111,7 @@ def _bring_home(
                 no = No(Reason.NOT_NEEDED, f"broker {node} leads it already")
                 refusals.append(_refusal(no, group.partition))
             return
-        no = _why_not_to(group, node, brokers, settings)
+        no = scene.why_not_to(group, node)
         if no is None:
             moves.append(
                 LeaderMove(
@@ -174,7 +182,7 @@ def plan_drain(snapshot: Snapshot, settings: Settings, node: NodeId, rng: Random
         for broker in snapshot.brokers
     ]
     # Nobody is told to wait: brokers that have just started take over as well.
-    at_once = replace(settings.without_bounds(), start_grace_ms=0)
+    at_once = settings.for_drains().without_bounds()
     board = Board(replace(snapshot, brokers=draining), at_once)
     for number, lead in enumerate(board.lead):
         if board.is_forced[number] and board.brokers[lead].node_id != node:

@@ -44,7 +44,7 @@ class Draft:
         self.take(moves)
         return True
 
-    def take(self, moves: list[tuple[int, int]], *, is_forced: bool = False) -> None:
+    def take(self, moves: list[tuple[int, int]]) -> None:
         """Make these moves a step, whatever they bring."""
         board, shifts, gain = self.board, [], 0.0
         tally = board.tally
@@ -67,4 +67,4 @@ class Draft:
             self.bounds.take((source, target), 1)
             self.changes[source] += 1
             self.changes[target] += 1
-        self.steps.append(Step(shifts=tuple(shifts), gain=gain, is_forced=is_forced))
+        self.steps.append(Step(shifts=tuple(shifts), gain=gain))

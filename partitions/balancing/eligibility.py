@@ -36,13 +36,26 @@ class No:
 def role_of(broker: Broker, now_ms: int, settings: Settings) -> Role:
     if not broker.is_alive:
         return Role.LEFT_ALONE
-    if broker.state is not BrokerState.ACTIVE:
+    if broker.state is not BrokerState.ACTIVE or _stays_full(broker, now_ms, settings):
         return Role.EMPTIED
-    if broker.is_full:
-        return Role.LEFT_ALONE
-    if now_ms - broker.up_since_ms < settings.start_grace_ms:
+    if why_no_leaders(broker, now_ms, settings) is not None:
         return Role.LEFT_ALONE
     return Role.TAKES
+
+
+def _stays_full(broker: Broker, now_ms: int, settings: Settings) -> bool:
+    """Whether its disk is full, and not for a moment only: who leads elsewhere takes records."""
+    since_ms, patience_ms = broker.disk_since_ms, settings.full_patience_ms
+    if not broker.is_full or patience_ms is None:
+        return False
+    return since_ms is None or now_ms - since_ms >= patience_ms
+
+
+def why_emptied(broker: Broker) -> str:
+    """Of a broker that is."""
+    if broker.state is BrokerState.ACTIVE:
+        return f"the disk of broker {broker.node_id} is full"
+    return f"broker {broker.node_id} is {broker.state.value}"
 
 
 def why_no_leaders(broker: Broker, now_ms: int, settings: Settings) -> No | None:
@@ -54,6 +67,16 @@ def why_no_leaders(broker: Broker, now_ms: int, settings: Settings) -> No | None
         return No(Reason.LEADS_NOTHING, f"{name} is {broker.state.value}")
     if broker.is_full:
         return No(Reason.FULL_DISK, f"the disk of {name} is full: it takes no records")
+    if not broker.has_told:
+        return No(Reason.UNHEARD, f"{name} has not said yet whether its disk takes records")
+    if broker.disk_since_ms is not None:
+        room_ms = now_ms - broker.disk_since_ms
+        if room_ms < settings.room_grace_ms:
+            return No(
+                Reason.FULL_DISK,
+                f"the disk of {name} was full {seconds(room_ms)} ago and is left alone for "
+                f"{seconds(settings.room_grace_ms)}",
+            )
     up_ms = now_ms - broker.up_since_ms
     if up_ms < settings.start_grace_ms:
         return No(

@@ -14,12 +14,12 @@ from typing import Final
 
 from tidemark.partitions.balancing.board import NONE, Board, Objective
 from tidemark.partitions.balancing.bounds import Bounds
-from tidemark.partitions.balancing.eligibility import Role
+from tidemark.partitions.balancing.eligibility import Role, why_emptied
 from tidemark.partitions.balancing.obstacles import refusals
 from tidemark.partitions.balancing.refusals import Refusal
 from tidemark.partitions.balancing.search import Search
 from tidemark.partitions.balancing.settings import Settings
-from tidemark.partitions.balancing.snapshot import Snapshot
+from tidemark.partitions.balancing.snapshot import BrokerState, Snapshot
 from tidemark.partitions.balancing.steps import Shift, Step
 from tidemark.partitions.balancing.tally import Gains
 from tidemark.protocol.types import NodeId, TopicPartition
@@ -32,6 +32,7 @@ class Cause(Enum):
     """What a move is for, above all. The value is for metrics."""
 
     EMPTY = "drain"
+    FULL_DISK = "full disk"
     COUNT = "leaders"
     TOPIC = "topic"
     RATE = "traffic"
@@ -137,23 +138,31 @@ def leader_moves(board: Board, steps: list[Step]) -> Iterator[LeaderMove]:
     """The steps in names and sentences."""
     for number, step in enumerate(steps, start=1):
         partners = [board.groups[shift.group].partition for shift in step.shifts]
+        cause = _cause(board, step)
         for at, shift in enumerate(step.shifts):
+            forced = _forced(board, shift)
             others = partners[:at] + partners[at + 1 :]
             yield LeaderMove(
                 partition=partners[at],
                 source=board.brokers[shift.source].node_id,
                 target=board.brokers[shift.target].node_id,
                 step=number,
-                gain=0.0 if step.is_forced else step.gain,
+                gain=0.0 if forced else step.gain,
                 reason=_reason(board, step, shift, others),
-                cause=_cause(step),
+                cause=forced or cause,
             )
 
 
-def _cause(step: Step) -> Cause:
+def _forced(board: Board, shift: Shift) -> Cause | None:
+    """What a leader's source is emptied for, if it is, whatever the move's step does besides."""
+    if board.roles[shift.source] is not Role.EMPTIED:
+        return None
+    is_drain = board.brokers[shift.source].state is not BrokerState.ACTIVE
+    return Cause.EMPTY if is_drain else Cause.FULL_DISK
+
+
+def _cause(board: Board, step: Step) -> Cause:
     """Of the step as a whole: of two that change places, neither is worth anything alone."""
-    if step.is_forced:
-        return Cause.EMPTY
     gains = reduce(Gains.plus, (shift.gains for shift in step.shifts))
     by_cause = {
         Cause.COUNT: gains.count,
@@ -166,8 +175,8 @@ def _cause(step: Step) -> Cause:
 
 def _reason(board: Board, step: Step, shift: Shift, others: list[TopicPartition]) -> str:
     source, target = board.brokers[shift.source], board.brokers[shift.target]
-    if step.is_forced:
-        return f"broker {source.node_id} is {source.state.value}"
+    if _forced(board, shift) is not None:
+        return why_emptied(source)
     topic = board.groups[shift.group].partition.topic
     causes = {
         f"broker {source.node_id} leads {shift.counts[0]}, "

@@ -16,6 +16,7 @@ from tidemark.partitions.balancing.eligibility import (
     why_not_in_sync,
 )
 from tidemark.partitions.balancing.refusals import Reason, Refusal
+from tidemark.partitions.balancing.snapshot import BrokerState
 from tidemark.partitions.balancing.steps import Step
 from tidemark.partitions.balancing.tally import EPSILON
 from tidemark.protocol.values import dataclass
@@ -135,7 +136,10 @@ class _Collector:
             sentence = f"from broker {source} to {target} would gain {found.gain:.3g}: {sentence}"
         elif lead != NONE:
             broker = board.brokers[lead]
-            sentence = f"stays on broker {broker.node_id}, {broker.state.value}: {sentence}"
+            what = (
+                "whose disk is full" if broker.state is BrokerState.ACTIVE else broker.state.value
+            )
+            sentence = f"stays on broker {broker.node_id}, {what}: {sentence}"
         return Refusal(
             reason=found.no.reason,
             sentence=sentence,

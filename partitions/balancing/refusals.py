@@ -17,6 +17,7 @@ class Reason(Enum):
     LEADS_NOTHING = "drained"
     JUST_STARTED = "just started"
     FULL_DISK = "full disk"
+    UNHEARD = "not heard"
     UNKNOWN = "unknown"
     # Of a replica
     NOT_A_REPLICA = "not a replica"

@@ -66,7 +66,7 @@ class Search:
             if board.is_open[group]:
                 target, _ = self._best(group, is_priced=False)
                 if target != NONE:
-                    self._draft.take([(group, target)], is_forced=True)
+                    self._draft.take([(group, target)])
 
     def _move_singly(self) -> bool:
         """What pays by itself; whether anything did. Each move is worth at least half of what any

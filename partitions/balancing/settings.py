@@ -10,6 +10,13 @@ from typing import Final
 from tidemark.protocol.values import dataclass
 
 _NO_BOUND: Final = 2**31
+_NEVER_NEGATIVE: Final = (
+    "cool_down_ms",
+    "start_grace_ms",
+    "full_patience_ms",
+    "room_grace_ms",
+    "lag_records_max",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,12 @@ class Settings:
     after a move of it has failed."""
     start_grace_ms: int = 30_000
     """Milliseconds after a broker's start in which it is given no leaders and loses none."""
+    full_patience_ms: int | None = 10_000
+    """Milliseconds for which a broker's disk must have been full before its leaders leave it; None:
+    they stay."""
+    room_grace_ms: int = 300_000
+    """Milliseconds after a disk has room again in which its broker is given no leaders and loses
+    none: a disk that is full again and again is not to have leaders move to and fro."""
     moves_in_flight_max: int = 10
     """Groups whose leaders are on the move at a time, those of earlier plans included."""
     broker_moves_in_flight_max: int = 5
@@ -77,8 +90,8 @@ class Settings:
             yield f"hysteresis is {self.hysteresis}: it is a fraction, from 0 to below 1"
         if not (isfinite(self.quiet_bytes_per_s) and self.quiet_bytes_per_s > 0):
             yield f"quiet_bytes_per_s is {self.quiet_bytes_per_s}: it must be above 0"
-        for name in ("cool_down_ms", "start_grace_ms", "lag_records_max"):
-            if getattr(self, name) < 0:
+        for name in _NEVER_NEGATIVE:
+            if (getattr(self, name) or 0) < 0:
                 yield f"{name} is {getattr(self, name)}: it cannot be negative"
         # A leader that changes places with another is on the move together with it.
         for name in ("moves_in_flight_max", "broker_moves_in_flight_max"):
@@ -88,6 +101,14 @@ class Settings:
     def without_bounds(self) -> Settings:
         """For a plan that goes all the way: what the cluster is to come to in the end."""
         return replace(self, moves_in_flight_max=_NO_BOUND, broker_moves_in_flight_max=_NO_BOUND)
+
+    def without_waiting(self) -> Settings:
+        """For who asks for it now: nobody is told to wait."""
+        return replace(self, cool_down_ms=0, start_grace_ms=0, full_patience_ms=0, room_grace_ms=0)
+
+    def for_drains(self) -> Settings:
+        """Leaders that are to leave a drained broker wait for nothing, and leave no other one."""
+        return replace(self.without_waiting(), full_patience_ms=None)
 
 
 def _refuse(problems: Iterator[str]) -> None:

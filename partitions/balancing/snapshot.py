@@ -33,6 +33,10 @@ class Broker:
     is_alive: bool = True
     is_full: bool = False
     """Whether its disk takes no records: who leads there refuses them."""
+    disk_since_ms: int | None = None
+    """Since when its disk is full, or has room again; None: for as long as anybody knows."""
+    has_told: bool = True
+    """Whether it has said how its disk is: it may be full where `is_full` is not set."""
     up_since_ms: int = 0
     """When its process was first heard, or when it was last taken for dead and came back."""
 

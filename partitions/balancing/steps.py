@@ -24,8 +24,7 @@ class Step:
 
     shifts: tuple[Shift, ...]
     gain: float
-    is_forced: bool = False
-    """It empties a broker, and may cost evenness."""
+    """Below 0 where a broker is emptied at the price of evenness."""
 
 
 def joined(steps: list[Step]) -> list[Step]:
@@ -59,7 +58,6 @@ def _join(steps: list[Step]) -> Step:
     return Step(
         shifts=tuple(shift for shift in shifts.values() if shift.source != shift.target),
         gain=sum(step.gain for step in steps),
-        is_forced=any(step.is_forced for step in steps),
     )
 
 

@@ -17,6 +17,7 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
 
 _LEADERS = "test_leaders.py"
 _LET_BE = "test_let_be.py"
+_FULL = "test_full_brokers.py"
 _NO_TAKER = f"{_LET_BE}::test_a_broker_that_takes_no_leaders_says_why"
 _NO_TARGET = f"{_LET_BE}::test_a_replica_that_cannot_lead_at_once_is_no_target"
 _WRITTEN_OUT = "test_board.py::test_the_best_target_is_the_one_with_the_most_net_gain"
@@ -26,8 +27,8 @@ MUTATIONS = (
     _rule(
         "a dead broker takes no leaders",
         "eligibility.py",
-        old="    if not broker.is_alive:\n        return Role.LEFT_ALONE\n",
-        new="",
+        old="    if not broker.is_alive:\n        return No(",
+        new="    if False:\n        return No(",
         killed_by=_NO_TAKER,
     ),
     _rule(
@@ -40,14 +41,50 @@ MUTATIONS = (
     _rule(
         "a broker with a full disk takes no leaders",
         "eligibility.py",
-        old="    if broker.is_full:\n        return Role.LEFT_ALONE\n",
-        new="",
+        old="    if broker.is_full:\n",
+        new="    if False:\n",
         killed_by=_NO_TAKER,
+    ),
+    _rule(
+        "a broker whose disk stays full is emptied",
+        "eligibility.py",
+        old=" or _stays_full(broker, now_ms, settings):\n",
+        new=":\n",
+        killed_by=f"{_FULL}"
+        "::test_leaders_leave_a_broker_whose_disk_stays_full_whatever_that_does_to_evenness",
+    ),
+    _rule(
+        "a disk that is full for a moment moves nobody",
+        "eligibility.py",
+        old="    return since_ms is None or now_ms - since_ms >= patience_ms\n",
+        new="    return True\n",
+        killed_by=f"{_FULL}::test_a_disk_that_is_full_for_a_moment_moves_nobody",
+    ),
+    _rule(
+        "who has room again is left alone for a while",
+        "eligibility.py",
+        old="        if room_ms < settings.room_grace_ms:\n",
+        new="        if False:\n",
+        killed_by=f"{_FULL}::test_a_broker_that_has_room_again_is_left_alone_for_a_while",
+    ),
+    _rule(
+        "who has not told how its disk is takes no leaders",
+        "eligibility.py",
+        old="    if not broker.has_told:\n",
+        new="    if False:\n",
+        killed_by=f"{_FULL}::test_a_broker_that_has_not_told_how_its_disk_is_takes_no_leaders",
+    ),
+    _rule(
+        "a drain is about drained brokers only",
+        "settings.py",
+        old="replace(self.without_waiting(), full_patience_ms=None)",
+        new="self.without_waiting()",
+        killed_by=f"{_FULL}::test_a_drain_leaves_the_leaders_of_another_brokers_full_disk_alone",
     ),
     _rule(
         "a broker that has just started is left alone",
         "eligibility.py",
-        old="    if now_ms - broker.up_since_ms < settings.start_grace_ms:\n",
+        old="    if up_ms < settings.start_grace_ms:\n",
         new="    if False:\n",
         killed_by=_NO_TAKER,
     ),

@@ -111,6 +111,14 @@ MUTATIONS = (
         killed_by=f"{_REPORTS}::test_what_was_told_in_an_earlier_lead_is_forgotten",
     ),
     _rule(
+        "who has told nothing in this epoch may have a full disk",
+        "reports.py",
+        old="        return self._disks[node] if node in self._loads else None\n",
+        new="        return self._disks.get(node, _HAS_ROOM)\n",
+        killed_by="test_full_disks.py::test_who_has_not_told_a_new_leader_of_the_metadata_how_its_disk_"
+        "is_gets_no_leaders",
+    ),
+    _rule(
         "after a report that may not have come everything is told anew",
         "reports.py",
         old="                self._told_to = None\n                return True\n",

@@ -17,7 +17,8 @@ class Balancing:
         YesNo(),
         True,
         "Whether leaders are moved until all brokers lead about the same number of partitions "
-        "and carry about the same traffic. Drained brokers are emptied in any case. Of all "
+        "and carry about the same traffic, and leave a broker whose disk stays full. Drained "
+        "brokers are emptied in any case. Of all "
         "settings in this section, those of the broker that leads the cluster's metadata are in"
         " force: set all brokers alike.",
         section=_SECTION,

@@ -163,23 +163,6 @@ async def test_a_broker_that_comes_and_goes_gets_no_leaders_and_nothing_moves_to
             assert world.leaders() == {1: 4, 2: 4, 3: 4}
 
 
-async def test_who_has_a_full_disk_gets_no_leaders_until_there_is_room(
-    autojump_clock: MockClock,
-) -> None:
-    """It would refuse the records that another takes. What it leads stays: it serves readers."""
-    async with open_world(*EVERYWHERE) as world:
-        await world.add_topic("t", [(1, 2, 3)] * 11 + [(3, 1, 2)])
-        world.fill_disk(3)
-        async with balancing(world):
-            await trio.sleep(120)
-            leaders = world.leaders()
-            assert leaders[3] == 1
-            assert abs(leaders[1] - leaders[2]) <= 1
-            world.fill_disk(3, is_full=False)
-            await trio.sleep(120)
-            assert world.leaders() == {1: 4, 2: 4, 3: 4}
-
-
 async def test_a_move_that_fails_is_not_tried_again_at_once(autojump_clock: MockClock) -> None:
     async with open_world(1, 2) as world:
         world.failing_targets = {2}

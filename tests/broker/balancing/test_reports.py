@@ -13,6 +13,7 @@ from tidemark.broker.balancing.reports import (
     GROUPS_MAX,
     QUIET_SECONDS,
     REPORT_SECONDS,
+    DiskState,
     Reporter,
     Reports,
     is_news,
@@ -105,12 +106,12 @@ async def test_that_the_disk_has_filled_up_is_told_though_nothing_else_has_chang
     told = Told()
     told.loads = [load(0)]
     await told.tell_once()
-    reports = Reports(lambda: Epoch(5))
+    reports = Reports(lambda: Epoch(5), lambda: 7)
     for is_full in (True, False):
         told.is_full = is_full
         assert await told.tell_once() == [(False, [])]
         reports.take(ONE, told.reports[0])
-        assert reports.is_full(ONE) is is_full
+        assert reports.disk(ONE) == DiskState(is_full, 7)
         assert await told.tell_once() == []
     told.is_full, told.is_deaf = True, True
     await told.tell_once()
@@ -121,11 +122,13 @@ async def test_that_the_disk_has_filled_up_is_told_though_nothing_else_has_chang
 
 def test_who_was_full_in_an_earlier_epoch_says_so_again() -> None:
     epoch = Epoch(5)
-    reports = Reports(lambda: epoch)
+    reports = Reports(lambda: epoch, lambda: 7)
     reports.take(ONE, replace(report(), is_full=True))
     epoch = Epoch(6)
     reports.take_told()
-    assert not reports.is_full(ONE)
+    assert reports.disk(ONE) is None
+    reports.take(ONE, replace(report(epoch=6), is_full=True))
+    assert reports.disk(ONE) == DiskState(is_full=True, since_ms=7)
 
 
 @pytest.mark.parametrize("how", ["lost", "refused"])
@@ -193,7 +196,7 @@ def test_lags_are_rounded_up() -> None:
 
 
 def test_only_what_the_leader_says_of_its_epoch_counts() -> None:
-    reports = Reports(lambda: Epoch(5))
+    reports = Reports(lambda: Epoch(5), lambda: 7)
     assert reports.take(ONE, report(load(epoch=3))).error_code == ErrorCode.NONE
     key = PartitionKey(TOPIC, 0)
     assert reports.load(key, ONE, Epoch(3)) is not None
@@ -203,7 +206,7 @@ def test_only_what_the_leader_says_of_its_epoch_counts() -> None:
 
 def test_who_does_not_lead_the_metadata_takes_no_reports() -> None:
     leading: list[Epoch | None] = [None]
-    reports = Reports(lambda: leading[0])
+    reports = Reports(lambda: leading[0], lambda: 7)
     assert reports.take(ONE, report(load())).error_code == ErrorCode.NOT_CONTROLLER
     leading[0] = Epoch(6)
     assert reports.take(ONE, report(load())).error_code == ErrorCode.NOT_CONTROLLER
@@ -212,7 +215,7 @@ def test_who_does_not_lead_the_metadata_takes_no_reports() -> None:
 
 def test_what_was_told_in_an_earlier_lead_is_forgotten() -> None:
     leading: list[Epoch | None] = [Epoch(5)]
-    reports = Reports(lambda: leading[0])
+    reports = Reports(lambda: leading[0], lambda: 7)
     reports.take(ONE, report(load(0)))
     leading[0] = Epoch(7)
     reports.take(TWO, report(load(1), epoch=7))
@@ -221,7 +224,7 @@ def test_what_was_told_in_an_earlier_lead_is_forgotten() -> None:
 
 
 def test_a_first_report_replaces_what_was_told_before() -> None:
-    reports = Reports(lambda: Epoch(5))
+    reports = Reports(lambda: Epoch(5), lambda: 7)
     reports.take(ONE, report(load(0), load(1)))
     reports.take(ONE, report(load(1), begins=True))
     assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is None
@@ -229,7 +232,7 @@ def test_a_first_report_replaces_what_was_told_before() -> None:
 
 
 def test_deleted_topics_are_forgotten() -> None:
-    reports = Reports(lambda: Epoch(5))
+    reports = Reports(lambda: Epoch(5), lambda: 7)
     reports.take(ONE, report(load(0), load(1)))
     reports.forget_topics({UUID(int=1 + TOPIC.int)})
     assert reports.load(PartitionKey(TOPIC, 0), ONE, Epoch(3)) is not None
@@ -239,7 +242,7 @@ def test_deleted_topics_are_forgotten() -> None:
 
 def test_what_was_told_or_forgotten_is_news_once() -> None:
     leading: list[Epoch | None] = [Epoch(5)]
-    reports = Reports(lambda: leading[0])
+    reports = Reports(lambda: leading[0], lambda: 7)
     first, second = (PartitionKey(TOPIC, number) for number in range(2))
     reports.take(ONE, report(load(0), load(1)))
     assert reports.take_told() == {first, second}

@@ -105,6 +105,8 @@ class World:
         self.liveness = WrittenLiveness()
         self.history = History()
         self.metrics = BalanceMetrics()
+        self.full: set[int] = set()
+        """Whose disks are full; `fill_disk` says so."""
         self.failing_targets: set[int] = set()
         """Moves there fail."""
         self.failing_copies: set[int] = set()
@@ -117,7 +119,7 @@ class World:
         """How often something was worked out that takes long."""
         self.handed_metadata_to: list[NodeId] = []
         self.brokers = Brokers(ME, lambda: self.state, self.liveness)
-        self.reports = Reports(lambda: EPOCH if self.cluster.leads else None)
+        self.reports = Reports(lambda: EPOCH if self.cluster.leads else None, now)
         self.gathering = Gathering(
             lambda: self.state,
             self.brokers,
@@ -138,6 +140,7 @@ class World:
             rng=Random(1),
             in_thread=self._inline,
         )
+        self.reports.on_disk = self.balancer.wake
         self.states = BrokerStates(self.cluster, self.gathering, rules, Random(1))
         self._is_wished = trio.Event()
         self.cluster.listen(self.balancer.applied)
@@ -168,6 +171,7 @@ class World:
             )
         )
         self.set_alive(number, True, at_ms=now() - int(up_s * 1000))
+        self.fill_disk(number, is_full=False)
 
     def set_alive(self, number: int, is_alive: bool, *, at_ms: int | None = None) -> None:
         (self.liveness.alive.add if is_alive else self.liveness.alive.discard)(number)
@@ -231,17 +235,22 @@ class World:
             ),
             learners=(),
         )
-        self.reports.take(leader, self._report([load]))
+        self.reports.take(leader, self._report(leader, [load]))
 
     def fill_disk(self, number: int, *, is_full: bool = True) -> None:
         """It says that its disk takes no records, or some again."""
-        self.reports.take(NodeId(number), self._report([], is_full=is_full))
+        (self.full.add if is_full else self.full.discard)(number)
+        self.reports.take(NodeId(number), self._report(number, []))
 
-    def _report(self, loads: Sequence[GroupLoad], *, is_full: bool = False) -> LoadReportRequest:
-        return LoadReportRequest(epoch=EPOCH, begins=False, is_full=is_full, groups=loads)
+    def _report(self, number: int, loads: Sequence[GroupLoad]) -> LoadReportRequest:
+        return LoadReportRequest(
+            epoch=EPOCH, begins=False, is_full=number in self.full, groups=loads
+        )
 
     def tell_all(self) -> None:
-        """All leaders report anew."""
+        """All brokers report anew."""
+        for number in self.liveness.alive:
+            self.fill_disk(number, is_full=number in self.full)
         for topic in self.state.topics.values():
             for partition, replicas in enumerate(topic.assignments):
                 key = PartitionKey(topic.id, partition)

@@ -19,6 +19,8 @@ def broker(
     state: BrokerState = BrokerState.ACTIVE,
     is_alive: bool = True,
     is_full: bool = False,
+    disk_ago_ms: int | None = None,
+    has_told: bool = True,
     up_ms: int = 1_000_000,
 ) -> Broker:
     return Broker(
@@ -27,6 +29,8 @@ def broker(
         state=state,
         is_alive=is_alive,
         is_full=is_full,
+        disk_since_ms=None if disk_ago_ms is None else NOW_MS - disk_ago_ms,
+        has_told=has_told,
         up_since_ms=NOW_MS - up_ms,
     )
 
@@ -96,16 +100,26 @@ def leaders(of: Snapshot) -> Counter[int]:
 def takes_leaders(one: Broker, now_ms: int, settings: Settings) -> bool:
     return (
         one.is_alive
+        and one.has_told
         and not one.is_full
+        and (one.disk_since_ms is None or now_ms - one.disk_since_ms >= settings.room_grace_ms)
         and one.state is BrokerState.ACTIVE
         and now_ms - one.up_since_ms >= settings.start_grace_ms
     )
 
 
+def gives_up_leaders(one: Broker, now_ms: int, settings: Settings) -> bool:
+    if not one.is_alive or one.state is not BrokerState.ACTIVE:
+        return one.is_alive
+    if not one.is_full or settings.full_patience_ms is None:
+        return False
+    return one.disk_since_ms is None or now_ms - one.disk_since_ms >= settings.full_patience_ms
+
+
 def naive_objective(of: Snapshot, settings: Settings) -> tuple[int, float]:
     """Leaders on brokers being emptied, and the weighted sum, from their definitions."""
     taking = {b.node_id for b in of.brokers if takes_leaders(b, of.now_ms, settings)}
-    emptied = {b.node_id for b in of.brokers if b.is_alive and b.state is not BrokerState.ACTIVE}
+    emptied = {b.node_id for b in of.brokers if gives_up_leaders(b, of.now_ms, settings)}
     at = {
         each.partition: each.leader if each.moving_to is None else each.moving_to
         for each in of.groups

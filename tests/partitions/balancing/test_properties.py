@@ -15,6 +15,7 @@ from tests.partitions.balancing.clusters import (
     broker,
     brokers,
     carried_out,
+    gives_up_leaders,
     group,
     leaders,
     naive_objective,
@@ -37,6 +38,9 @@ def any_brokers(draw: st.DrawFn) -> list[Broker]:
             number,
             state=draw(st.sampled_from([BrokerState.ACTIVE] * 5 + list(BrokerState))),
             is_alive=draw(st.integers(0, 7)) > 0,
+            is_full=draw(st.integers(0, 7)) == 0,
+            disk_ago_ms=draw(st.sampled_from([None] * 5 + [0, 9_999, 10_000, 299_999, 300_000])),
+            has_told=draw(st.integers(0, 15)) > 0,
             up_ms=draw(st.sampled_from([1_000_000] * 5 + [0, 29_999, 30_000])),
         )
         for number in range(1, draw(st.integers(1, 6)) + 1)
@@ -102,6 +106,7 @@ ANY_SETTINGS = st.builds(
         preferred=st.sampled_from([0.5, 10.0]),
     ),
     hysteresis=st.sampled_from([0.05, 0.0, 0.5]),
+    full_patience_ms=st.sampled_from([10_000, 0, None]),
     moves_in_flight_max=st.sampled_from([2, 3, 10, 1000]),
     broker_moves_in_flight_max=st.sampled_from([2, 5, 1000]),
 )
@@ -139,7 +144,7 @@ def test_a_plan_leaves_alone_what_must_be(cluster: Snapshot, settings: Settings,
         assert move.target in moved.replicas
         assert move.target in moved.voters
         assert moved.lags[move.target] <= settings.lag_records_max
-        if source.state is BrokerState.ACTIVE:
+        if not gives_up_leaders(source, cluster.now_ms, settings):
             assert takes_leaders(source, cluster.now_ms, settings), "just started, or dead"
             assert moved.moved_ms is None or NOW_MS - moved.moved_ms >= settings.cool_down_ms
         else:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from tidemark.broker.config import Address
+from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metrics import Scrape
 
 if TYPE_CHECKING:
@@ -59,38 +60,55 @@ async def serve_http(
     """Serve HTTP on `bound`, which this closes, until `wait_stop` returns or it is cancelled."""
     with bound:
         await trio.lowlevel.wait_readable(bound)
-        serve = None
-        while serve is None:
-            try:
-                serve = await trio.to_thread.run_sync(_prepare, bound, scrape, readiness)
-            except OSError as error:
-                # Importing takes descriptors, and there may be none just now.
-                logger.warning("HTTP cannot be served yet: %s", error)
-                await trio.sleep(_RETRY_SECONDS)
+        while (problem := await _serve(bound, scrape, readiness, wait_stop)) is not None:
+            logger.warning("HTTP cannot be served yet: %s", problem)
+            await trio.sleep(_RETRY_SECONDS)
+
+
+async def _serve(
+    bound: socket.socket,
+    scrape: Scrape,
+    readiness: Readiness,
+    wait_stop: Callable[[], Awaitable[None]],
+) -> BaseException | None:
+    """Why it is not served; `None` once it was, until the end. There may be no descriptors now."""
+    problem: BaseException | None = None
+    try:
+        serve = await trio.to_thread.run_sync(_prepare, bound, scrape, readiness)
         await serve(shutdown_trigger=wait_stop)
+    except* OSError as errors:
+        problem = errors
+        while isinstance(problem, BaseExceptionGroup):
+            problem = problem.exceptions[0]
+    return problem
 
 
 def _prepare(
     bound: socket.socket, scrape: Scrape, readiness: Readiness
 ) -> Callable[..., Awaitable[None]]:
-    from hypercorn.trio import serve
+    with repeatable_imports():
+        from hypercorn.trio import serve
 
-    # hypercorn closes what it is given; the caller's socket stays the caller's to close.
-    config = _hypercorn_config(f"fd://{bound.dup().detach()}")
+        application = _application(scrape, readiness)
+        config = _hypercorn_config()
+    # Last of what can fail: hypercorn closes what it is given, and nobody else would. The caller's
+    # socket stays the caller's to close.
+    config.bind = [f"fd://{bound.dup().detach()}"]
     # The types of ASGI applications differ between starlette and hypercorn, the calls do not.
-    return partial(serve, _application(scrape, readiness), config)  # type: ignore[arg-type]
+    return partial(serve, application, config)  # type: ignore[arg-type]
 
 
-def _hypercorn_config(bind: str) -> Config:
+def _hypercorn_config() -> Config:
     from hypercorn.config import Config
 
     config = Config()
-    config.bind = [bind]
     config.accesslog = None
     config.errorlog = logging.getLogger("hypercorn")
     # At INFO it says that it runs, which is not news.
     config.errorlog.setLevel(logging.WARNING)
     config.graceful_timeout = 1
+    # Without descriptors it says ten times a second that nobody is accepted, each time where.
+    logging.getLogger("trio.serve_listeners").setLevel(logging.CRITICAL)
     config.include_server_header = False
     return config
 
@@ -105,7 +123,11 @@ def _application(scrape: Scrape, readiness: Readiness) -> Starlette:
 
     async def metrics(request: Request) -> Response:
         accept = request.headers.get("accept", "")
-        page = await trio.to_thread.run_sync(scrape.page, accept, limiter=one_at_a_time)
+        try:
+            page = await trio.to_thread.run_sync(scrape.page, accept, limiter=one_at_a_time)
+        except OSError as error:
+            # A scrape imports what it needs.
+            return PlainTextResponse(f"there are none now: {error}\n", status_code=503)
         return Response(page.body, media_type=page.content_type)
 
     async def healthz(_request: Request) -> Response:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
+from tidemark.broker.late_imports import repeatable_imports
+
 if TYPE_CHECKING:
     from structlog.stdlib import ProcessorFormatter
 
@@ -77,7 +79,7 @@ class _LinesForPeople(logging.Formatter):
 
 
 def _make_formatter(*, colors: bool) -> ProcessorFormatter:
-    with _without_rich():
+    with _without_rich(), repeatable_imports():
         import structlog
 
     plain = structlog.dev.plain_traceback

@@ -196,10 +196,13 @@ def _steps() -> Iterable[Callable[[], object]]:
 async def _done(step: Callable[[], T]) -> T:
     """What the step returns, once it can be done: modules are read from files, and clients may
     have taken all descriptors."""
+    from tidemark.broker.late_imports import repeatable_imports
+
     is_told = False
     while True:
         try:
-            return step()
+            with repeatable_imports():
+                return step()
         except OSError as error:
             if not is_told:
                 logger.warning("what later requests need cannot be read yet: %s", error)

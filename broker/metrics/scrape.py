@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidemark.broker.late_imports import repeatable_imports
 from tidemark.broker.metrics.figures import Figures, Limits
 from tidemark.broker.metrics.metrics import Metrics
 
@@ -37,11 +38,14 @@ class Scrape:
         self._registry = None
 
     def page(self, accept: str) -> Page:
-        """The metrics now, in the format that the `Accept` header asks for."""
-        from prometheus_client.exposition import choose_encoder
+        """The metrics now, in the format that the `Accept` header asks for. Raises `OSError` while
+        there are no descriptors for what it needs."""
+        with repeatable_imports():
+            from prometheus_client.exposition import choose_encoder
 
+            registry = self.registry()
         encode, content_type = choose_encoder(accept)
-        return Page(encode(self.registry()), content_type)
+        return Page(encode(registry), content_type)
 
     def registry(self) -> CollectorRegistry:
         """The collectors of this broker alone: several may run in one process."""

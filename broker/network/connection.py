@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable
+from errno import EIO
 from functools import partial
 from select import EPOLLERR, EPOLLHUP, EPOLLRDHUP
 from time import perf_counter
@@ -21,6 +22,7 @@ from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
 from tidemark.broker.network.send_queue import Part, SendQueue
+from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 from tidemark.protocol.values import dataclass
 
@@ -161,6 +163,10 @@ class Connection:
             case Unanswerable():
                 self._warn("unanswerable requests", error)
                 self.close(ConnectionEnd.BAD_INPUT)
+            case OSError() if was_not_asked(error) or error.errno == EIO:
+                # Not of the socket: of a file that is sent from, or of a module that is imported.
+                self._warn("answers that cannot be given now", error)
+                self.close(ConnectionEnd.ERROR)
             case OSError():
                 self.close(ConnectionEnd.BY_CLIENT)
             case _:

@@ -25,7 +25,7 @@ from tests.system.attacks import (
 )
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.frames import encode_request
-from tidemark.protocol.messages import create_topics
+from tidemark.protocol.messages import create_topics, list_groups
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest
 from tidemark.protocol.messages.metadata import MetadataRequest
@@ -221,6 +221,28 @@ def test_a_broker_that_has_just_started_waits_for_descriptors_to_read_the_rest_w
             time.sleep(0.2)
         assert "cannot be read yet: " in broker.log
         assert broker.stop() == 0
+        assert "Traceback" not in broker.log
+
+
+def test_who_asks_what_cannot_be_read_for_want_of_descriptors_is_hung_up_on(
+    tmp_path: Path,
+) -> None:
+    """What answers it is imported when it is asked first. It is the broker that ended it, not the
+    client."""
+    request = list_groups.ListGroupsRequest()
+    with open_broker_process(tmp_path / "data") as broker, Peer(broker.bootstrap) as peer:
+        peer.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
+        with pytest.raises(EOFError):
+            peer.ask(request, 4, list_groups.ListGroupsResponse)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, limits)
+        assert metric(broker, "tidemark_connections_closed_total", reason="error") == 1
+        assert metric(broker, "tidemark_connections_closed_total", reason="by_client") == 0
+        with Peer(broker.bootstrap) as again:
+            answer = again.ask(request, 4, list_groups.ListGroupsResponse)
+            assert answer.error_code == ErrorCode.NONE
+        assert "closing the connection of 127.0.0.1: [Errno 24]" in broker.log
         assert "Traceback" not in broker.log
 
 

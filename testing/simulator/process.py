@@ -230,7 +230,8 @@ class Process:
                 self.moment("move ended")
         if node.moves:
             for key, replica in self.replicas.items():
-                if replica.is_paused and not replica.is_leader:
+                # One that is paused for a change of its voters is looked at in a while.
+                if key in node.moves and replica.is_paused and not replica.is_leader:
                     serving.tells_who_leads(replica.name, self.broker.node_id, replica.leader)
                 phase = node.moves.phase(key)
                 if phase is not None and phase is not self._move_phases.get(key):

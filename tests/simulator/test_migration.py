@@ -63,7 +63,7 @@ def test_a_group_that_does_not_come_to_rest_is_noticed(monkeypatch: pytest.Monke
         pass
 
     monkeypatch.setattr(migration, "begin_downgrade", never)
-    assert simulate(8, knobs=ROLLING).invariant == "a group settles"
+    assert simulate(25, knobs=ROLLING).invariant == "a group settles"
 
 
 def test_classic_members_of_whose_parts_the_new_group_knows_nothing_are_noticed(

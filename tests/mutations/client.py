@@ -283,7 +283,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a closed producer learns of no topic",
-        file="client/producer.py",
+        file="client/taking_in.py",
         old="        self._require_open()  # still\n",
         new="",
         killed_by=f"{_TESTS}/test_closed.py"

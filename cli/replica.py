@@ -28,8 +28,10 @@ from tidemark.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
     from tidemark.client import Client
-    from tidemark.client.descriptions import ReplicaChange
     from tidemark.client.replica_changes import Change
+    from tidemark.client.replica_descriptions import (
+        ReplicaChange,
+    )
 
 _CHANGE_COLUMNS: Final = (
     Column("topic"),

@@ -12,7 +12,7 @@ from tidemark.protocol.types import NodeId, Offset, TopicPartition
 
 if TYPE_CHECKING:
     from tidemark.client import Client
-    from tidemark.client.descriptions import (
+    from tidemark.client.replica_descriptions import (
         OngoingReassignment,
         PartitionReplicas,
         ReassignmentProgress,

@@ -34,7 +34,6 @@ from tidemark.client.descriptions import (
     ClientQuotas,
     ClusterDescription,
     CommittedOffset,
-    CompactionProgress,
     ConfigEntry,
     ConfigSource,
     ConfirmedEnd,
@@ -43,19 +42,11 @@ from tidemark.client.descriptions import (
     GroupDescription,
     GroupListing,
     ListedOffset,
-    LogDirDescription,
     MemberDescription,
-    OngoingReassignment,
     PartitionDescription,
-    PartitionReplicas,
     QuorumDescription,
     QuorumReplica,
-    ReassignmentProgress,
     RebalanceDescription,
-    ReplicaChange,
-    ReplicaRole,
-    ReplicaSize,
-    ReplicaStanding,
     TopicDescription,
 )
 from tidemark.client.leader_descriptions import ElectedLeader, MovedLeader
@@ -79,6 +70,17 @@ from tidemark.client.records import (
     ConsumerRecord,
     FetchedBatches,
     RecordMetadata,
+)
+from tidemark.client.replica_descriptions import (
+    CompactionProgress,
+    LogDirDescription,
+    OngoingReassignment,
+    PartitionReplicas,
+    ReassignmentProgress,
+    ReplicaChange,
+    ReplicaRole,
+    ReplicaSize,
+    ReplicaStanding,
 )
 from tidemark.client.security import Sasl, Tls, UntrustedBroker
 from tidemark.client.settings import ClientSettings

@@ -11,12 +11,14 @@ from tidemark.client.descriptions import (
     ApiRange,
     BrokerDescription,
     ClusterDescription,
-    LogDirDescription,
     QuorumDescription,
     QuorumReplica,
-    ReplicaSize,
 )
 from tidemark.client.lookups import by_topic
+from tidemark.client.replica_descriptions import (
+    LogDirDescription,
+    ReplicaSize,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import describe_quorum_response as response
 from tidemark.protocol.messages.describe_cluster import (

@@ -12,9 +12,13 @@ from tidemark.client.admin.replicas import ReplicaAdmin
 from tidemark.client.cluster import ClusterView
 from tidemark.client.codes import check, error_code
 from tidemark.client.connection import Connection
-from tidemark.client.descriptions import OngoingReassignment, ReplicaChange, ReplicaRole
 from tidemark.client.lookups import by_topic
 from tidemark.client.replica_changes import Change, Replicas, added, moved, removed
+from tidemark.client.replica_descriptions import (
+    OngoingReassignment,
+    ReplicaChange,
+    ReplicaRole,
+)
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -8,15 +8,17 @@ from tidemark.client.codes import check
 from tidemark.client.confirming import confirmed_ends
 from tidemark.client.connection import Connection
 from tidemark.client.descriptions import (
-    CompactionProgress,
     ConfirmedEnd,
+)
+from tidemark.client.lookups import by_topic
+from tidemark.client.network import address_of
+from tidemark.client.replica_descriptions import (
+    CompactionProgress,
     PartitionReplicas,
     ReassignmentProgress,
     ReplicaRole,
     ReplicaStanding,
 )
-from tidemark.client.lookups import by_topic
-from tidemark.client.network import address_of
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import describe_replicas as described
 from tidemark.protocol.messages.set_observers import (

@@ -20,7 +20,9 @@ from tidemark.broker.node_figures import NodeFigures
 from tidemark.client import Client, ClientSettings, RequestError, TopicPartition, open_client
 from tidemark.client.blocking import read_batches
 from tidemark.client.consumer import Consumer
-from tidemark.client.descriptions import ReplicaRole
+from tidemark.client.replica_descriptions import (
+    ReplicaRole,
+)
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.types import NodeId
 from tidemark.testing.cluster import Cluster, open_cluster

@@ -100,7 +100,10 @@ class Cleaner:
             dirt = replica.log.dirt(
                 settings, self._services.clock.now_ms(), end_offset=replica.high_watermark
             )
-        except (OSError, StorageError, CorruptBatch, RequestError) as error:
+        except OSError as error:
+            self._fail(replica, str(error), is_final=False)
+            return None
+        except (StorageError, CorruptBatch, RequestError) as error:
             self._fail(replica, str(error), is_final=True)
             return None
         ratios[replica.name] = dirt.ratio

@@ -11,6 +11,8 @@ from threading import Event, get_ident
 import pytest
 import trio
 
+from tests.broker.descriptors import no_descriptors
+from tidemark.broker.compaction import cleaner as cleaner_module
 from tidemark.broker.compaction import process
 from tidemark.broker.compaction.cleaner import Cleaner
 from tidemark.broker.compaction.process import CompactionFailed, open_run
@@ -188,6 +190,20 @@ async def test_logs_that_are_not_compacted_are_passed_over_without_a_round_of_th
         assert await cleaner._dirtiest() is None
         trio.lowlevel.remove_instrument(rounds)
     assert 1 <= rounds.count <= 20, "others had their turns, and not one for each"
+
+
+async def test_a_log_that_cannot_be_looked_at_for_want_of_descriptors_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cleaner_module, "RETRY_SECONDS", 0.0)
+    async with open_cluster(data_dir=tmp_path) as cluster:
+        await create(cluster, "waves")
+        node, replica = cluster.broker.node, replica_of(cluster, "waves")
+        cleaner = Cleaner(node.settings, replica._services, [replica])
+        with no_descriptors():
+            assert await cleaner._dirtiest() is None
+        assert "waves-0 cannot be compacted, and grows until it can: [Errno 24]" in caplog.text
+        assert not cleaner._is_set_aside(replica.key)
 
 
 async def test_what_could_not_be_done_to_its_end_is_tried_again(

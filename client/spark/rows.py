@@ -29,6 +29,7 @@ _HEADERS: Final = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 )
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_MILLISECONDS_MAX: Final = (2**63 - 1) // 1000
 ROWS_BYTES: Final = 1 << 20
 """Spark is quickest with Arrow batches of about this size."""
 
@@ -105,10 +106,7 @@ class RowMaker:
         source = COLUMNS[name].source
         if source is None:
             return self._constant(name, batch.num_rows)
-        if name == "timestamp":
-            # From milliseconds; a time that is no time any more wraps around, as in Spark's own.
-            return batch[source].cast(_TIMESTAMP, safe=False)
-        return batch[source]
+        return _times(batch[source]) if name == "timestamp" else batch[source]
 
     def _constant(self, name: str, count: int) -> pa.Array:
         """A slice of an array that is kept, for it is the same for every batch."""
@@ -117,6 +115,22 @@ class RowMaker:
             value = pa.scalar(self._constants[name], COLUMNS[name].arrow_type)
             repeated = self._repeated[name] = pa.repeat(value, count)
         return repeated[:count]
+
+
+def _times(milliseconds: pa.Array) -> pa.Array:
+    """In Spark's microseconds; null where 64 bits cannot hold these, 292,000 years from 1970.
+
+    A producer may have written anything: such a record is neither shown at another time nor
+    allowed to end a stream for good.
+    """
+    try:
+        return milliseconds.cast(_TIMESTAMP)
+    except pa.ArrowInvalid:
+        known = [
+            time if time is not None and abs(time) <= _MILLISECONDS_MAX else None
+            for time in milliseconds.cast(pa.int64()).to_pylist()
+        ]
+        return pa.array(known, milliseconds.type).cast(_TIMESTAMP)
 
 
 def in_pieces(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:

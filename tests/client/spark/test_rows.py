@@ -65,6 +65,17 @@ def test_rows_hold_the_records() -> None:
     assert made["timestamp"].cast(pa.int64()).to_pylist() == [1_700_000_000_001_000, -1000]
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_time_that_spark_cannot_hold_is_null_and_all_others_are_kept(sign: int) -> None:
+    most = (2**63 - 1) // 1000
+    times = [sign * time for time in (0, 1000, most, most + 1, 2**62)]
+    batch = encode_batch([Record(timestamp_ms=time) for time in times], base_offset=Offset(0))
+    maker = RowMaker(TP, ("timestamp",))
+    (made,) = maker.rows(decode_columns(batch, columns=maker.sources)).columns
+    micros = [time * 1000 if abs(time) <= most else None for time in times]
+    assert made.cast(pa.int64()).to_pylist() == micros
+
+
 @pytest.mark.parametrize("names", [("topic",), ("partition", "value"), ("timestamp",)])
 def test_any_columns_in_any_order_may_be_asked_for(names: tuple[str, ...]) -> None:
     made = rows(names)

@@ -265,6 +265,20 @@ MUTATIONS = (
         "test_a_late_refusal_of_what_is_matched_by_now_is_not_believed",
     ),
     rule(
+        "a refusal that leads nowhere is not followed",
+        "progress.py",
+        old="        if common >= prev:\n",
+        new="        if False:\n",
+        killed_by="test_replication.py::test_a_refusal_that_leads_nowhere_is_not_followed",
+    ),
+    rule(
+        "a place that is in no log is not committed",
+        "replica.py",
+        old="            if not self.shape.contains(position):\n",
+        new="            if False:\n",
+        killed_by="test_replication.py::test_a_place_that_is_in_no_log_is_not_committed",
+    ),
+    rule(
         "the window bounds what is in flight",
         "progress.py",
         old="        return self.bytes_in_flight < window_bytes",

@@ -139,13 +139,43 @@ def test_a_refusal_says_something_only_of_the_first_in_flight() -> None:
     assert _next_of(cluster, 2) == before
 
 
-def test_a_refusal_that_leads_nowhere_is_not_followed() -> None:
+def test_a_refusal_that_leads_forward_is_not_followed() -> None:
     cluster = _with_follower(ONE_BYTE)
     cluster[1].append(b"abcd")
     cluster.take()
     before = _next_of(cluster, 2)
     cluster.deliver(Envelope(2, 1, AppendResponse(Epoch(0), at(0, 0), None, at(0, 3))))
     assert _next_of(cluster, 2) == before
+
+
+def test_a_refusal_that_leads_nowhere_is_not_followed() -> None:
+    """A follower whose epoch begins where the leader's has not begun: no honest one has that."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"ab")
+    cluster.elect(2)
+    cluster.produce(2, b"cd")
+    cluster[2].append(b"e")
+    (sent,) = cluster.take(AppendRequest, to=3)
+    assert isinstance(sent.message, AppendRequest)
+    assert sent.message.prev == at(1, 4)
+    before = cluster[2].group.progress()
+    cluster.deliver(Envelope(3, 2, AppendResponse(Epoch(1), at(1, 4), None, at(1, 1))))
+    assert cluster[2].group.progress() == before
+    assert not cluster.take(AppendRequest, to=3)
+
+
+def test_a_place_that_is_in_no_log_is_not_committed() -> None:
+    """As far as two logs agree, their epochs do: a leader that says otherwise is not believed."""
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.produce(1, b"ab", only=[1, 2])
+    cluster.elect(2, only=[1, 2])
+    cluster[2].append(b"cd")
+    held = cluster[1].group.committed
+    lie = AppendRequest(Epoch(1), at(1, 2), (), at(0, 9))
+    cluster.deliver(Envelope(2, 1, lie))
+    assert cluster[1].group.committed == held
 
 
 def test_an_old_shorter_append_does_not_cut_what_follows() -> None:
@@ -324,6 +354,12 @@ def test_a_replica_that_is_there_late_is_sent_what_it_missed() -> None:
     cluster.deliver(Envelope(2, 1, Opened(Epoch(0))))
     cluster.settle()
     assert cluster[1].committed == b"abc"
+
+
+def test_a_replica_that_is_there_late_gets_nothing_from_who_does_not_lead() -> None:
+    cluster = _with_follower(Limits())
+    cluster.deliver(Envelope(3, 2, Opened(Epoch(0))))
+    assert not cluster.take()
 
 
 def test_a_leader_waits_for_nobody_who_is_dead() -> None:

@@ -6,7 +6,8 @@ few moves allowed, what seems best is not what leads to the best end.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Sequence
 from typing import Final
 
 from tidemark.partitions.balancing.eligibility import (
@@ -33,6 +34,8 @@ class Agenda:
         self._settings = Settings()
         self._made_ms = 0
         self._roles: dict[NodeId, Role] = {}
+        self._begun: set[int] = set()
+        """Steps that have begun in part, being too large."""
 
     def __bool__(self) -> bool:
         return bool(self._left)
@@ -43,6 +46,7 @@ class Agenda:
     def fill(self, made: Plan, snapshot: Snapshot, settings: Settings) -> None:
         """`settings` are those that the plan was made with, but for the bounds, which are these."""
         self._left = deque(made.moves)
+        self._begun.clear()
         self._settings = settings
         self._made_ms = snapshot.now_ms
         self._roles = _roles(snapshot, settings)
@@ -56,7 +60,8 @@ class Agenda:
         return _roles(snapshot, self._settings) != self._roles
 
     def take(self, snapshot: Snapshot) -> list[LeaderMove]:
-        """The moves that may begin now, in order. Those that do not fit any more are dropped."""
+        """The moves that may begin now, in order. Those that do not fit any more are dropped, and
+        with them those that were worth it only together with them."""
         if not self._left:
             return []
         room = _Room(snapshot, self._settings)
@@ -66,22 +71,51 @@ class Agenda:
         taken: list[LeaderMove] = []
         left: deque[LeaderMove] = deque()
         while self._left and not room.is_full:
-            move = self._left.popleft()
-            group = groups.get(move.partition)
-            if group is None or not _fits(move, group, snapshot, self._settings):
-                continue
-            (taken if room.take(move) else left).append(move)
+            step = self._next_step()
+            fitting = [
+                move
+                for move in step
+                if (group := groups.get(move.partition)) is not None
+                and _fits(move, group, snapshot, self._settings)
+            ]
+            if len(fitting) < len(step) and step[0].step not in self._begun:
+                # What is left of it may be worth nothing, but who is to lead nothing does not wait.
+                fitting = [move for move in fitting if move.cause.empties]
+            begun, waiting = self._take_of_step(fitting, room)
+            taken += begun
+            left += waiting
         # Whether the others still fit is seen when it is their turn: there may be thousands.
         self._left = left + self._left
         return taken
+
+    def _next_step(self) -> list[LeaderMove]:
+        """What is left of it."""
+        step = [self._left.popleft()]
+        while self._left and self._left[0].step == step[0].step:
+            step.append(self._left.popleft())
+        return step
+
+    def _take_of_step(
+        self, moves: list[LeaderMove], room: _Room
+    ) -> tuple[list[LeaderMove], list[LeaderMove]]:
+        """Which may begin, and which have to wait: all of them together, unless they are too many
+        to be on the way at a time."""
+        if room.take(moves):
+            return moves, []
+        if not room.is_too_small(moves) and moves[0].step not in self._begun:
+            return [], moves
+        begun = [move for move in moves if not room.is_full and room.take([move])]
+        if begun:
+            self._begun.add(moves[0].step)
+        return begun, [move for move in moves if move not in begun]
 
 
 class _Room:
     """How many more moves may be on the way, in all and for each broker."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
-        self._left = settings.moves_in_flight_max
-        each = settings.broker_moves_in_flight_max
+        self._left = self._most = settings.moves_in_flight_max
+        self._most_of_broker = each = settings.broker_moves_in_flight_max
         self._of_broker = {broker.node_id: each for broker in snapshot.brokers}
         for group in snapshot.groups:
             if group.moving_to is not None:
@@ -91,18 +125,31 @@ class _Room:
     def is_full(self) -> bool:
         return self._left < 1
 
-    def take(self, move: LeaderMove) -> bool:
-        """Not to be asked where it is full."""
-        if min(self._of_broker[n] for n in (move.source, move.target)) < 1:
+    def take(self, moves: Sequence[LeaderMove]) -> bool:
+        """All of them, if there is room for all."""
+        touched = _touched(moves)
+        if len(moves) > self._left or any(
+            self._of_broker.get(node, 0) < times for node, times in touched.items()
+        ):
             return False
-        self._use(move.source, move.target)
+        for move in moves:
+            self._use(move.source, move.target)
         return True
+
+    def is_too_small(self, moves: Sequence[LeaderMove]) -> bool:
+        """Whether there would not be room for all, were nothing on the way."""
+        touched = _touched(moves)
+        return len(moves) > self._most or max(touched.values()) > self._most_of_broker
 
     def _use(self, *nodes: NodeId | None) -> None:
         self._left -= 1
         for node in nodes:
             if node is not None and node in self._of_broker:
                 self._of_broker[node] -= 1
+
+
+def _touched(moves: Sequence[LeaderMove]) -> Counter[NodeId]:
+    return Counter(node for move in moves for node in (move.source, move.target))
 
 
 def _fits(move: LeaderMove, group: Group, snapshot: Snapshot, settings: Settings) -> bool:

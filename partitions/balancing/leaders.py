@@ -38,6 +38,11 @@ class Cause(Enum):
     RATE = "traffic"
     PREFERRED = "preferred"
 
+    @property
+    def empties(self) -> bool:
+        """Whether it takes a leader off a broker that is to lead nothing."""
+        return self in (Cause.EMPTY, Cause.FULL_DISK)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderMove:

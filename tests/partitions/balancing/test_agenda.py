@@ -9,7 +9,7 @@ import pytest
 
 from tests.partitions.balancing.clusters import NOW_MS, broker, brokers, group, leaders, snapshot
 from tidemark.partitions.balancing.agenda import AGE_MAX_MS, Agenda
-from tidemark.partitions.balancing.leaders import LeaderMove, plan
+from tidemark.partitions.balancing.leaders import Cause, LeaderMove, plan
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
 from tidemark.protocol.types import NodeId
@@ -126,3 +126,77 @@ def test_what_was_planned_without_a_broker_s_grace_begins_without_it() -> None:
         left = Agenda()
         left.fill(plan(of, settings.without_bounds(), Random(1), only_empties=True), of, settings)
         assert len(left.take(of)) == begins
+
+
+def step(number: int, *moves: tuple[str, int, int], cause: Cause = Cause.TOPIC) -> list[LeaderMove]:
+    return [
+        LeaderMove(
+            partition=group(name, EVERYWHERE).partition,
+            source=NodeId(source),
+            target=NodeId(target),
+            step=number,
+            gain=1.0,
+            reason="the test has it so",
+            cause=cause,
+        )
+        for name, source, target in moves
+    ]
+
+
+def planned(of: Snapshot, *steps: list[LeaderMove]) -> Agenda:
+    made = Agenda()
+    moves = tuple(move for each in steps for move in each)
+    made.fill(replace(plan(of, SETTINGS, Random(1)), moves=moves), of, SETTINGS)
+    return made
+
+
+def names(moves: Sequence[LeaderMove]) -> list[str]:
+    return [str(move.partition) for move in moves]
+
+
+A, B, C = (group("a-0", EVERYWHERE, 1), group("b-0", EVERYWHERE, 2), group("c-0", EVERYWHERE, 1))
+SWAP = step(1, ("a-0", 1, 2), ("b-0", 2, 1))
+
+
+def test_two_that_change_places_do_not_begin_one_without_the_other() -> None:
+    coming = [group(f"x-{at}", EVERYWHERE, moving_to=3) for at in range(3)]
+    busy = snapshot(brokers(3), [A, B, C, *coming])
+    left = planned(busy, SWAP, step(2, ("c-0", 1, 3)))
+    assert not left.take(busy), "broker 1 has no room for either"
+    busy = snapshot(brokers(3), [A, B, C, *coming[:2]])
+    assert names(left.take(busy)) == ["c-0"], "it has room for one"
+    assert names(left.take(snapshot(brokers(3), [A, B, C]))) == ["a-0", "b-0"]
+    assert not left
+
+
+def test_two_do_not_change_places_where_only_one_more_may_move() -> None:
+    elsewhere = [group(f"x-{at}", (4, 5), moving_to=5) for at in range(3)]
+    left = planned(snapshot(brokers(5), [A, B]), SWAP)
+    assert not left.take(snapshot(brokers(5), [A, B, *elsewhere]))
+    assert len(left.take(snapshot(brokers(5), [A, B, *elsewhere[:2]]))) == 2
+
+
+def test_who_cannot_change_places_any_more_stays() -> None:
+    now = snapshot(brokers(3), [A, B._replace(leader=NodeId(3))])
+    left = planned(now, SWAP)
+    assert not left.take(now)
+    assert not left
+
+
+def test_a_leader_that_has_to_leave_does_not_wait_for_its_step() -> None:
+    now = snapshot(brokers(3), [A, B._replace(leader=NodeId(3))])
+    left = planned(now, [*step(1, ("a-0", 1, 2), cause=Cause.EMPTY), *step(1, ("b-0", 2, 1))])
+    assert names(left.take(now)) == ["a-0"]
+    assert not left
+
+
+def test_a_step_that_is_too_large_to_begin_at_once_begins_in_part_and_ends() -> None:
+    groups = [group(f"t-{at}", EVERYWHERE) for at in range(6)]
+    now = snapshot(brokers(3), groups)
+    left = planned(now, step(1, *((f"t-{at}", 1, 2 + at % 2) for at in range(6))))
+    first = left.take(now)
+    assert names(first) == ["t-0", "t-1", "t-2"]
+    now = done(begun(now, first))
+    gone = [each for each in now.groups if str(each.partition) != "t-3"]
+    assert names(left.take(replace(now, groups=gone))) == ["t-4", "t-5"]
+    assert not left

@@ -218,11 +218,7 @@ async def _follow(
     _print(found, form)
     for each in found:
         if each.state == "decommissioned":
-            click.echo(
-                f"broker {node_id} holds nothing any more: stop it, and some seconds later the "
-                "cluster has forgotten it",
-                err=True,
-            )
+            click.echo(_farewell(each), err=True)
     if not found:
         notice(f"broker {node_id} is no broker of the cluster any more")
     if wait and not all(each.is_settled for each in found):
@@ -230,6 +226,15 @@ async def _follow(
             f"broker {node_id} is not done within {timeout_seconds:g} s; it goes on, and "
             f"`tidemark broker status {node_id}` shows how far it is"
         )
+
+
+def _farewell(broker: BrokerStatus) -> str:
+    """What is left to do about a broker that holds nothing any more."""
+    stop_it = "stop it, and " if broker.is_alive else ""
+    return (
+        f"broker {broker.node_id} holds nothing any more: {stop_it}some seconds later the cluster "
+        "has forgotten it"
+    )
 
 
 async def _look(client: Client, node_id: int) -> tuple[BrokerStatus, ...]:

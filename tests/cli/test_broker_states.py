@@ -2,11 +2,12 @@
 there are several brokers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tests.cli.conftest import Command
-from tidemark.cli.broker_states import _row
+from tidemark.cli.broker_states import _farewell, _row
 from tidemark.cli.leader_balance import _moves, _refusals
 from tidemark.client import BalancePlan, BrokerStatus, PlannedMove, RefusedMove, TopicPartition
 from tidemark.protocol.types import NodeId
@@ -84,6 +85,14 @@ def test_what_is_left_is_shown_while_something_is(
     state: str, left: float | None, shown: str | None
 ) -> None:
     assert _row(status(state, left))["left"] == shown
+
+
+@pytest.mark.parametrize(
+    ("is_alive", "left"), [(True, "stop it, and some seconds"), (False, "some seconds")]
+)
+def test_only_a_broker_that_runs_is_to_be_stopped(is_alive: bool, left: str) -> None:
+    broker = replace(status("decommissioned", None), is_alive=is_alive)
+    assert _farewell(broker).startswith(f"broker 1 holds nothing any more: {left} later")
 
 
 def test_moves_and_refusals_are_rows() -> None:

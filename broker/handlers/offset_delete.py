@@ -22,7 +22,7 @@ def handle(
         TopicPartition(topic.name, partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
-        if node.topics.replica(topic.name, partition.partition_index) is not None
+        if node.topics.has(TopicPartition(topic.name, partition.partition_index))
     )
     delete = DeleteOffsets(group_id=request.group_id, partitions=known)
     return node.coordinator.ask(delete, DeleteAnswer, _responder(request, frozenset(known)))

@@ -143,7 +143,7 @@ class BlockingCluster:
 def open_blocking_cluster(
     *,
     brokers: int = 1,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     settings: Mapping[str, str] | None = None,
     racks: Sequence[str] = (),
 ) -> Iterator[BlockingCluster]:

@@ -139,7 +139,7 @@ class Cluster(ClusterControls):
 async def open_cluster(
     *,
     brokers: int = 1,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     settings: Mapping[str, str] | None = None,
     racks: Sequence[str] = (),
 ) -> AsyncIterator[Cluster]:
@@ -151,9 +151,9 @@ async def open_cluster(
     Without `data_dir` the data goes to a temporary folder that is removed with the block.
     `settings` are the brokers', by name, as `docs/configuration.md` lists them; `racks` are where
     the first, second, ... of them are, if they are to have racks of their own. Raises
-    `ConfigError`, `StorageError` or `OSError` as `tidemark serve` would, and `ValueError` for
-    settings that several brokers cannot share, and `RuntimeError` outside of trio and under a mock
-    clock.
+    `ConfigError`, `StorageError` or `OSError` as `tidemark serve` would, `ValueError` for settings
+    that several brokers cannot share and for more racks than brokers, and `RuntimeError` outside of
+    trio and under a mock clock.
     """
     if not trio.lowlevel.in_trio_task():
         raise RuntimeError(
@@ -165,12 +165,16 @@ async def open_cluster(
             "without autojump_clock"
         )
     given = settings or {}
+    if brokers < 1:
+        raise ValueError(f"a cluster has at least one broker, not {brokers}")
+    if len(racks) > brokers:
+        raise ValueError(f"{len(racks)} racks for {brokers} brokers")
     if brokers > 1:
         own = [name for name in _OF_ONE_BROKER if name in given]
         if own:
             raise ValueError(f"{', '.join(own)}: several brokers cannot share that")
     with TemporaryDirectory(prefix="tidemark-") as folder, lone_errors_as_themselves():
-        hosted = _hosted(brokers, data_dir or Path(folder) / "data", given, racks)
+        hosted = _hosted(brokers, Path(data_dir or Path(folder) / "data"), given, racks)
         async with trio.open_nursery() as nursery:
             cluster = Cluster(hosted, nursery)
             try:
@@ -186,7 +190,8 @@ def _hosted(
     count: int, data_dir: Path, given: Mapping[str, str], racks: Sequence[str]
 ) -> dict[int, HostedBroker]:
     if count == 1:
-        return {1: HostedBroker(1, data_dir, {**TEST_SETTINGS, **given})}
+        own_rack = {"broker.rack": racks[0]} if racks else {}
+        return {1: HostedBroker(1, data_dir, {**TEST_SETTINGS, **given, **own_rack})}
     data_dir.mkdir(parents=True, exist_ok=True)
     same = {
         **TEST_SETTINGS,

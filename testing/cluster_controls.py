@@ -55,10 +55,10 @@ class ClusterControls:
 
     def bootstrap_of(self, node: int) -> str:
         """`host:port` of one broker."""
-        return self._hosted[node].kafka
+        return self._of(node).kafka
 
     def data_dir_of(self, node: int) -> Path:
-        return self._hosted[node].data_dir
+        return self._of(node).data_dir
 
     async def start(self, *nodes: int) -> None:
         """Start these, at once, on the same data and the same ports; without any, all that do not
@@ -69,9 +69,10 @@ class ClusterControls:
     async def stop(self, *nodes: int) -> None:
         """Stop these, at once, as SIGTERM does: what is in flight is answered, everything is
         synced. Without any, all."""
+        stopped = self._these(nodes)
         async with trio.open_nursery() as stopping:
-            for node in nodes or self.nodes:
-                stopping.start_soon(self._hosted[node].stop)
+            for each in stopped:
+                stopping.start_soon(each.stop)
 
     async def kill(self, *nodes: int) -> None:
         """End these without any order; without any, all. They have ended when this returns.
@@ -81,9 +82,10 @@ class ClusterControls:
         to be killed in the middle of a write, whatever a thread of theirs is writing is finished;
         and to lose what was not synced, for which there is `testing.memory_files`.
         """
+        killed = self._these(nodes)
         async with trio.open_nursery() as killing:
-            for node in nodes or self.nodes:
-                killing.start_soon(self._hosted[node].kill)
+            for each in killed:
+                killing.start_soon(each.kill)
 
     async def restart(self, *nodes: int) -> None:
         """`stop`, then `start`."""
@@ -96,26 +98,26 @@ class ClusterControls:
         Their sockets stay open, and take what the kernel takes; nobody is answered, and no time
         passes for them. The other brokers notice after `peer.failure.timeout.ms`.
         """
-        for node in nodes:
-            self._hosted[node].pause()
+        for each in [self._of(node) for node in nodes]:
+            each.pause()
 
     def resume(self, *nodes: int) -> None:
         """Have these go on where they were, late; without any, all that are paused."""
-        for node in nodes or self.nodes:
-            self._hosted[node].resume()
+        for each in self._these(nodes):
+            each.resume()
 
     def cut(self, one: int, other: int) -> None:
         """Let nothing pass between two brokers, as behind a cut cable: nobody is told, they have to
         notice. It lasts until `heal`, also for one that is started again. Clients reach both."""
         if one == other:
             raise ValueError("a broker cannot be cut off from itself")
-        for node in (one, other):
-            assert node in self._hosted, f"there is no broker {node}"
+        self._these((one, other))
         self._cuts.add((min(one, other), max(one, other)))
         self._apply_cuts()
 
     def isolate(self, node: int) -> None:
         """`cut` it off from all others. Its clients still reach it."""
+        self._of(node)
         for other in self.nodes:
             if other != node:
                 self.cut(node, other)
@@ -128,12 +130,25 @@ class ClusterControls:
 
     def delay_disk(self, node: int, seconds: float) -> None:
         """Have each sync of a broker take so much longer, until it is told otherwise or killed."""
-        self._hosted[node].delay_disk(seconds)
+        self._of(node).delay_disk(seconds)
+
+    def _of(self, node: int) -> HostedBroker:
+        hosted = self._hosted.get(node)
+        if hosted is None:
+            there = ", ".join(map(str, self.nodes))
+            raise ValueError(f"there is no broker {node}; of this cluster are: {there}")
+        return hosted
+
+    def _these(self, nodes: Collection[int]) -> list[HostedBroker]:
+        """Without any, all."""
+        return [self._of(node) for node in nodes or self.nodes]
 
     async def _start_all(self, nodes: Collection[int]) -> None:
+        missing = self._hosted.keys() - self.brokers.keys()
+        started = [self._of(node) for node in nodes or missing]
         async with trio.open_nursery() as starting:
-            for node in nodes or self._hosted.keys() - self.brokers.keys():
-                starting.start_soon(self._start, self._hosted[node])
+            for each in started:
+                starting.start_soon(self._start, each)
 
     async def _start(self, hosted: HostedBroker) -> None:
         others = [each.peers for each in self._hosted.values() if each.running is not None]

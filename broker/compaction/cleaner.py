@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import trio
 
@@ -33,6 +33,8 @@ _PASSED_OVER_MAX: Final = 1_000
 """Logs that are not compacted, until others on the loop have their turn."""
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Due(NamedTuple):
@@ -181,7 +183,7 @@ class Cleaner:
         del self._unfinished[swap]
         if not is_same:
             raise _Changed
-        await trio.to_thread.run_sync(log.sweep().run)
+        await self._do(log, log.sweep().run)
 
     async def _finish_again(self) -> None:
         """What could not be done to its end: till it is, the log keeps what it should not."""
@@ -194,7 +196,7 @@ class Cleaner:
             except OSError as error:
                 logger.warning("%s: old segments cannot be removed now: %s", log.directory, error)
 
-    async def _do(self, log: Log, step: Callable[[], bool]) -> bool:
+    async def _do(self, log: Log, step: Callable[[], T]) -> T:
         """A step of a swap, on a thread. A sync that fails ends the broker, as any."""
         try:
             return await trio.to_thread.run_sync(step)

@@ -34,7 +34,7 @@ from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
-from tidemark.partitions.storage.refusals import may_pass
+from tidemark.partitions.storage.refusals import SyncFailed, may_pass
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.partitions.storage.syncing import Capture, NotTaken
@@ -216,10 +216,10 @@ class Checkpoints:
     async def _remove_durable(self) -> None:
         """What the journal has by now."""
         durable = self._disk.durable
-        due = [some for batch, some in self._removals if batch <= durable]
+        due = [each for each in self._removals if each[0] <= durable]
         self._removals = [each for each in self._removals if each[0] > durable]
-        for some in due:
-            await _remove_files(some)
+        for batch, some in due:
+            await self._remove_files(batch, some)
 
     async def _remove(self) -> None:
         """The rest, as the journal gets it."""
@@ -227,7 +227,22 @@ class Checkpoints:
         for batch, some in removals:
             await self._disk.wait_durable(batch)
             if self._disk.error is None:
-                await _remove_files(some)
+                await self._remove_files(batch, some)
+
+    async def _remove_files(self, batch: int, removals: Sequence[Removal]) -> None:
+        for number, removal in enumerate(removals):
+            try:
+                await trio.to_thread.run_sync(removal.run)
+            except SyncFailed as error:
+                # Of a directory: what else was made or named in it may not be on the disk either.
+                self._disk.fail(error)
+                return
+            except OSError as error:
+                logger.warning("old segments cannot be removed now: %s", error)
+                if may_pass(error):
+                    self._removals.append((batch, removals[number:]))
+                    return
+                # They are below the log's start: the next opening removes them.
 
     async def checkpoint(self) -> None:
         """Save all that the journal has of any partition, so that its files are free again.
@@ -340,15 +355,6 @@ class Checkpoints:
             self._state.save(states, journal_start=mark)
         if mark is not None:
             self._journal.checkpointed(mark)
-
-
-async def _remove_files(removals: Sequence[Removal]) -> None:
-    for removal in removals:
-        try:
-            await trio.to_thread.run_sync(removal.run)
-        except OSError as error:
-            # They are below the log's start: the next opening removes them.
-            logger.warning("old segments cannot be removed now: %s", error)
 
 
 def _with_flush(captured: Captured, syncs: bool) -> Captured:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import SyncState
@@ -100,11 +101,18 @@ class Removal:
         return len(self.segments)
 
     def run(self) -> None:
-        """Remove the files, unless the log was given up meanwhile. Blocking; on any thread."""
+        """Remove the files, unless the log was given up meanwhile. Blocking; on any thread.
+
+        Raises `OSError`; it may be repeated, unless the log has failed by it.
+        """
         for segment in self.segments:
             with self.state.lock:
                 # They are known by their names, which a topic made anew gives to its own.
                 if self.state.is_abandoned:
                     return
                 self.home.remove_files(segment)
-            self.home.sync()
+            try:
+                self.home.sync()
+            except SyncFailed as error:
+                self.state.failure = error  # of other names, too, nothing is known since
+                raise

@@ -337,6 +337,42 @@ async def test_files_are_removed_though_there_is_no_room_to_save_anything(bench:
     assert bench.recovery_point() is None
 
 
+async def test_files_that_cannot_be_removed_for_want_of_descriptors_are_removed_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(path: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    bench.append(5)
+    await bench.disk.wait_idle()
+    removal: Removal = bench.replica.log.delete_before(Offset(4))
+    assert len(removal) > 1
+    bench.checkpoints.remove_later(bench.disk.newest, [removal])
+    async with trio.open_nursery() as nursery:
+        with monkeypatch.context() as patch:
+            patch.setattr(bench.files, "sync_directory", refuse)
+            nursery.start_soon(bench.checkpoints.run)
+            await wait_until(lambda: "cannot be removed now" in caplog.text)
+        bench.checkpoints.save_later(bench.replica)  # whatever comes next
+        last = f"{removal.segments[-1].base_offset:020d}.log"
+        await wait_until(lambda: last not in bench.files.sizes(DIRECTORY))
+        nursery.cancel_scope.cancel()
+    assert bench.disk.error is None
+
+
+async def test_a_sync_of_names_that_fails_after_files_were_removed_is_the_end(bench: Bench) -> None:
+    """The name of a segment that is written to may be among them."""
+    bench.append(5)
+    await bench.disk.wait_idle()
+    removal: Removal = bench.replica.log.delete_before(Offset(4))
+    bench.files.failing_syncs = 1
+    bench.checkpoints.remove_later(bench.disk.newest, [removal])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.checkpoints.run)
+        await wait_until(lambda: bench.disk.error is not None)
+        nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("syncs", [True, False])
 async def test_another_flush_holds_once_it_is_recorded(bench: Bench, syncs: bool) -> None:
     bench.append()

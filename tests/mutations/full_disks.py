@@ -67,6 +67,18 @@ MUTATIONS = (
         "::test_a_sync_that_fails_while_a_replica_goes_ends_the_broker",
     ),
     Mutation(
+        name="a sync of names that fails after files were removed is the end",
+        file="broker/replicas/checkpoints.py",
+        old="""be on the disk either.
+                self._disk.fail(error)
+""",
+        new="""be on the disk either.
+                del error
+""",
+        killed_by="tests/broker/test_checkpoints.py"
+        "::test_a_sync_of_names_that_fails_after_files_were_removed_is_the_end",
+    ),
+    Mutation(
         name="a sync that was begun is not begun again",
         file="partitions/storage/refusals.py",
         old="NOT_ASKED and not isinstance(error, SyncFailed)",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.client_quotas import QuotaChange, entity_of
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import AlterQuotas
@@ -22,7 +23,7 @@ async def handle(
     node: Node, request: AlterClientQuotasRequest, _context: RequestContext
 ) -> answers.AlterClientQuotasResponse:
     """Each entity by itself: one that is refused does not keep the others."""
-    entries = []
+    entries, steps = list[answers.EntryData](), Steps()
     for entry in request.entries:
         try:
             await _alter(node, entry, validate_only=request.validate_only)
@@ -30,6 +31,7 @@ async def handle(
             entries.append(_answer(entry, error))
         else:
             entries.append(_answer(entry, None))
+        await steps.did(1 + len(entry.ops))
     return answers.AlterClientQuotasResponse(entries=entries)
 
 

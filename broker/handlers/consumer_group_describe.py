@@ -1,9 +1,9 @@
 """ConsumerGroupDescribe: groups of the consumer protocol, what members have and are to have."""
 
-from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.groups.consumer.describing import (
     ConsumerGroupDescription,
     ConsumerMemberDescription,

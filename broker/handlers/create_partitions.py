@@ -8,6 +8,7 @@ from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topics import Growth
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -24,7 +25,7 @@ async def handle(
     times = Counter(topic.name for topic in request.topics)
     asked = {topic.name: topic for topic in request.topics}
     answers = dict[str, RequestError | None]()
-    wanted = list[Growth]()
+    wanted, steps = list[Growth](), Steps()
     for topic in asked.values():
         try:
             if times[topic.name] > 1:
@@ -34,13 +35,15 @@ async def handle(
             wanted.append(_growth(node, topic))
         except RequestError as error:
             answers[topic.name] = error
+        await steps.did(1)
     refused = await node.topics.grow_all(
         wanted,
         validate_only=request.validate_only,
         deadline=deadline_of(request.timeout_ms),
     )
     answers.update((each.topic.name, why) for each, why in zip(wanted, refused, strict=True))
-    return CreatePartitionsResponse(results=[_result(name, answers[name]) for name in asked])
+    results = await steps.each(asked, lambda name: _result(name, answers[name]))
+    return CreatePartitionsResponse(results=results)
 
 
 def _growth(node: Node, asked: CreatePartitionsTopic) -> Growth:

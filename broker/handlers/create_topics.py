@@ -10,6 +10,7 @@ from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.cluster_values import Assignment
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.create_topics import (
@@ -33,7 +34,7 @@ async def handle(
     # What is named more than once gets one answer, which is an error.
     asked = {topic.name: topic for topic in request.topics}
     answers = dict[str, Topic | RequestError]()
-    wanted = list[NewTopic]()
+    wanted, steps = list[NewTopic](), Steps()
     for topic in asked.values():
         try:
             if times[topic.name] > 1:
@@ -43,13 +44,18 @@ async def handle(
             wanted.append(_new_topic(topic))
         except RequestError as error:
             answers[topic.name] = error
+        await steps.did(1)
     made = await node.topics.create_all(
         wanted,
         validate_only=request.validate_only,
         deadline=deadline_of(request.timeout_ms),
     )
     answers.update((each.name, answer) for each, answer in zip(wanted, made, strict=True))
-    return CreateTopicsResponse(topics=[_result(node, name, answers[name]) for name in asked])
+    topics = list[CreatableTopicResult]()
+    for name in asked:
+        topics.append(_result(node, name, answers[name]))
+        await steps.did(1 + len(topics[-1].configs or ()))
+    return CreateTopicsResponse(topics=topics)
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.admission import check_not_the_brokers_own
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -23,17 +24,14 @@ if TYPE_CHECKING:
 async def handle(
     node: Node, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    await _delete(node, topic.name, partition) for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    steps, topics = Steps(), list[DeleteRecordsTopicResult]()
+    for topic in request.topics:
+        partitions = list[DeleteRecordsPartitionResult]()
+        for partition in topic.partitions:
+            partitions.append(await _delete(node, topic.name, partition))
+            await steps.did(1)
+        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
+    return DeleteRecordsResponse(topics=topics)
 
 
 async def _delete(

@@ -9,6 +9,7 @@ from tidemark.broker.metadata.rounds import deadline_of
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -23,18 +24,19 @@ async def handle(
     node: Node, request: DeleteTopicsRequest, context: RequestContext
 ) -> DeleteTopicsResponse:
     """Deletes each topic by itself; one that is not there does not keep the others."""
-    asked = _asked(request)
-    found = [_found(node, each, context) for each in asked]
+    asked, steps = _asked(request), Steps()
+    found = await steps.each(asked, lambda each: _found(node, each, context))
     topics = [each for each in found if isinstance(each, Topic)]
     refused = iter(await node.topics.delete_all(topics, deadline=deadline_of(request.timeout_ms)))
-    return DeleteTopicsResponse(
-        responses=[
-            _result(each, topic, next(refused))
-            if isinstance(topic, Topic)
-            else _result(each, None, topic)
-            for each, topic in zip(asked, found, strict=True)
-        ]
-    )
+
+    def result(of: tuple[DeleteTopicState, Topic | RequestError]) -> DeletableTopicResult:
+        each, topic = of
+        if isinstance(topic, Topic):
+            return _result(each, topic, next(refused))
+        return _result(each, None, topic)
+
+    responses = await steps.each(zip(asked, found, strict=True), result)
+    return DeleteTopicsResponse(responses=responses)
 
 
 def _asked(request: DeleteTopicsRequest) -> Sequence[DeleteTopicState]:

@@ -11,6 +11,7 @@ from tidemark.broker.metadata.config_resources import (
 )
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -22,12 +23,14 @@ from tidemark.protocol.messages.describe_configs import (
 )
 
 
-def handle(
+async def handle(
     node: Node, request: DescribeConfigsRequest, _context: RequestContext
 ) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[_describe(node, resource, request) for resource in request.resources]
-    )
+    steps, results = Steps(), list[DescribeConfigsResult]()
+    for resource in request.resources:
+        results.append(_describe(node, resource, request))
+        await steps.did(1 + len(results[-1].configs))
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe(

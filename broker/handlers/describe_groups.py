@@ -1,9 +1,9 @@
 """DescribeGroups: state and members of groups (trap G13)."""
 
-from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.metadata.authorized_operations import ON_GROUP
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.groups.describe import GroupDescription
 from tidemark.partitions.state_machines.groups.requests import GroupState
 from tidemark.protocol.errors import ErrorCode, RequestError

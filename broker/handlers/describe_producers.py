@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.producers import ProducerTable
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.describe_producers import (
@@ -24,19 +25,18 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
 
-def handle(
+async def handle(
     node: Node, request: DescribeProducersRequest, context: RequestContext
 ) -> DescribeProducersResponse:
     del context
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_answer(node, topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+    steps, topics = Steps(), list[TopicResponse]()
+    for topic in request.topics:
+        partitions = list[PartitionResponse]()
+        for index in topic.partition_indexes:
+            partitions.append(_answer(node, topic.name, index))
+            await steps.did(1 + len(partitions[-1].active_producers))
+        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
 
 
 def _answer(node: Node, topic: str, partition: int) -> PartitionResponse:

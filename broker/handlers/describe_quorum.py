@@ -6,12 +6,14 @@ partition is such a group, and may be asked about at its leader.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.metadata.brokers import Quorum, Standing
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
@@ -41,16 +43,12 @@ async def handle(
     node: Node, request: DescribeQuorumRequest, context: RequestContext
 ) -> DescribeQuorumResponse:
     """Answers about the partitions that this broker leads."""
-    topics = [
-        TopicData(
-            topic_name=topic.topic_name,
-            partitions=[
-                _describe(node, topic.topic_name, asked.partition_index, context.api_version)
-                for asked in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
+    steps, topics = Steps(), list[TopicData]()
+    for topic in request.topics:
+        numbers = [asked.partition_index for asked in topic.partitions]
+        describe = partial(_describe, node, context.api_version, topic.topic_name)
+        partitions = await steps.each(numbers, describe)
+        topics.append(TopicData(topic_name=topic.topic_name, partitions=partitions))
     if context.api_version < _NODES_SINCE:
         return DescribeQuorumResponse(topics=topics)
     named = {
@@ -71,7 +69,7 @@ def refuse(_request: DescribeQuorumRequest, error: RequestError) -> DescribeQuor
     return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
 
 
-def _describe(node: Node, name: str, partition: int, version: int) -> PartitionData:
+def _describe(node: Node, version: int, name: str, partition: int) -> PartitionData:
     try:
         key = _key(node, name, partition)
     except RequestError as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.steps import Steps
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.describe_replicas import (
@@ -30,32 +32,33 @@ OBSERVER: Final = "observer"
 _UNKNOWN: Final = -1
 
 
-def handle(
+async def handle(
     node: Node, request: DescribeReplicasRequest, context: RequestContext
 ) -> DescribeReplicasResponse:
+    steps, topics = Steps(), list[TopicReplicas]()
     if request.topics is None:
-        return DescribeReplicasResponse(
-            topics=[_describe(node, each, None) for each in node.topics]
-        )
-    topics = []
+        for topic in node.topics:
+            topics.append(await _describe(node, topic, None, steps))
+        return DescribeReplicasResponse(topics=topics)
     for asked in request.topics:
-        topic = node.topics.get(asked.topic)
-        if topic is None:
+        known = node.topics.get(asked.topic)
+        if known is None:
             unknown = TopicReplicas(
                 topic=asked.topic, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )
             topics.append(unknown)
+            await steps.did(1)
         else:
-            topics.append(_describe(node, topic, asked.partitions))
+            topics.append(await _describe(node, known, asked.partitions, steps))
     return DescribeReplicasResponse(topics=topics)
 
 
-def _describe(node: Node, topic: Topic, partitions: object) -> TopicReplicas:
+async def _describe(
+    node: Node, topic: Topic, partitions: Sequence[int] | None, steps: Steps
+) -> TopicReplicas:
     numbers = range(topic.partition_count) if partitions is None else partitions
-    assert isinstance(numbers, range | tuple | list)
-    return TopicReplicas(
-        topic=topic.name, partitions=[_partition(node, topic, number) for number in numbers]
-    )
+    described = await steps.each(numbers, partial(_partition, node, topic))
+    return TopicReplicas(topic=topic.name, partitions=described)
 
 
 def _partition(node: Node, topic: Topic, partition: int) -> PartitionReplicas:

@@ -3,9 +3,9 @@ version 4 (G9)."""
 
 from tidemark.broker.config import Address
 from tidemark.broker.groups.coordinator import GroupCoordinator
-from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.broker.transactions.coordinator import TransactionCoordinator
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.find_coordinator import (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from tidemark.broker.handlers.steps import Steps
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.steps import Steps
 from tidemark.partitions.storage.timestamps import (
     FirstSince,
     Largest,

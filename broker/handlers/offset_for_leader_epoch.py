@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -19,18 +21,14 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
 
 
-def handle(
+async def handle(
     node: Node, request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[_answer(node, topic.topic, asked) for asked in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    steps, topics = Steps(), list[OffsetForLeaderTopicResult]()
+    for topic in request.topics:
+        answers = await steps.each(topic.partitions, partial(_answer, node, topic.topic))
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
+    return OffsetForLeaderEpochResponse(topics=topics)
 
 
 def _answer(node: Node, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.write_txn_markers import (
@@ -55,9 +56,11 @@ async def handle(
                     places += 1
                     if places % _AT_ONCE == 0:
                         await trio.lowlevel.checkpoint()
-    return WriteTxnMarkersResponse(
-        markers=[_result(*each) for each in zip(request.markers, outcomes, strict=True)]
-    )
+    steps, markers = Steps(), list[WritableTxnMarkerResult]()
+    for marker, of_marker in zip(request.markers, outcomes, strict=True):
+        markers.append(_result(marker, of_marker))
+        await steps.did(1 + len(of_marker))
+    return WriteTxnMarkersResponse(markers=markers)
 
 
 async def _write(

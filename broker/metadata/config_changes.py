@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from tidemark.broker.metadata.config_resources import ResourceType, check_group, group_entries
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.node import Node
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import SetBrokerConfigs, SetGroupConfigs
 from tidemark.partitions.state_machines.config_table import parse_all
@@ -59,7 +60,7 @@ async def alter_each(
     """Alter each resource by itself; one that fails does not keep the others."""
     times = Counter((each.resource_type, each.resource_name) for each in resources)
     asked = {(each.resource_type, each.resource_name): each for each in resources}
-    outcomes = []
+    outcomes, steps = [], Steps()
     for key, resource in asked.items():
         try:
             if times[key] > 1:
@@ -71,6 +72,7 @@ async def alter_each(
             outcomes.append((resource, Outcome(error.code, error.message)))
         else:
             outcomes.append((resource, Outcome(ErrorCode.NONE, None)))
+        await steps.did(1)
     return outcomes
 
 

@@ -16,7 +16,7 @@ from tidemark.broker.metadata.topic import NewTopic, Topic
 from tidemark.broker.metadata.topic_creation import Placing, creation, metadata_of
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.cluster import C, ClusterState, drafted
+from tidemark.partitions.state_machines.cluster import C, ClusterState, decided_on
 from tidemark.partitions.state_machines.cluster_commands import CreateTopic
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
 from tidemark.partitions.state_machines.placement import Load
@@ -66,12 +66,22 @@ class MadeTopics(ShownTopics):
         in_the_way = await self._names_in_the_way(wanted)
         decisions = [partial(self._creation, each, in_the_way) for each in wanted]
         if validate_only:
-            commands = drafted(self._cluster.state, decisions)
             return [
                 each if isinstance(each, RequestError) else self._topic_of(metadata_of(each))
-                for each in commands
+                for each in await self._drafted(decisions)
             ]
         return await self._make(decisions, deadline)
+
+    async def _drafted(
+        self, decisions: Sequence[Callable[[ClusterState], C]]
+    ) -> list[C | RequestError]:
+        """What would come of them, on the state as it is now. Nothing is changed."""
+        draft, drafted = self._cluster.state.draft(), list[C | RequestError]()
+        for decide in decisions:
+            drafted.append(decided_on(draft, decide))
+            # Each may have thousands of partitions to be placed.
+            await trio.lowlevel.checkpoint()
+        return drafted
 
     def _creation(
         self, wanted: NewTopic, in_the_way: Collection[str], state: ClusterState

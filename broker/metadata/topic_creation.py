@@ -59,6 +59,8 @@ def growth(
     assignments: Sequence[Assignment] | None,
     state: ClusterState,
     placing: Placing,
+    *,
+    partitions_max: int,
 ) -> CreatePartitions:
     """Partitions to be added until there are `count`. Raises `RequestError` if that cannot be."""
     added = count - topic.partitions
@@ -69,6 +71,7 @@ def growth(
         )
     check_partition_count(count)
     if assignments is None:
+        _check_room(added * topic.replication_factor, partitions_max, state)
         assignments = place(
             _candidates(state.brokers, placing),
             partitions=added,
@@ -108,6 +111,8 @@ def _placed(
     )
     partitions = resolve_partitions(wanted.partitions, default=settings.num_partitions)
     check_partition_count(partitions)
+    if wanted.name not in topic_names.INTERNAL_TOPICS:
+        _check_room(partitions * replicas, settings.partitions_max, state)
     return place(
         _candidates(state.brokers, placing),
         partitions=partitions,
@@ -115,6 +120,18 @@ def _placed(
         load=state.load,
         draw=placing.draw,
     )
+
+
+def _check_room(added: int, partitions_max: int, state: ClusterState) -> None:
+    """Raises `RequestError` POLICY_VIOLATION if these replicas are too many wherever they go: to
+    place a hundred thousand partitions takes seconds."""
+    held = sum(state.load.replicas.values())
+    if held + added > partitions_max * len(state.brokers):
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"the cluster holds {held} replicas, and {added} more would be over partitions.max, "
+            f"{partitions_max} for each broker: raise it, delete topics, or add brokers",
+        )
 
 
 def _candidates(brokers: Mapping[NodeId, BrokerMetadata], placing: Placing) -> list[Candidate]:

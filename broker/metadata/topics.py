@@ -13,7 +13,7 @@ from tidemark.broker.metadata.made_topics import MadeTopics
 from tidemark.broker.metadata.rounds import in_rounds
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.metadata.topic_creation import growth
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState, drafted
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     Command,
     CreatePartitions,
@@ -101,13 +101,20 @@ class Topics(MadeTopics):
         deadline is as that of `create_all`."""
         decisions = [partial(self._growth, each) for each in wanted]
         if validate_only:
-            return [_refusal(each) for each in drafted(self._cluster.state, decisions)]
+            return [_refusal(each) for each in await self._drafted(decisions)]
         return [_refusal(each) for each in await self._make(decisions, deadline)]
 
     def _growth(self, wanted: Growth, state: ClusterState) -> CreatePartitions:
         _refuse_internal(wanted.topic)
         current = _current(state, wanted.topic)
-        command = growth(current, wanted.partitions, wanted.assignments, state, self._placing)
+        command = growth(
+            current,
+            wanted.partitions,
+            wanted.assignments,
+            state,
+            self._placing,
+            partitions_max=self._settings.partitions_max,
+        )
         self._check_room(command.assignments, state.load)
         return command
 

@@ -92,16 +92,18 @@ def drafted(
 ) -> list[C | RequestError]:
     """Commands that can follow each other, each decided on the state that those before it lead to;
     or what a decision, or its command, was refused with. Nothing is changed."""
-    draft, decided = state.draft(), list[C | RequestError]()
-    for decide in decisions:
-        try:
-            command = decide(draft)
-            draft.apply(command)
-        except RequestError as error:
-            decided.append(error)
-        else:
-            decided.append(command)
-    return decided
+    draft = state.draft()
+    return [decided_on(draft, decide) for decide in decisions]
+
+
+def decided_on(draft: "ClusterState", decide: Callable[["ClusterState"], C]) -> C | RequestError:
+    """One of them, which has its effect on the draft."""
+    try:
+        command = decide(draft)
+        draft.apply(command)
+    except RequestError as error:
+        return error
+    return command
 
 
 class ClusterState:

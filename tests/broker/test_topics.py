@@ -106,26 +106,6 @@ async def test_the_offsets_topic_is_as_the_broker_says_whoever_asks(tmp_path: Pa
             await node.topics.create_partitions(topic, 9)
 
 
-async def test_there_is_a_limit_to_the_partitions_of_a_broker(tmp_path: Path) -> None:
-    async with open_node(tmp_path, partitions_max=5, offsets_topic_num_partitions=1) as node:
-        topic = await node.topics.create(NewTopic(name="waves", partitions=3))
-        with pytest.raises(RequestError, match=r"partitions\.max"):
-            await node.topics.create(NewTopic(name="tides", partitions=3))
-        with pytest.raises(RequestError, match=r"partitions\.max"):
-            await node.topics.create_partitions(topic, 6)
-        await node.topics.create_partitions(topic, 5)
-        # Its coordinators' topics have to be there, whatever clients have made.
-        await node.topics.ensure_own(CONSUMER_OFFSETS)
-        await node.topics.delete(topic)
-        names = [NewTopic(name=f"t-{n}", partitions=2) for n in range(3)]
-        planned = await node.topics.create_all(names, validate_only=True)
-        assert [isinstance(each, Topic) for each in planned] == [True, True, False]
-        assert node.topics.get("t-0") is None
-        made = await node.topics.create_all(names)
-        assert [isinstance(each, Topic) for each in made] == [True, True, False]
-        assert "broker 1 holds 5 partitions" in str(made[2])
-
-
 async def test_more_partitions_join_those_that_are_there(tmp_path: Path) -> None:
     async with open_node(tmp_path) as node:
         topic = await node.topics.create(NewTopic(name="waves", partitions=1))

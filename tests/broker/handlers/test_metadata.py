@@ -8,8 +8,9 @@ import pytest
 from tests.broker.handlers.asking import ask
 from tests.broker.handlers.turns import counting_turns
 from tests.broker.nodes import open_node
+from tidemark.broker import steps
 from tidemark.broker.config import Address
-from tidemark.broker.handlers import list_offsets, metadata, steps
+from tidemark.broker.handlers import list_offsets, metadata
 from tidemark.broker.metadata.authorized_operations import ON_CLUSTER, ON_TOPIC
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS

@@ -1,8 +1,12 @@
 """A request with tens of thousands of elements, answered a little at a time."""
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 import trio
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 _ELEMENTS_AT_ONCE: Final = 1_000
 """Some milliseconds of work, topics, partitions, groups and members alike."""
@@ -22,3 +26,11 @@ class Steps:
         if self._left <= 0:
             self._left = _ELEMENTS_AT_ONCE
             await trio.lowlevel.checkpoint()
+
+    async def each(self, elements: Iterable[A], answer: Callable[[A], B]) -> list[B]:
+        """The answers, in this order; for elements that are about as much work each."""
+        answers = list[B]()
+        for element in elements:
+            answers.append(answer(element))
+            await self.did(1)
+        return answers

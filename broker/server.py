@@ -26,7 +26,7 @@ from tidemark.broker.handlers import HANDLERS, between_brokers
 from tidemark.broker.handlers.passing_on import forwarded_to, not_yet
 from tidemark.broker.http import Readiness, serve_http
 from tidemark.broker.listening import open_listening
-from tidemark.broker.metadata.membership import describe_own
+from tidemark.broker.metadata.introduction import describe_own
 from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape

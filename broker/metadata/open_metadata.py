@@ -35,6 +35,7 @@ from tidemark.broker.metadata.cluster_replica import (
 )
 from tidemark.broker.metadata.cluster_snapshots import ClusterSnapshots, keep_received, restore
 from tidemark.broker.metadata.controller import Controller
+from tidemark.broker.metadata.entry import join, refuse_another_cluster
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.metadata.identity import (
     Identity,
@@ -45,7 +46,7 @@ from tidemark.broker.metadata.identity import (
     stored_identity,
     stored_peers,
 )
-from tidemark.broker.metadata.membership import Membership, join, refuse_another_cluster
+from tidemark.broker.metadata.membership import Membership
 from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
 from tidemark.broker.metadata.observer_keeping import keep_placing

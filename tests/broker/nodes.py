@@ -13,7 +13,7 @@ from tidemark.broker.balancing.open_balancing import Balancing, open_balancing
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.groups.coordinator import GroupCoordinator, open_coordinator
 from tidemark.broker.handlers.between_brokers import Asking
-from tidemark.broker.metadata.membership import describe_own
+from tidemark.broker.metadata.introduction import describe_own
 from tidemark.broker.metadata.open_metadata import Metadata, open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Metrics

@@ -13,13 +13,9 @@ from trio.testing import MockClock
 
 from tests.broker.fake_cluster import FakeGroup, cluster_log
 from tidemark.broker.config import Address
-from tidemark.broker.metadata.membership import (
-    Membership,
-    join,
-    join_request,
-    refuse_another_cluster,
-    registration,
-)
+from tidemark.broker.metadata.entry import join, refuse_another_cluster
+from tidemark.broker.metadata.introduction import join_request, registration
+from tidemark.broker.metadata.membership import Membership
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import FoundCluster
 from tidemark.partitions.state_machines.cluster_values import BrokerAddress, BrokerMetadata

@@ -4,6 +4,9 @@ from tests.mutations import Mutation
 
 _CONSUMER = "partitions/state_machines/groups/consumer"
 _RULES = f"tests/{_CONSUMER}/test_consumer_groups.py"
+_DURABLE = f"tests/{_CONSUMER}/test_durable_answers.py"
+_KINDS = f"tests/{_CONSUMER}/test_kinds_of_groups.py"
+_STATIC = f"tests/{_CONSUMER}/test_static_members.py"
 _ASSIGNORS = f"tests/{_CONSUMER}/test_assignors.py"
 _GROUPS = "tests/partitions/state_machines/groups"
 _UP = f"{_GROUPS}/test_migration_up.py"
@@ -74,35 +77,35 @@ MUTATIONS = (
         file=f"{_CONSUMER}/heartbeat.py",
         old="            if not group.members[current].has_given_up_its_name:",
         new="            if False:",
-        killed_by=f"{_RULES}::test_an_instance_that_has_not_left_is_not_released",
+        killed_by=f"{_STATIC}::test_an_instance_that_has_not_left_is_not_released",
     ),
     Mutation(
         name="an answer waits for the write that it rests on",
         file=f"{_CONSUMER}/writing.py",
         old="    if not recording.answer(Reply(token, said), rests_on",
         new="    if True or not recording.answer(Reply(token, said), rests_on",
-        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+        killed_by=f"{_DURABLE}::test_an_answer_leaves_once_what_it_says_is_durable",
     ),
     Mutation(
         name="an answer without a change waits for the write that is under way",
         file=f"{_CONSUMER}/recording.py",
         old="        elif self.is_under_way:\n",
         new="        elif False:\n",
-        killed_by=f"{_RULES}::test_an_answer_that_says_nothing_new_waits_for_what_was_said_before",
+        killed_by=f"{_DURABLE}::test_an_answer_that_says_nothing_new_waits_for_what_was_said_before",
     ),
     Mutation(
         name="a group has one write on its way",
         file=f"{_CONSUMER}/writing.py",
         old="if not recording.is_touched or recording.is_under_way or group.is_dead:",
         new="if not recording.is_touched or group.is_dead:",
-        killed_by=f"{_RULES}::test_an_answer_leaves_once_what_it_says_is_durable",
+        killed_by=f"{_DURABLE}::test_an_answer_leaves_once_what_it_says_is_durable",
     ),
     Mutation(
         name="what could not be written is written again",
         file=f"{_CONSUMER}/recording.py",
         old="        self.forget(key for key, _ in records)\n",
         new="",
-        killed_by=f"{_RULES}::test_a_write_that_failed_is_made_good_by_the_next",
+        killed_by=f"{_DURABLE}::test_a_write_that_failed_is_made_good_by_the_next",
     ),
     Mutation(
         name="what the write under way takes out of the log is in it until then",
@@ -116,28 +119,28 @@ MUTATIONS = (
         file=f"{_CONSUMER}/restoring.py",
         old="            if member.state is MemberState.REVOKING:",
         new="            if False:",
-        killed_by=f"{_RULES}::test_a_restart_in_the_middle_keeps_a_partition_held",
+        killed_by=f"{_DURABLE}::test_a_restart_in_the_middle_keeps_a_partition_held",
     ),
     Mutation(
         name="a commit is made in the member's own epoch",
         file=f"{_CONSUMER}/member.py",
         old="        if said == self.epoch:",
         new="        if True:",
-        killed_by=f"{_RULES}::test_a_commit_needs_the_members_epoch",
+        killed_by=f"{_KINDS}::test_a_commit_needs_the_members_epoch",
     ),
     Mutation(
         name="of two kinds under one name the log's last word counts",
         file="partitions/state_machines/groups/conversion.py",
         old="forget([GroupMetadataKey(group=group.id), *group.leftovers])",
         new="forget(group.leftovers)",
-        killed_by=f"{_RULES}::test_of_a_group_that_became_another_kind_nothing_is_left_in_the_log",
+        killed_by=f"{_KINDS}::test_of_a_group_that_became_another_kind_nothing_is_left_in_the_log",
     ),
     Mutation(
         name="no epoch comes up twice when a group becomes one of the other kind",
         file="partitions/state_machines/groups/conversion.py",
         old="wall_ms=turn.at.wall_ms, epoch=group.generation)",
         new="wall_ms=turn.at.wall_ms)",
-        killed_by=f"{_RULES}"
+        killed_by=f"{_KINDS}"
         "::test_an_empty_group_becomes_one_of_the_other_kind_and_keeps_its_commits",
     ),
     Mutation(

@@ -4,7 +4,10 @@ from dataclasses import replace
 from uuid import UUID
 
 from tests.partitions.state_machines.groups.driver import GROUP, Coordinator, Waiter
-from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroup
+from tidemark.partitions.state_machines.groups.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupState,
+)
 from tidemark.partitions.state_machines.groups.requests import (
     ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
@@ -125,3 +128,15 @@ def group_of(coordinator: Coordinator, group_id: str = GROUP) -> ConsumerGroup:
     group = coordinator.shard._groups[group_id]
     assert isinstance(group, ConsumerGroup)
     return group
+
+
+def state(groups: Coordinator) -> ConsumerGroupState:
+    described = groups.shard.describe_consumer(GROUP)
+    assert described is not None
+    return described.state
+
+
+def reasons(groups: Coordinator) -> list[str]:
+    rebalances = groups.shard.rebalances(GROUP)
+    assert rebalances is not None
+    return [reason for each in rebalances for reason in each.reasons]

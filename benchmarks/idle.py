@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.clusters import create, leaders_of
 from benchmarks.harness import Row, row_of
 from benchmarks.machine import with_bytecode
 from benchmarks.matrix.processes import used
-from benchmarks.replication import create, leaders_of
 from tidemark.cli.processes import cpu_seconds
 from tidemark.client.blocking import open_client
 from tidemark.testing.process import BrokerProcess
@@ -31,6 +31,7 @@ _ASK_SECONDS: Final = 10.0
 _SETTLED_ANSWERS: Final = 3
 """In a row: what was noticed last has been told by then, and looked at."""
 _IDLE_SECONDS: Final = 10.0
+_IDLE_RUNS: Final = 3
 _CASE: Final = f"{PARTITIONS:,} partitions with 3 replicas, in each broker"
 
 
@@ -75,14 +76,17 @@ def _wait_settled(cluster: ProcessCluster) -> None:
 
 
 def _processor(brokers: list[BrokerProcess]) -> Row:
-    before = [cpu_seconds(broker.pid) for broker in brokers]
-    time.sleep(_IDLE_SECONDS)
-    used = [cpu_seconds(broker.pid) - start for broker, start in zip(brokers, before, strict=True)]
+    shares = []
+    for _ in range(_IDLE_RUNS):
+        before = [cpu_seconds(broker.pid) for broker in brokers]
+        time.sleep(_IDLE_SECONDS)
+        used = [cpu_seconds(broker.pid) - b for broker, b in zip(brokers, before, strict=True)]
+        shares.append(100 * max(used) / _IDLE_SECONDS)
     return row_of(
         "idle partitions: processor of the busiest broker",
         _CASE,
         "% of a core",
-        [100 * max(used) / _IDLE_SECONDS],
+        shares,
         aim=1.0,
         at_most=True,
     )

@@ -9,41 +9,34 @@ from pathlib import Path
 
 import trio
 
+from benchmarks.calm import wait_calm
 from benchmarks.harness import Row
+from benchmarks.matrix.measured import histogram_of, latency_rows
 from tidemark.client import open_client
-from tidemark.client.load import Latencies, Load, make_topic, percentile, steady
+from tidemark.client.load import Latencies, Load, make_topic, steady
 from tidemark.testing.process import open_broker_process
 
 LOADS = {"low load (100/s)": 100.0, "medium load (1,500/s)": 1_500.0}
-SECONDS = 6
+RUNS = 3
+SECONDS = 3
 
 
 def measure(directory: Path) -> Iterator[Row]:
-    """p50, p99 and p99.9 for each flush mode and load."""
+    """p50, p99 and the like for each flush mode and load."""
     with open_broker_process(directory / "latency") as broker:
+        wait_calm([broker.pid])
         for flush in ("os", "commit"):
             for name, rate in LOADS.items():
-                latencies = trio.run(_steady, broker.bootstrap, flush, rate)
-                yield from _rows(f"{name}, flush={flush}, acks=all", latencies)
+                runs = [trio.run(_steady, broker.bootstrap, flush, rate, n) for n in range(RUNS)]
+                case = f"{name}, flush={flush}, acks=all"
+                for what in ("acknowledged", "delivered"):
+                    histograms = [histogram_of(getattr(run, what)) for run in runs]
+                    yield from latency_rows(f"latency: {what}", case, histograms)
 
 
-async def _steady(bootstrap: str, flush: str, rate: float) -> Latencies:
-    load = Load(topic=f"latency-{flush}-{rate:.0f}", partitions=1, records=int(rate * SECONDS))
+async def _steady(bootstrap: str, flush: str, rate: float, run: int) -> Latencies:
+    topic = f"latency-{flush}-{rate:.0f}-{run}"
+    load = Load(topic=topic, partitions=1, records=int(rate * SECONDS))
     async with open_client(bootstrap) as client:
         await make_topic(client, load, {"flush": flush})
         return await steady(client, load, rate=rate)
-
-
-def _rows(case: str, latencies: Latencies) -> Iterator[Row]:
-    for what, values in (
-        ("acknowledged", latencies.acknowledged),
-        ("delivered", latencies.delivered),
-    ):
-        for name, fraction in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)):
-            yield Row(
-                question=f"latency: {what}, {name}",
-                case=case,
-                value=percentile(values, fraction) * 1e3,
-                unit="ms",
-                runs=len(values),
-            )

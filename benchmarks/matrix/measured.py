@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -124,6 +124,13 @@ def latency_rows(
             aim=aims.get(name),
             at_most=name in aims,
         )
+
+
+def histogram_of(seconds: Iterable[float]) -> Histogram:
+    histogram = Histogram()
+    for each in seconds:
+        histogram.record(round(each * 1e9))
+    return histogram
 
 
 def merged(histograms: Sequence[Histogram]) -> Histogram:

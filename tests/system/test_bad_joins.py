@@ -3,6 +3,7 @@ cluster goes on.
 """
 
 import re
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,3 +115,24 @@ def test_a_broker_that_lost_its_state_db_is_not_started(
         third.start()
     assert "state.db" in said
     assert str(third.data_dir) in said
+
+
+def test_a_copy_from_before_the_last_start_is_not_taken(
+    three: ProcessCluster, tmp_path: Path
+) -> None:
+    """It would not know what the broker has promised and acknowledged since."""
+    third = three.brokers[3]
+    third.kill()
+    copy, data = tmp_path / "copy", third.data_dir
+    shutil.copytree(data, copy)
+    third.start()
+    third.kill()
+    aside = data.rename(tmp_path / "aside")
+    try:
+        copy.rename(data)
+        said = refused(newcomer(data, "--node-id", "3", "--join", three.brokers[1].peers))
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+        aside.rename(data)
+        third.start()
+    assert "another process has registered as start" in said

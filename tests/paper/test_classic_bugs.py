@@ -16,5 +16,5 @@ def test_the_page_names_tests() -> None:
 
 @pytest.mark.parametrize(("path", "test"), NAMED)
 def test_a_test_that_the_page_names_exists(path: str, test: str) -> None:
-    defined = re.findall(r"^(?:async )?def (\w+)\(", (ROOT / path).read_text(), re.MULTILINE)
+    defined = re.findall(r"^ *(?:async )?def (\w+)\(", (ROOT / path).read_text(), re.MULTILINE)
     assert test in defined

@@ -23,6 +23,8 @@ from tidemark.protocol.errors import RequestError
 LOOK_SECONDS: Final = 0.05
 HELD_LOOK_SECONDS: Final = 0.005
 """While writes wait for voters to change."""
+SHOW_SECONDS: Final = 1.0
+"""How old the figures of what is under way may be: there may be thousands to be counted."""
 _AGAIN_SECONDS: Final = 0.1
 
 
@@ -58,6 +60,7 @@ class ReassignmentExecutor:
         self._turn = turn
         self._touch = touch
         self._told_version = -1
+        self._shown_at = -SHOW_SECONDS
         self._has_done = trio.Event()
 
     async def run(self) -> None:
@@ -80,9 +83,12 @@ class ReassignmentExecutor:
         if state.version != self._told_version:
             self._told_version = state.version
             self.reassignments.set_all(wishes_of(state), state.version)
+        now = trio.current_time()
         if self.reassignments:
-            self.reassignments.look(trio.current_time())
-        self._metrics.show(self.reassignments)
+            self.reassignments.look(now)
+        if not self.reassignments or now >= self._shown_at + SHOW_SECONDS:
+            self._metrics.show(self.reassignments)
+            self._shown_at = now
         self._touch()
 
     async def run_reports(self) -> None:

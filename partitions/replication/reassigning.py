@@ -75,6 +75,12 @@ class _Job:
     remaining_bytes: int = 0
     rate: float = 0.0
     measured_s: float = 0.0
+    looked_at: float | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it is to be looked at each time."""
+        return self.paused is not None or (self.stage is not Stage.WAIT and not self.is_stuck)
 
 
 class Reassignments:
@@ -93,6 +99,7 @@ class Reassignments:
         self._looked_at: float | None = None
         self._now = 0.0
         self._pauses: list[float] = []
+        self._waiting_from = 0
         self.bytes_per_second = bytes_per_second
         """What all learners of this broker's groups are sent together, at most."""
         self.bytes_sent = 0
@@ -179,7 +186,8 @@ class Reassignments:
         room = self._timing.copies_max
         copying: list[tuple[GroupReplica, _Job]] = []
         # Those that have begun go on, before others begin.
-        for key, job in sorted(self._jobs.items(), key=_has_begun, reverse=True):
+        begun = [item for item in self._jobs.items() if item[1].is_under_way]
+        for key, job in (*begun, *self._next_waiting()):
             replica = self._node.get(key)
             if replica is None or replica.failure is not None:
                 self._idle(job)
@@ -190,10 +198,21 @@ class Reassignments:
                 self._look_at(job, replica, now)
             if job.stage not in (Stage.WAIT, Stage.DONE) and not job.is_stuck:
                 room -= 1
-            self._measure(job, replica, elapsed)
+            self._measure(job, replica, now)
             if job.stage is Stage.COPY and replica.is_leader and job.learner is not None:
                 copying.append((replica, job))
         self._allow(copying, elapsed)
+
+    def _next_waiting(self) -> list[tuple[PartitionKey, _Job]]:
+        """Some of those that wait for their turn, or in whose way something stands: there may be
+        thousands, and each is looked at now and then."""
+        waiting = [item for item in self._jobs.items() if not item[1].is_under_way]
+        most = self._timing.waiting_looked_at_max
+        if len(waiting) <= most:
+            return waiting
+        first = self._waiting_from % len(waiting)
+        self._waiting_from = first + most
+        return (waiting + waiting)[first : first + most]
 
     def _look_at(self, job: _Job, replica: GroupReplica, now: float) -> None:
         group = replica.group
@@ -292,7 +311,11 @@ class Reassignments:
             assert job.learner is not None
             replica.tell(partial(Group.allow, node=job.learner, more_bytes=share))
 
-    def _measure(self, job: _Job, replica: GroupReplica, elapsed: float) -> None:
+    def _measure(self, job: _Job, replica: GroupReplica, now: float) -> None:
+        elapsed = 0.0 if job.looked_at is None else now - job.looked_at
+        job.looked_at = now
+        if job.stage is Stage.WAIT and not job.sent and not job.rate:
+            return  # nothing has been sent by it
         sent = 0
         for each in replica.group.progress():
             if each.is_voter:
@@ -395,7 +418,3 @@ def _begin_with(group: Group, node: NodeId) -> None:
     """Nothing goes out before it is allowed."""
     group.add_learner(node)
     group.allow(node, 0)
-
-
-def _has_begun(item: tuple[PartitionKey, _Job]) -> bool:
-    return item[1].stage is not Stage.WAIT

@@ -34,6 +34,8 @@ class ReassignmentTiming:
     """A process that stood still has not saved up more allowance than for so long."""
     copies_max: int = 4
     """Groups of one leader that are worked on at a time."""
+    waiting_looked_at_max: int = 100
+    """Groups at a look that wait for their turn, or in whose way something stands."""
     silence_s: float = 5.0
     near_bytes: int = 1 << 20
     """A learner that lacks no more is let keep up with what is written, without a limit."""

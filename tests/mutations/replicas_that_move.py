@@ -16,6 +16,14 @@ def _rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
 
 MUTATIONS = (
     _rule(
+        "of thousands of wishes each has its turn",
+        "reassigning.py",
+        old="        self._waiting_from = first + most\n",
+        new="",
+        killed_by="test_reassigning_many.py"
+        "::test_of_those_in_whose_way_something_stands_some_are_looked_at_each_time",
+    ),
+    _rule(
         "a leader that is to go hands over before the voters change",
         "reassigning.py",
         old="            if heirs:",

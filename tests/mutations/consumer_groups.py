@@ -66,6 +66,13 @@ MUTATIONS = (
         killed_by=f"{_RULES}::test_another_epoch_than_the_members_own_is_fenced",
     ),
     Mutation(
+        name="a member that has something else than its part is told it again",
+        file=f"{_CONSUMER}/heartbeat.py",
+        old=" or is_elsewhere\n",
+        new="\n",
+        killed_by=f"{_RULES}::test_who_missed_what_it_was_told_is_told_again",
+    ),
+    Mutation(
         name="with the epoch before its own a member may own no more than it was given",
         file=f"{_CONSUMER}/heartbeat.py",
         old="        and request.owned <= member.assigned",

@@ -68,7 +68,9 @@ def heartbeat(
     member = step(group, before, after, owned, topics, turn)
     settings = turn.settings.of(group.id)
     is_asked_all = request.epoch == JOINING_EPOCH or request.is_full
-    is_news = before is None or before.assigned != member.assigned
+    # It may also have missed the answer that told it, or be on its way to what it was told.
+    is_elsewhere = request.owned is not None and request.owned != member.assigned
+    is_news = before is None or before.assigned != member.assigned or is_elsewhere
     return ConsumerHeartbeatAnswer(
         member_id=member.id,
         epoch=member.epoch,

@@ -14,6 +14,7 @@ from tests.partitions.state_machines.groups.consumer.clients import (
 )
 from tests.partitions.state_machines.groups.driver import GROUP, NO_DELAY, Coordinator
 from tidemark.partitions.state_machines.groups.consumer.group import ConsumerGroupState
+from tidemark.partitions.state_machines.groups.requests import ConsumerHeartbeatAnswer
 from tidemark.protocol.errors import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -136,6 +137,21 @@ def test_an_answer_that_was_lost_is_given_again(groups: Coordinator) -> None:
     assert first.epoch == 1
     assert first.beat(full=True) is NONE
     assert (first.epoch, len(first.owned)) == (2, 2)
+
+
+def test_who_missed_what_it_was_told_is_told_again(groups: Coordinator) -> None:
+    first, second = Member(groups, "a"), Member(groups, "b")
+    first.beat()
+    second.beat()
+    first.beat()
+    first.beat()
+    assert (second.owned, first.epoch) == (frozenset(), 2)
+    second.send()  # Gives it what the first has given up; the answer is lost.
+    assert second.beat() is NONE
+    assert len(second.owned) == 2
+    told = groups.answers[second.send()]
+    assert isinstance(told, ConsumerHeartbeatAnswer)
+    assert told.assignment is None, "it has it"
 
 
 def test_another_epoch_than_the_members_own_is_fenced(groups: Coordinator) -> None:

@@ -70,13 +70,18 @@ async def find_coordinator(
     many seconds, or within any request's time.
     """
     what = f"{'group' if kind == GROUP else 'transactional id'} {name}"
-    connection = await network.any_connection()
-    if connection.version(FindCoordinatorRequest) >= 4:
-        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
-    else:
-        request = FindCoordinatorRequest(key_type=kind, key=name)
-    answer = await connection.request_within(request, FindCoordinatorResponse, seconds)
-    if connection.version(FindCoordinatorRequest) < 4:
+
+    async def ask(connection: Connection) -> tuple[FindCoordinatorResponse, int]:
+        version = connection.version(FindCoordinatorRequest)
+        if version >= 4:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
+        else:
+            request = FindCoordinatorRequest(key_type=kind, key=name)
+        answer = await connection.request_within(request, FindCoordinatorResponse, seconds)
+        return answer, version
+
+    answer, version = await network.ask_any(ask)
+    if version < 4:
         check(answer.error_code, what, answer.error_message)
         return BrokerDescription(node_id=NodeId(answer.node_id), host=answer.host, port=answer.port)
     for found in answer.coordinators:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import trio
 
 from tidemark.client.addresses import Address
+from tidemark.client.any_broker import AnyBroker
 from tidemark.client.background import open_background
 from tidemark.client.cluster import ClusterView
 from tidemark.client.codes import failed
@@ -41,11 +42,9 @@ class Network:
         self.random = random
         self.view = ClusterView()
         self.pool = pool
-        self._bootstrap = bootstrap
+        self._any = AnyBroker(pool, bootstrap, settings.request_timeout_seconds, random)
         self._topics: dict[str, None] = {}  # what the metadata is kept fresh for
         self._listeners: list[Callable[[], None]] = []
-        self._doubted: Address | None = None
-        """The broker that last knew of no controller: it may be cut off from the others."""
         self._refreshing = trio.Lock()
         # Those that have begun; which one has ended last, and how. One that was cancelled has not.
         self._refreshes = self._refreshed = 0
@@ -91,18 +90,21 @@ class Network:
     async def ask_metadata(
         self, topics: Collection[str] | None, *, may_create: bool
     ) -> MetadataResponse:
-        """One metadata request to any broker; None asks for all topics."""
-        address, connection = await self._connect_to_any()
+        """What any broker says; None asks for all topics."""
         names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        if connection.version(MetadataRequest) < 4:
-            may_create = True  # Older versions cannot say no; the default is what they can say.
-        answer = await connection.request(
-            MetadataRequest(topics=names, allow_auto_topic_creation=may_create), MetadataResponse
-        )
-        if answer.controller_id < 0 and connection.version(MetadataRequest) >= 1:
-            self._doubted = address
-        elif address == self._doubted:
-            self._doubted = None
+
+        async def ask(connection: Connection) -> tuple[MetadataResponse, int]:
+            version = connection.version(MetadataRequest)
+            # Older versions cannot say no; the default is what they can say.
+            creates = may_create or version < 4
+            request = MetadataRequest(topics=names, allow_auto_topic_creation=creates)
+            return await connection.request(request, MetadataResponse), version
+
+        address, (answer, version) = await self._any.ask(self._known, ask)
+        if answer.controller_id < 0 and version >= 1:
+            self._any.doubted = address
+        elif address == self._any.doubted:
+            self._any.doubted = None
         return answer
 
     def _learn(self, answer: MetadataResponse) -> None:
@@ -170,30 +172,18 @@ class Network:
 
     async def any_connection(self) -> Connection:
         """To some broker, preferably one that is connected; `OSError` names all that failed."""
-        _, connection = await self._connect_to_any()
+        _, connection = await self._any.connect(self._known)
         return connection
 
-    async def _connect_to_any(self) -> tuple[Address, Connection]:
-        failures: list[OSError] = []
-        for address in self._candidates():
-            try:
-                return address, await self.pool.connection(address)
-            except OSError as error:
-                failures.append(error)
-        if len(failures) == 1:
-            raise failures[0]
-        raise ConnectionError("; ".join(map(str, failures)))
+    async def ask_any(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """What `ask` gets of whichever broker answers; one that hangs is left for another. So it is
+        to be something that may be asked twice. `OSError` names all that failed."""
+        _, answer = await self._any.ask(self._known, ask)
+        return answer
 
-    def _candidates(self) -> list[Address]:
-        known = [address_of(broker) for broker in self.view.brokers.values()]
-        self.random.shuffle(known)
-        return sorted(
-            dict.fromkeys([*known, *self._bootstrap]),
-            key=lambda address: (
-                address == self._doubted,
-                self.pool.open_connection(address) is None,
-            ),
-        )
+    @property
+    def _known(self) -> list[Address]:
+        return [address_of(broker) for broker in self.view.brokers.values()]
 
     def broker(self, node_id: NodeId) -> BrokerDescription:
         """A broker of the view; BROKER_NOT_AVAILABLE if it is not in it."""

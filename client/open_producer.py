@@ -41,7 +41,8 @@ async def open_producer(network: Network, settings: ProducerSettings) -> AsyncIt
         linger_seconds=settings.linger_seconds,
         request_bytes_max=settings.request_bytes_max,
         in_flight_max=settings.max_in_flight,
-        request_timeout_ms=int(network.settings.request_timeout_seconds * 1000),
+        # It answers that it could not before its connection is given up.
+        store_timeout_ms=int(network.settings.request_timeout_seconds * 1000 / 2),
         delivery_timeout_seconds=settings.delivery_timeout_seconds,
         transactional_id=settings.transactional_id,
     )

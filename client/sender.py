@@ -42,7 +42,8 @@ class SendSettings:
     linger_seconds: float
     request_bytes_max: int
     in_flight_max: int
-    request_timeout_ms: int
+    store_timeout_ms: int
+    """How long a broker may wait for the others to have it, too."""
     delivery_timeout_seconds: float
     transactional_id: str | None = None
 
@@ -167,11 +168,7 @@ class BrokerSender:
                 for queue, batch in taken.values():
                     self._answered(queue, batch, ErrorCode.NONE)
                 return
-            reply = connection.send_now(
-                request,
-                ProduceResponse,
-                patience_seconds=self._settings.request_timeout_ms / 1000,
-            )
+            reply = connection.send_now(request, ProduceResponse)
         except OSError as error:
             self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
         except RequestError as error:
@@ -285,7 +282,7 @@ def _request(taken: Taken, settings: SendSettings) -> ProduceRequest:
     return ProduceRequest(
         transactional_id=settings.transactional_id,
         acks=settings.acks,
-        timeout_ms=settings.request_timeout_ms,
+        timeout_ms=settings.store_timeout_ms,
         topic_data=[
             TopicProduceData(name=name, partition_data=data) for name, data in topics.items()
         ],

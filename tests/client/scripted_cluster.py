@@ -50,6 +50,8 @@ class ScriptedCluster:
         """How long it takes to answer a Produce."""
         self.holds_fetches: set[int] = set()
         """Who keeps its answers to itself until it is let go."""
+        self.hangs: set[int] = set()
+        """Who answers no Produce."""
         self.held, self.let_go = trio.Event(), trio.Event()
         self.asked_for_metadata = 0
         self._sequences = SequenceModel()
@@ -93,6 +95,8 @@ class ScriptedCluster:
             if isinstance(request, fetch.FetchRequest) and node in self.holds_fetches:
                 self.held.set()
                 await self.let_go.wait()
+            if isinstance(request, produce.ProduceRequest) and node in self.hangs:
+                await trio.sleep_forever()
             if isinstance(request, produce.ProduceRequest):
                 await trio.sleep(self.produce_seconds)
             await peer.answer(header, answer)

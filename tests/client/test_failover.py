@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
+import trio.testing
 
 from tests.client.helpers import numbered
 from tests.client.scripted_cluster import TOPIC, ScriptedCluster, Trouble, open_scripted_cluster
@@ -268,3 +269,21 @@ async def test_a_damaged_batch_is_an_error_until_it_is_passed_over() -> None:
                 assert consumer.position(here) == 0
             await consumer.seek(here, 1)
             assert (await anext(consumer)).value == b"1"
+
+
+async def test_a_leader_that_hangs_is_waited_for_no_longer_than_a_request() -> None:
+    settings = ClientSettings(request_timeout_seconds=2, backoff=Backoff(initial_seconds=0.3))
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=settings) as client,
+        client.producer() as producer,
+    ):
+        cluster.hangs.add(1)
+        delivery = await producer.send(TOPIC, b"x")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        cluster.elect(2)
+        began = trio.current_time()
+        with trio.fail_after(10):
+            await delivery.wait()
+        assert trio.current_time() - began < 3.5
+    assert cluster.values.count(b"x") == 1

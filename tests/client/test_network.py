@@ -1,9 +1,10 @@
-"""What those who ask for the metadata at the same time get."""
+"""What those who ask for the metadata get: at the same time, and of brokers that hang."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
+import pytest
 import trio
 import trio.testing
 
@@ -99,3 +100,50 @@ async def test_a_refresh_that_is_cancelled_has_covered_nobody() -> None:
             broker.decide(answer=True)
     assert [asker.outcome for asker in askers] == [None, None, "learnt"]
     assert broker.asked == 1 + 3
+
+
+class Speaker:
+    """Answers metadata requests, until it is silent."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.is_silent = False
+
+    async def serve(self, peer: Peer) -> None:
+        await peer.greet()
+        while True:
+            header = await peer.request()
+            self.asked += 1
+            if not self.is_silent:
+                await peer.answer(header, NOTHING)
+
+
+async def test_a_broker_that_hangs_is_left_for_another_and_asked_last() -> None:
+    one, other = Speaker(), Speaker()
+    settings = ClientSettings(request_timeout_seconds=10)
+    async with (
+        open_peer(one.serve) as first,
+        open_peer(other.serve) as second,
+        open_network((first, second), settings, Random(1)) as network,
+    ):
+        assert (one.asked, other.asked) == (1, 0)
+        one.is_silent = True
+        with trio.fail_after(8):
+            await network.refresh()
+            assert (one.asked, other.asked) == (2, 1)
+            await network.refresh()
+            assert (one.asked, other.asked) == (2, 2)
+
+
+async def test_the_last_that_can_be_asked_has_all_the_time_of_a_request() -> None:
+    one = Speaker()
+    settings = ClientSettings(request_timeout_seconds=1)
+    async with (
+        open_peer(one.serve) as address,
+        open_network((address,), settings, Random(1)) as network,
+    ):
+        one.is_silent = True
+        began = trio.current_time()
+        with trio.fail_after(10), pytest.raises(ConnectionError, match="no answer within 1 s"):
+            await network.refresh()
+        assert trio.current_time() - began > 0.9

@@ -289,4 +289,25 @@ MUTATIONS = (
         killed_by=f"{_TESTS}/test_closed.py"
         "::test_who_waits_for_a_topic_hears_that_the_producer_was_closed",
     ),
+    Mutation(
+        name="a broker that hangs is left for another where any can be asked",
+        file="client/any_broker.py",
+        old="math.inf if is_last else _SHARE",
+        new="math.inf if True else _SHARE",
+        killed_by=f"{_NETWORK}::test_a_broker_that_hangs_is_left_for_another_and_asked_last",
+    ),
+    Mutation(
+        name="a broker that hangs is asked last",
+        file="client/any_broker.py",
+        old="                self._silent_until.get(address, now) > now,\n",
+        new="",
+        killed_by=f"{_NETWORK}::test_a_broker_that_hangs_is_left_for_another_and_asked_last",
+    ),
+    Mutation(
+        name="a leader that hangs is waited for no longer than a request",
+        file="client/sender.py",
+        old="connection.send_now(request, ProduceResponse)\n",
+        new="connection.send_now(request, ProduceResponse, patience_seconds=2)\n",
+        killed_by=f"{_FAILOVER}::test_a_leader_that_hangs_is_waited_for_no_longer_than_a_request",
+    ),
 )

@@ -239,11 +239,18 @@ class Balancer:
     async def _begin(self, moves: Sequence[LeaderMove]) -> None:
         if not moves:
             return
+        # Noted before they are wished: an outcome may be there before this task goes on.
+        emptying = {
+            at
+            for move in moves
+            if move.cause is Cause.EMPTY
+            and (at := proposing.partition_id(move.partition, self._cluster.state)) is not None
+        }
+        self._emptying |= emptying
         begun = await proposing.move_leaders(self._cluster, moves, now_ms=self._clock.now_ms())
+        self._emptying -= emptying - {at for _, at in begun}
         self._is_busy = bool(begun)
-        for move, at in begun:
-            if move.cause is Cause.EMPTY:
-                self._emptying.add(at)
+        for move, _ in begun:
             self._metrics.moves[move.cause].inc()
             logger.info(
                 "moving the leader of %s from broker %d to %d: %s",

@@ -86,7 +86,9 @@ class Changes:
 
     def add(self, key: PartitionKey) -> None:
         """This one is to be looked at."""
-        if key.topic_id in self.topics:
+        topic = self.topics.get(key.topic_id)
+        # Others may have heard of more partitions: these are looked at once they are here.
+        if topic is not None and key.partition < topic.partitions:
             self._left[key] = None
 
     def stop(self) -> None:

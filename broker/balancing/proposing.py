@@ -60,7 +60,8 @@ async def move_leaders(
         taken[:] = [
             (move, at)
             for move in moves
-            if (at := _id(move.partition, state)) is not None and _may_begin(move, at, state)
+            if (at := partition_id(move.partition, state)) is not None
+            and _may_begin(move, at, state)
         ]
         if not taken:
             raise _NothingLeft
@@ -108,7 +109,7 @@ async def move_replicas(cluster: Cluster, moves: Sequence[ReplicaMove]) -> list[
                     topic_id=at.topic_id, partition=at.partition, replicas=tuple(move.after)
                 )
                 for move in taken
-                if (at := _id(move.partition, state)) is not None
+                if (at := partition_id(move.partition, state)) is not None
             ),
         )
 
@@ -172,7 +173,8 @@ async def _proposed(cluster: Cluster, decide: Callable[[ClusterState], Command])
     return True
 
 
-def _id(partition: TopicPartition, state: ClusterState) -> PartitionId | None:
+def partition_id(partition: TopicPartition, state: ClusterState) -> PartitionId | None:
+    """None if there is no such partition any more."""
     topic = state.topic(partition.topic)
     if topic is None or partition.partition >= topic.partitions:
         return None

@@ -1,7 +1,8 @@
 """The balancer's loop, from what it sees to what it wishes for."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
@@ -10,8 +11,11 @@ from trio.testing import MockClock
 
 from tests.broker.balancing.world import World, balancing, open_world
 from tidemark.broker.balancing.gathering import now
+from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.partitions.balancing.leaders import Cause
 from tidemark.partitions.balancing.settings import Settings
+from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.state_machines.cluster_values import BrokerState, PartitionId
 from tidemark.protocol.types import NodeId
 
@@ -161,6 +165,45 @@ async def test_a_broker_that_comes_and_goes_gets_no_leaders_and_nothing_moves_to
             assert not world.moved
             await trio.sleep(60)
             assert world.leaders() == {1: 4, 2: 4, 3: 4}
+
+
+async def test_what_has_left_a_drained_broker_before_that_is_known_comes_home_at_once(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A move can be over before the task that has wished for it goes on."""
+    async with open_world(1, 2) as world:
+        await world.add_topic("t", [(1, 2)] * 2, leader=1)
+        propose = world.cluster.propose
+
+        async def slowly(decide: Callable[[ClusterState], Command]) -> Applied:
+            applied = await propose(decide)
+            await trio.sleep(0.2)
+            return applied
+
+        monkeypatch.setattr(world.balancer, "_cluster", _Slow(world.cluster, slowly))
+        async with balancing(world):
+            await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
+            await trio.sleep(5)
+            assert world.leaders() == {1: 0, 2: 2}
+            await world.states.set(NodeId(1), BrokerState.ACTIVE)
+            await trio.sleep(15)
+            assert world.leaders() == {1: 1, 2: 1}
+
+
+@dataclass
+class _Slow:
+    """The metadata, whose answers take a while to be read."""
+
+    log: ClusterLog
+    propose: Callable[[Callable[[ClusterState], Command]], Awaitable[Applied]]
+
+    @property
+    def state(self) -> ClusterState:
+        return self.log.state
+
+    @property
+    def leads(self) -> bool:
+        return self.log.leads
 
 
 async def test_a_move_that_fails_is_not_tried_again_at_once(autojump_clock: MockClock) -> None:

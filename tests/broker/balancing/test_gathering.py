@@ -210,3 +210,21 @@ async def test_after_a_time_without_watching_all_is_looked_at() -> None:
         world.lead(key, 3, VOTERS)
         seen = groups_of(await world.gathering.gather())
         assert seen[TopicPartition("t", 1)].leader == 3
+
+
+async def test_what_is_told_of_a_partition_that_is_yet_to_be_heard_of_harms_nothing() -> None:
+    async with open_world(*BROKERS) as world:
+        await world.add_topic("t", [VOTERS])
+        (topic,) = world.state.topics.values()
+        await world.gathering.gather()
+        early = PartitionKey(topic.id, 1)
+        world.lead(early, 2, VOTERS)
+        assert len((await world.gathering.gather()).groups) == 1
+        await world.cluster.propose(
+            lambda state: CreatePartitions(
+                at_version=state.version, id=topic.id, assignments=(tuple(map(NodeId, VOTERS)),)
+            )
+        )
+        _, grown = (await world.gathering.gather()).groups
+        assert grown.leader == 2
+        assert grown.lags

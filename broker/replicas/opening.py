@@ -24,6 +24,7 @@ from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.refusals import SyncFailed, may_lose
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.partitions.storage.syncing import NotTaken
 from tidemark.protocol.types import NO_OFFSET
 
 logger = logging.getLogger(__name__)
@@ -198,8 +199,8 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
     """Stop serving, then sync and record all, so that the next start has nothing to recover.
 
     They have to be all that there are: with them the broker's part in its groups is over. Raises
-    `OSError` if a sync fails; nothing is recorded about that log. After a sync has failed before,
-    nothing is synced or recorded at all.
+    `OSError` if a sync fails; nothing is recorded then. After a sync has failed before, nothing is
+    synced at all. A log for which there is no room or descriptor is left to the next start.
     """
     members = [member for replica in replicas if (member := replica.close()) is not None]
     services.driver.stop()
@@ -219,12 +220,21 @@ async def close_replicas(services: ReplicaServices, replicas: Iterable[Replica])
 
 def _close_logs(services: ReplicaServices, members: Sequence[GroupReplica], mark: int) -> None:
     """On a thread."""
-    states = []
+    states, refusals = list[PartitionState](), list[NotTaken]()
     for member in members:
         if member.is_held:
             continue  # of its files, only the journal says the truth
         state = member.state_row(NO_OFFSET)
-        states.append(replace(state, recovery_point=member.log.close()))
+        try:
+            states.append(replace(state, recovery_point=member.log.close()))
+        except NotTaken as refusal:
+            refusals.append(refusal)  # nothing is lost, and the others are recorded
+    if refusals:
+        logger.warning(
+            "%d logs could not be closed, and are looked through at the next start: %s",
+            len(refusals),
+            refusals[0],
+        )
     is_all = len(states) == len(members)
     services.state.save(states, journal_start=mark if is_all else None)
     if is_all:

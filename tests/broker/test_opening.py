@@ -1,6 +1,7 @@
 """Partitions through restarts, and with disks and files that are not as they should be."""
 
 import errno
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 
 from tests.broker.handlers.producing import batch, begin, new_topic, produce, request
 from tests.broker.nodes import open_node
+from tests.descriptors import no_descriptors
 from tests.partitions.storage.every_crash import every_crash
 from tidemark.broker.metadata.cluster_log import CLUSTER_KEY
 from tidemark.broker.metadata.topic import NewTopic
@@ -221,6 +223,23 @@ async def test_a_stop_leaves_a_log_that_could_not_be_cut_yet_to_the_journal(
     state = StateDb.open(f"{tmp_path}/state.db")
     assert state.meta("clean_stop") == "0"
     state.close()
+    async with open_node(tmp_path) as node:
+        replica = node.topics.replica("t", 0)
+        assert replica is not None
+        assert offsets(replica) == [0]
+
+
+async def test_a_stop_without_descriptors_leaves_what_it_cannot_close_to_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ExitStack() as out:
+        async with open_node(tmp_path) as node:
+            await new_topic(node)
+            assert (await produce(node, request(batch()))).error_code == ErrorCode.NONE
+            out.enter_context(no_descriptors())
+    assert (
+        "could not be closed, and are looked through at the next start: [Errno 24]" in caplog.text
+    )
     async with open_node(tmp_path) as node:
         replica = node.topics.replica("t", 0)
         assert replica is not None

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker.clusters import wait_until
-from tests.broker.descriptors import no_descriptors
 from tests.broker.handlers.group_clients import AT_ONCE, GROUP, commit, create_topic, fetch, find
 from tests.broker.nodes import open_node
+from tests.descriptors import no_descriptors
 from tidemark.broker.coordinating import served_topic
 from tidemark.broker.groups.coordinator import GroupCoordinator
 from tidemark.broker.groups.group_partition import GroupPartition
@@ -63,8 +63,7 @@ async def test_a_partition_of_groups_is_begun_once_what_serves_it_can_be_importe
         return begin(coordinator, replica)
 
     # As in the first seconds of a broker, which imports what serves groups when it is needed.
-    for module in ("tidemark.broker.groups.group_partition", "tidemark.broker.coordinating.asker"):
-        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, "tidemark.broker.groups.group_partition")
     monkeypatch.setattr(GroupCoordinator, "begin", begin_without)
     with out:
         async with open_node(tmp_path, **AT_ONCE) as node:

@@ -11,7 +11,7 @@ from threading import Event, get_ident
 import pytest
 import trio
 
-from tests.broker.descriptors import no_descriptors
+from tests.descriptors import no_descriptors
 from tidemark.broker.compaction import cleaner as cleaner_module
 from tidemark.broker.compaction import process
 from tidemark.broker.compaction.cleaner import Cleaner

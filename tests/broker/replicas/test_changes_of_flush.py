@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from tests.broker.clusters import wait_until
-from tests.broker.descriptors import no_descriptors
 from tests.broker.handlers.producing import batch, begin, new_topic, request
 from tests.broker.nodes import open_node
+from tests.descriptors import no_descriptors
 from tidemark.broker.node import Node
 from tidemark.broker.replicas import checkpoints as checkpoints_module
 from tidemark.broker.replicas.replica import Replica

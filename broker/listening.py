@@ -14,6 +14,7 @@ from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.http import bind_http
 from tidemark.broker.network.connections import BoundListener, bind
 from tidemark.broker.peers import BoundPeerListener, bind_peers
+from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.values import dataclass
 
 _CLIENTS: Final = "--listen"
@@ -82,7 +83,9 @@ class _Binding:
                 # Those of name resolution are negative, and have a sentence of their own.
                 number = error.errno or 0
                 reason = os.strerror(number) if number > 0 else error.strerror
-                what = f"cannot listen on {address}: {reason}; choose another with {option}"
+                what = f"cannot listen on {address}: {reason}"
+                if not was_not_asked(error):
+                    what += f"; choose another with {option}"
                 self._problem = OSError(error.errno, what)
             return None
 

@@ -21,6 +21,7 @@ from typing import Final
 from uuid import UUID
 
 from tidemark.partitions.storage.files import File, Files, Lock, read_file
+from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import TopicPartition
 
@@ -62,9 +63,11 @@ class DataDirectory:
             directory = cls(files, path, _lock(files, f"{path}/{LOCK_NAME}"))
             files.sync_directory(path)
         except OSError as error:
+            advice = "Give another one, or make this one writable"
+            if was_not_asked(error):
+                advice = "Another would not do: let the process have more (`ulimit -n`)"
             raise StorageError(
-                f"the data directory {path} cannot be used: {error.strerror or error}. "
-                "Give another one, or make this one writable"
+                f"the data directory {path} cannot be used: {error.strerror or error}. {advice}"
             ) from error
         return directory
 

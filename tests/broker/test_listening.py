@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.descriptors import no_descriptors
 from tidemark.broker.config import BrokerSettings, load_settings
 from tidemark.broker.listening import open_listening
 
@@ -47,6 +48,15 @@ def test_an_address_of_another_machine_is_not_called_in_use() -> None:
     with (
         pytest.raises(OSError, match=r"cannot listen on 192\.0\.2\.1:1: .* another with --listen"),
         open_listening(settings(listen="192.0.2.1:1")),
+    ):
+        pass
+
+
+def test_without_descriptors_no_other_address_is_recommended() -> None:
+    with (
+        no_descriptors(),
+        pytest.raises(OSError, match=r"Too many open files$"),
+        open_listening(settings()),
     ):
         pass
 

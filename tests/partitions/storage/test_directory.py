@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.descriptors import no_descriptors
 from tests.partitions.storage.every_crash import every_crash
 from tidemark.partitions.storage.directory import DataDirectory, partition_of
 from tidemark.partitions.storage.files import OsFiles
@@ -38,6 +39,12 @@ def test_one_whose_making_was_interrupted_is_as_durable_as_any() -> None:
     DataDirectory.open(files, "/data").create_partition(EVENTS)
     files.sync_directory("/data")
     assert all(files.after_crash(Random(seed)).exists(f"/data/{EVENTS}") for seed in range(20))
+
+
+def test_without_descriptors_no_other_directory_is_recommended(tmp_path: Path) -> None:
+    with no_descriptors(), pytest.raises(StorageError, match=r"Too many open files\. Another"):
+        open_directory(tmp_path)
+    open_directory(tmp_path)
 
 
 def test_a_second_broker_is_told_whose_it_is(tmp_path: Path) -> None:

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from tidemark.broker.balancing import proposing
+from tidemark.broker.balancing.beginning import Beginning
 from tidemark.broker.balancing.departures import Departures, InThread
-from tidemark.broker.balancing.gathering import Gathering, now
+from tidemark.broker.balancing.gathering import Gathering
 from tidemark.broker.balancing.history import History
 from tidemark.broker.balancing.metadata_lead import HandOver, next_metadata_leader
 from tidemark.broker.balancing.progress import Progress, work_left
 from tidemark.broker.balancing.settled import Settled
 from tidemark.broker.metrics.balance_counts import BalanceMetrics
 from tidemark.partitions.balancing.agenda import Agenda
-from tidemark.partitions.balancing.leaders import Cause, LeaderMove, Plan, plan
+from tidemark.partitions.balancing.leaders import Plan, plan
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import BrokerState, Group, Snapshot
 from tidemark.partitions.state_machines.cluster_commands import (
@@ -33,7 +34,6 @@ from tidemark.partitions.state_machines.cluster_commands import (
     SetBrokerState,
 )
 from tidemark.partitions.state_machines.cluster_machine import Outcome
-from tidemark.partitions.state_machines.cluster_values import MoveOutcome, PartitionId
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.values import dataclass
 
@@ -85,13 +85,12 @@ class Balancer:
         self._gathering = gathering
         self._history = history
         self._interval_s = interval_s
-        self._clock = clock
         self._metrics = metrics
         self._hand_over_metadata = hand_over_metadata
         self._rng = rng
         self._in_thread = in_thread
         self._agenda = Agenda()
-        self._emptying: set[PartitionId] = set()
+        self._beginning = Beginning(cluster, history, clock, metrics)
         self._departures = Departures(cluster, rules, rng, in_thread)
         self._settled: Settled | None = None
         self._at_rest: Sequence[Group] | None = None
@@ -106,19 +105,11 @@ class Balancer:
         match outcome.command:
             case EndMoves(outcomes=ended):
                 for each in ended:
-                    self._move_ended(each)
+                    self._beginning.ended(each)
+                    self._gathering.moved(each.id)
                 self._is_woken.set()
             case SetBrokerState() | FinishReassignments():
                 self._is_woken.set()
-
-    def _move_ended(self, ended: MoveOutcome) -> None:
-        was_drain = ended.id in self._emptying
-        self._emptying.discard(ended.id)
-        if was_drain and ended.failure is None:
-            self._history.was_emptied(ended.id, ended.target)
-        else:
-            self._history.move_ended(ended.id, now())
-        self._gathering.moved(ended.id)
 
     def wake(self) -> None:
         """Look soon: brokers take another part."""
@@ -155,7 +146,7 @@ class Balancer:
         self._gathering.stop()
         self._metrics.clear()
         self._agenda.clear()
-        self._emptying.clear()
+        self._beginning.clear()
         self._departures.clear()
         self._settled = None
         self.progress.keep_only(())
@@ -177,7 +168,8 @@ class Balancer:
         if not self._agenda or self._agenda.is_outdated(snapshot):
             await self._plan(snapshot, rules)
         self._metrics.show(snapshot)
-        await self._begin(self._agenda.take(snapshot))
+        if moves := self._agenda.take(snapshot):
+            self._is_busy = await self._beginning.begin(moves)
         self._is_busy |= bool(self._agenda) or self._moves(snapshot)
         if not self._is_busy:
             # Who has asked since has not been served yet.
@@ -235,30 +227,6 @@ class Balancer:
         return await self._in_thread(
             partial(plan, snapshot, rules.without_bounds(), self._rng, only_empties=only_empties)
         )
-
-    async def _begin(self, moves: Sequence[LeaderMove]) -> None:
-        if not moves:
-            return
-        # Noted before they are wished: an outcome may be there before this task goes on.
-        emptying = {
-            at
-            for move in moves
-            if move.cause is Cause.EMPTY
-            and (at := proposing.partition_id(move.partition, self._cluster.state)) is not None
-        }
-        self._emptying |= emptying
-        begun = await proposing.move_leaders(self._cluster, moves, now_ms=self._clock.now_ms())
-        self._emptying -= emptying - {at for _, at in begun}
-        self._is_busy = bool(begun)
-        for move, _ in begun:
-            self._metrics.moves[move.cause].inc()
-            logger.info(
-                "moving the leader of %s from broker %d to %d: %s",
-                move.partition,
-                move.source,
-                move.target,
-                move.reason,
-            )
 
     def _note_progress(self, snapshot: Snapshot) -> None:
         wanted = [each for each in snapshot.brokers if each.state is not BrokerState.ACTIVE]

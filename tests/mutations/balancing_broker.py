@@ -56,8 +56,8 @@ MUTATIONS = (
     ),
     _rule(
         "a move that has failed is not tried again at once",
-        "balancer.py",
-        old="            self._history.move_ended(ended.id, now())\n",
+        "beginning.py",
+        old="            self._history.move_ended(move.id, now())\n",
         new="            pass\n",
         killed_by=f"{_LOOP}::test_a_move_that_fails_is_not_tried_again_at_once",
     ),
@@ -135,8 +135,8 @@ MUTATIONS = (
     ),
     _rule(
         "what a drain has moved comes home as soon as it is over",
-        "balancer.py",
-        old="        if was_drain and ended.failure is None:\n",
+        "beginning.py",
+        old="        if was_drain and move.failure is None:\n",
         new="        if False:\n",
         killed_by=f"{_LOOP}"
         "::test_what_was_moved_by_a_drain_comes_home_after_it_and_nothing_else_moves",

@@ -180,7 +180,7 @@ async def test_what_has_left_a_drained_broker_before_that_is_known_comes_home_at
             await trio.sleep(0.2)
             return applied
 
-        monkeypatch.setattr(world.balancer, "_cluster", _Slow(world.cluster, slowly))
+        monkeypatch.setattr(world.balancer._beginning, "_cluster", _Slow(world.cluster, slowly))
         async with balancing(world):
             await world.states.set(NodeId(1), BrokerState.DRAINING, force=True)
             await trio.sleep(5)

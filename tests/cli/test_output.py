@@ -5,6 +5,8 @@ import json
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from tidemark.cli.output import (
@@ -14,6 +16,7 @@ from tidemark.cli.output import (
     Section,
     cell,
     notice,
+    plain_table,
     print_rows,
     print_sections,
     progress,
@@ -43,6 +46,18 @@ def test_a_table_has_numbers_to_the_right_and_no_spaces_at_line_ends(
         "orders                 12\n"
         "a-longer-name           1\n"
     )  # fmt: skip
+
+
+values = st.none() | st.integers() | st.booleans() | st.text("a 表e\u0301\n\x1b", max_size=6)
+
+
+@given(rows=st.lists(st.fixed_dictionaries({"a": values, "b": values, "c": values}), max_size=5))
+def test_a_table_in_a_pipe_is_the_one_that_a_terminal_has_room_for(
+    rows: list[dict[str, Json]],
+) -> None:
+    columns = [Column("a"), Column("b"), Column("c", heading="title")]
+    console = Console(file=io.StringIO(), width=1000)
+    assert plain_table(rows, columns) == render_table(rows, columns, console)
 
 
 def test_wide_shows_every_column(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from tidemark.protocol.registry import APIS
 
 # In an order in which none imports more than two others: each is a step, and requests wait for it.
 _GROUPS: Final = (
+    "identity",
     "requests",
     "group",
     "records",
@@ -59,6 +60,7 @@ _COORDINATING: Final = (
     "tidemark.protocol.messages.consumer_offsets",
     "tidemark.partitions.state_machines.agenda",
     *(f"tidemark.partitions.state_machines.groups.{name}" for name in _GROUPS),
+    "tidemark.broker.coordinating.working_partition",
     "tidemark.broker.groups.group_partition",
     "tidemark.broker.groups.group_loading",
     *(f"tidemark.partitions.state_machines.transactions.{name}" for name in _TRANSACTIONS),

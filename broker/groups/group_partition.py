@@ -6,31 +6,23 @@ answer and what to write; this carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
-from tidemark.broker.coordinating.alarm import Alarm, instant
-from tidemark.broker.coordinating.asker import Asker
-from tidemark.broker.coordinating.own_log import OwnLog, encoded
-from tidemark.broker.network.requests import Pending
+from tidemark.broker.coordinating.own_log import encoded
+from tidemark.broker.coordinating.working_partition import WorkingPartition
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
 from tidemark.partitions.state_machines.groups.effects import Effects, Write
 from tidemark.partitions.state_machines.groups.records import encode_record
-from tidemark.partitions.state_machines.groups.requests import Answer, Heartbeat, Request
+from tidemark.partitions.state_machines.groups.requests import Heartbeat, Request
 from tidemark.partitions.state_machines.groups.shard import GroupShard
-from tidemark.partitions.state_machines.instant import Instant
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import ProducerId
 
-AnswerT = TypeVar("AnswerT", bound=Answer)
-R = TypeVar("R")
 
-
-class GroupPartition:
+class GroupPartition(WorkingPartition[Request, Effects]):
     """The groups of one partition, served. All of it runs on the loop's thread."""
 
     def __init__(
@@ -42,30 +34,16 @@ class GroupPartition:
         clock: Clock,
         batch_bytes_max: int,
     ) -> None:
+        super().__init__(
+            shard, replica, timers=timers, clock=clock, batch_bytes_max=batch_bytes_max
+        )
         self.shard = shard
         self.replica = replica
-        self._timers = timers
-        self._clock = clock
-        self._log = OwnLog(replica, self._reported, batch_bytes_max=batch_bytes_max)
-        self._alarm = Alarm(timers, self._tick)
-        self._alarm.set(shard.next_deadline_ms)
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the leadership still lasts in which these groups were read."""
-        return self._log.is_current
-
-    def ask(
-        self, request: Request, kind: type[AnswerT], respond: Callable[[AnswerT], R]
-    ) -> Pending[R]:
-        """Have the groups answer, now or later."""
-        asker = Asker(kind, respond)
-        self._perform(self.shard.step(request, asker, self.now()))
-        return asker.pending
+        self._wake_in_time()
 
     def heartbeat(self, request: Heartbeat) -> ErrorCode:
         error = self.shard.heartbeat(request, self.now())
-        self._alarm.set(self.shard.next_deadline_ms)
+        self._wake_in_time()
         return error
 
     def expire_offsets(self) -> None:
@@ -83,17 +61,12 @@ class GroupPartition:
         self._log.give_up()
         self._perform(self.shard.resign(self.now()))
 
-    def now(self) -> Instant:
-        return instant(self._timers, self._clock)
-
     def _perform(self, effects: Effects) -> None:
-        for reply in effects.replies:
-            assert isinstance(reply.token, Asker)
-            reply.token.take(reply.answer)
+        self._answer(effects.replies)
         for write in effects.writes:
             self._log.append(write.number, encoded(partial(self._encoded, write)))
         self._log.flush()
-        self._alarm.set(self.shard.next_deadline_ms)
+        self._wake_in_time()
 
     def _encoded(self, write: Write) -> bytes:
         timestamp_ms = self._clock.now_ms()
@@ -109,12 +82,3 @@ class GroupPartition:
             producer_epoch=write.producer.epoch,
             is_transactional=True,
         )
-
-    def _reported(self, number: int, error: ErrorCode) -> None:
-        if error is ErrorCode.NONE:
-            self._perform(self.shard.stored(number, self.now()))
-        else:
-            self._perform(self.shard.not_stored(number, error, self.now()))
-
-    def _tick(self) -> None:
-        self._perform(self.shard.tick(self.now()))

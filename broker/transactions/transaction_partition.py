@@ -7,31 +7,24 @@ carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from tidemark.broker.coordinating.alarm import Alarm, instant
-from tidemark.broker.coordinating.asker import Asker
-from tidemark.broker.coordinating.own_log import OwnLog, encoded
+from tidemark.broker.coordinating.own_log import encoded
+from tidemark.broker.coordinating.working_partition import WorkingPartition
 from tidemark.broker.metrics.transaction_counts import TransactionMetrics
-from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.node import Clock
 from tidemark.broker.replicas.replica import Replica
-from tidemark.partitions.state_machines.instant import Instant
 from tidemark.partitions.state_machines.transactions.effects import Effects, Markers, Write
 from tidemark.partitions.state_machines.transactions.records import encode_record
-from tidemark.partitions.state_machines.transactions.requests import Answer, Request
+from tidemark.partitions.state_machines.transactions.requests import Request
 from tidemark.partitions.state_machines.transactions.settings import TransactionSettings
 from tidemark.partitions.state_machines.transactions.shard import TransactionShard
 from tidemark.partitions.state_machines.transactions.transaction import Transaction
-from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import Epoch, TopicPartition
-
-AnswerT = TypeVar("AnswerT", bound=Answer)
-R = TypeVar("R")
 
 
 class MarkersOwner(Protocol):
@@ -56,7 +49,7 @@ class Sender(Protocol):
         ...
 
 
-class TransactionPartition:
+class TransactionPartition(WorkingPartition[Request, Effects]):
     """The transactional ids of one partition, served. All of it runs on the loop's thread."""
 
     def __init__(
@@ -72,29 +65,20 @@ class TransactionPartition:
         batch_bytes_max: int,
     ) -> None:
         self.shard = TransactionShard(settings)
+        super().__init__(
+            self.shard, replica, timers=timers, clock=clock, batch_bytes_max=batch_bytes_max
+        )
         self.epoch = replica.epoch
         self._sender = sender
-        self._timers = timers
-        self._clock = clock
         self._metrics = metrics
         self._has_resigned = False
-        self._log = OwnLog(replica, self._reported, batch_bytes_max=batch_bytes_max)
-        self._alarm = Alarm(timers, self._tick)
         # Markers of what was decided are sent again.
         self._perform(self.shard.restore(values, self.now()))
 
     @property
     def is_current(self) -> bool:
         """Whether the leadership still lasts in which these ids were read."""
-        return not self._has_resigned and self._log.is_current
-
-    def ask(
-        self, request: Request, kind: type[AnswerT], respond: Callable[[AnswerT], R]
-    ) -> Pending[R]:
-        """Have the id answer, now or later."""
-        asker = Asker(kind, respond)
-        self._perform(self.shard.step(request, asker, self.now()))
-        return asker.pending
+        return not self._has_resigned and super().is_current
 
     def marked(self, markers: Markers, partition: TopicPartition) -> None:
         if self.is_current:
@@ -109,13 +93,8 @@ class TransactionPartition:
         self._log.give_up()
         self._perform(self.shard.resign())
 
-    def now(self) -> Instant:
-        return instant(self._timers, self._clock)
-
     def _perform(self, effects: Effects) -> None:
-        for reply in effects.replies:
-            assert isinstance(reply.token, Asker)
-            reply.token.take(reply.answer)
+        self._answer(effects.replies)
         for write in effects.writes:
             self._log.append(write.number, encoded(partial(self._encoded, write)))
             if write.value is not None and write.value.state.is_prepared:
@@ -125,17 +104,8 @@ class TransactionPartition:
         self._log.flush()
         for markers in effects.markers:
             self._sender.send(self, markers)
-        self._alarm.set(self.shard.next_deadline_ms)
+        self._wake_in_time()
 
     def _encoded(self, write: Write) -> bytes:
         key, value = encode_record(write.transactional_id, write.value)
         return encode_batch([Record(timestamp_ms=self._clock.now_ms(), key=key, value=value)])
-
-    def _reported(self, number: int, error: ErrorCode) -> None:
-        if error is ErrorCode.NONE:
-            self._perform(self.shard.stored(number, self.now()))
-        else:
-            self._perform(self.shard.not_stored(number, error, self.now()))
-
-    def _tick(self) -> None:
-        self._perform(self.shard.tick(self.now()))

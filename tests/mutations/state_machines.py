@@ -210,9 +210,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="an instance has one member id at a time",
-        file=f"{_GROUPS}/group.py",
-        old="            if current != member_id:\n",
-        new="            if False:\n",
+        file=f"{_GROUPS}/identity.py",
+        old="        if current != member_id:\n",
+        new="        if False:\n",
         killed_by=f"{_TRAPS}::test_trap_g4_the_process_before_is_fenced",
     ),
     Mutation(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tidemark.partitions.state_machines.agenda import NEVER
 from tidemark.partitions.state_machines.groups.history import History
+from tidemark.partitions.state_machines.groups.identity import check_identity
 from tidemark.partitions.state_machines.groups.requests import (
     GroupState,
     Join,
@@ -134,13 +135,7 @@ class Group:
 
     def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
         """NONE if the client is the member it says; an instance has one member id at a time."""
-        if instance_id is not None:
-            current = self.static_ids.get(instance_id)
-            if current is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if current != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return check_identity(self.members, self.static_ids, member_id, instance_id)
 
     def add(self, member: Member) -> None:
         assert member.id not in self.members

@@ -12,6 +12,7 @@ from tidemark.partitions.state_machines.groups.consumer.member import (
 from tidemark.partitions.state_machines.groups.consumer.pattern import Pattern
 from tidemark.partitions.state_machines.groups.consumer.recording import Recording
 from tidemark.partitions.state_machines.groups.history import History
+from tidemark.partitions.state_machines.groups.identity import check_identity
 from tidemark.partitions.state_machines.groups.topic_view import (
     NO_PARTITIONS,
     Partitions,
@@ -77,13 +78,7 @@ class ConsumerGroup:
 
     def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
         """NONE if the client is the member it says; an instance has one member id at a time."""
-        if instance_id is not None:
-            current = self.static_ids.get(instance_id)
-            if current is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if current != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return check_identity(self.members, self.static_ids, member_id, instance_id)
 
     def put(self, member: ConsumerMember) -> None:
         """The member is like this from now on; it is new, or takes the place of its former self."""

@@ -207,7 +207,9 @@ async def _open_node(
         ) as transactions,
         open_balancing(settings, metadata, services, network, handlers) as balancing,
         open_moves(settings, services, metadata, is_full=balancing.gathering.is_full) as moves,
-        open_reassigning(settings, services, metadata) as reassigning,
+        open_reassigning(
+            settings, services, metadata, is_full=balancing.gathering.is_full
+        ) as reassigning,
     ):
         node = Node(
             settings=settings,

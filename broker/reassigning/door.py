@@ -24,6 +24,8 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId
 
 IsAlive = Callable[[NodeId], bool]
+IsFull = Callable[[NodeId], bool]
+"""Whether a broker has said that its disk takes no records."""
 
 
 class Asked(NamedTuple):
@@ -45,9 +47,10 @@ class Cluster(Protocol):
 class Door:
     """Where wishes come in; only for the leader of the metadata."""
 
-    def __init__(self, cluster: Cluster, is_alive: IsAlive) -> None:
+    def __init__(self, cluster: Cluster, is_alive: IsAlive, is_full: IsFull) -> None:
         self._cluster = cluster
         self._is_alive = is_alive
+        self._is_full = is_full
 
     async def take(
         self, asked: Sequence[Asked], *, may_change_factor: bool = True
@@ -79,13 +82,24 @@ class Door:
                         ErrorCode.INVALID_REQUEST,
                         f"{each.topic}-{each.partition} is named more than once",
                     )
-                yield change_of(state, each, self._is_alive, may_change_factor=may_change_factor)
+                yield change_of(
+                    state,
+                    each,
+                    self._is_alive,
+                    self._is_full,
+                    may_change_factor=may_change_factor,
+                )
             except RequestError as error:
                 yield error
 
 
 def change_of(
-    state: ClusterState, asked: Asked, is_alive: IsAlive, *, may_change_factor: bool = True
+    state: ClusterState,
+    asked: Asked,
+    is_alive: IsAlive,
+    is_full: IsFull,
+    *,
+    may_change_factor: bool = True,
 ) -> Reassignment:
     """The wish that is asked for. Raises `RequestError` where it could not come true."""
     topic = state.topic(asked.topic)
@@ -102,25 +116,29 @@ def change_of(
                 f"{topic.name}-{asked.partition} has {len(before)} replicas, and "
                 f"{len(asked.replicas)} were asked for: that change was not allowed",
             )
-        _check_brokers(state, topic, asked.partition, asked.replicas, is_alive)
+        for node in asked.replicas:
+            if node not in before:
+                _check_newcomer(state, node, is_alive, is_full)
+        _check_majorities(topic, asked.partition, asked.replicas, is_alive)
     return change
 
 
-def _check_brokers(
-    state: ClusterState,
-    topic: TopicMetadata,
-    partition: int,
-    replicas: Assignment,
-    is_alive: IsAlive,
+def _check_newcomer(state: ClusterState, node: NodeId, is_alive: IsAlive, is_full: IsFull) -> None:
+    """That a broker can be sent a copy."""
+    if not is_alive(node):
+        raise _impossible(f"broker {node} cannot be reached: start it, or choose another one")
+    if state.wishes.broker_state(node) is BrokerState.DECOMMISSIONING:
+        raise _impossible(f"broker {node} is being decommissioned: choose another one")
+    if is_full(node):
+        raise _impossible(
+            f"the disk of broker {node} is full: make room on it, or choose another one"
+        )
+
+
+def _check_majorities(
+    topic: TopicMetadata, partition: int, replicas: Assignment, is_alive: IsAlive
 ) -> None:
     name, before = f"{topic.name}-{partition}", topic.assignments[partition]
-    for node in replicas:
-        if node in before:
-            continue
-        if not is_alive(node):
-            raise _impossible(f"broker {node} cannot be reached: start it, or choose another one")
-        if state.wishes.broker_state(node) is BrokerState.DECOMMISSIONING:
-            raise _impossible(f"broker {node} is being decommissioned: choose another one")
     for held_by, when in ((before, "now"), (replicas, "then")):
         alive = [node for node in held_by if is_alive(node)]
         if len(alive) <= len(held_by) // 2:

@@ -12,7 +12,7 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.open_metadata import Metadata
-from tidemark.broker.reassigning.door import Asked, Door
+from tidemark.broker.reassigning.door import Asked, Door, IsFull
 from tidemark.broker.reassigning.executor import ReassignmentExecutor
 from tidemark.broker.reassigning.raising import keep_raised, to_raise
 from tidemark.broker.replicas.replica_parts import ReplicaServices
@@ -35,7 +35,7 @@ class Reassigning:
 
 @asynccontextmanager
 async def open_reassigning(
-    settings: BrokerSettings, services: ReplicaServices, metadata: Metadata
+    settings: BrokerSettings, services: ReplicaServices, metadata: Metadata, *, is_full: IsFull
 ) -> AsyncIterator[Reassigning]:
     """Replicas are moved, and asked to be, as long as this block lasts."""
     driver = services.driver
@@ -51,7 +51,7 @@ async def open_reassigning(
         metrics=services.metrics.reassignments,
     )
     cluster, is_alive = metadata.cluster, metadata.brokers.is_alive
-    door = Door(cluster, is_alive)
+    door = Door(cluster, is_alive, is_full)
 
     wanted = {
         CONSUMER_OFFSETS: settings.offsets_topic_replication_factor,

@@ -101,7 +101,9 @@ async def open_node(data_dir: Path, **settings: Any) -> AsyncIterator[Node]:  # 
             ) as transactions,
             open_balancing(given, metadata, services, NoNetwork(), {}) as balancing,
             open_moves(given, services, metadata, is_full=balancing.gathering.is_full) as moves,
-            open_reassigning(given, services, metadata) as reassigning,
+            open_reassigning(
+                given, services, metadata, is_full=balancing.gathering.is_full
+            ) as reassigning,
         ):
             ask = by_coordinator(transactions.find, asking.ask)
             verifier = Verifier(metadata.topics, tasks, turn, ask)

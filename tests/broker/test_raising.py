@@ -82,7 +82,7 @@ async def test_it_waits_until_no_broker_has_come_for_a_while(autojump_clock: Moc
     async with trio.open_nursery() as tasks:
         tasks.start_soon(
             keep_raised,
-            Door(OneState(state), lambda node: node in alive),
+            Door(OneState(state), lambda node: node in alive, lambda _: False),
             lambda: True,
             lambda: raised(state, dead=[node for node in (1, 2, 3) if node not in alive]),
             lambda: frozenset(alive),

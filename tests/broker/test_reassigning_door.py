@@ -32,6 +32,7 @@ def refusal(
             state,
             Asked("orders", 0, replicas),
             lambda node: node not in dead,
+            lambda _: False,
             may_change_factor=may_change_factor,
         )
     return refused.value
@@ -58,7 +59,9 @@ def test_what_cannot_be_is_refused_with_the_reason(
 
 def test_a_dead_broker_may_be_left_and_may_be_kept() -> None:
     for replicas in (on(1, 2, 4), on(1, 3, 4), on(1, 2)):
-        change = change_of(cluster(), Asked("orders", 0, replicas), lambda node: node != 3)
+        change = change_of(
+            cluster(), Asked("orders", 0, replicas), lambda node: node != 3, lambda _: False
+        )
         assert change.replicas == replicas
 
 
@@ -66,6 +69,14 @@ def test_nothing_is_moved_to_a_broker_that_goes() -> None:
     state = cluster()
     state.apply(set_state(state, 4, BrokerState.DECOMMISSIONING))
     assert "broker 4 is being decommissioned" in (refusal(state, on(1, 4)).message or "")
+
+
+def test_nothing_is_moved_to_a_full_disk_and_what_is_there_may_stay() -> None:
+    full = {1, 4}.__contains__
+    with pytest.raises(RequestError, match="the disk of broker 4 is full: make room on it"):
+        change_of(cluster(), Asked("orders", 0, on(1, 4)), lambda _: True, full)
+    stays = Asked("orders", 0, on(1, 2))
+    assert change_of(cluster(), stays, lambda _: True, full).replicas == stays.replicas
 
 
 def test_the_number_of_replicas_stays_if_that_is_asked_for() -> None:
@@ -76,7 +87,7 @@ def test_the_number_of_replicas_stays_if_that_is_asked_for() -> None:
 async def test_each_partition_is_taken_or_refused_by_itself() -> None:
     state = cluster()
     state.apply(wish(state, move(4, partition=1)))
-    answers = await Door(OneState(state), lambda _: True).take(
+    answers = await Door(OneState(state), lambda _: True, lambda _: False).take(
         [
             Asked("orders", 0, on(1, 2, 4)),
             Asked("orders", 1, on(1, 2, 4)),
@@ -94,10 +105,12 @@ async def test_each_partition_is_taken_or_refused_by_itself() -> None:
     ]
     (topic,) = state.topics.values()
     assert topic.wanted == {0: on(1, 2, 4)}
-    (answer,) = await Door(OneState(state), lambda _: True).take([Asked("orders", 1, None)])
+    (answer,) = await Door(OneState(state), lambda _: True, lambda _: False).take(
+        [Asked("orders", 1, None)]
+    )
     assert answer is not None
     assert answer.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    (answer,) = await Door(OneState(state), lambda _: True).take(
+    (answer,) = await Door(OneState(state), lambda _: True, lambda _: False).take(
         [Asked("orders", 1, on(NodeId(2)))]
     )
     assert answer is not None

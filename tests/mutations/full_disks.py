@@ -68,7 +68,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a sync of names that fails after files were removed is the end",
-        file="broker/replicas/checkpoints.py",
+        file="broker/replicas/removals.py",
         old="""be on the disk either.
                 self._disk.fail(error)
 """,
@@ -224,6 +224,14 @@ MUTATIONS = (
         new="        has_room = True\n",
         killed_by="tests/partitions/replication/test_observers.py::"
         "test_an_observer_without_room_asks_seldom_and_at_once_when_there_is_some",
+    ),
+    Mutation(
+        name="no replica is moved by hand to where there is no room",
+        file="broker/reassigning/door.py",
+        old="    if is_full(node):\n",
+        new="    if False:\n",
+        killed_by="tests/broker/test_reassigning_door.py::"
+        "test_nothing_is_moved_to_a_full_disk_and_what_is_there_may_stay",
     ),
     Mutation(
         name="a leader is not moved by hand to where its records are refused",

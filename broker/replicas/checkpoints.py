@@ -31,10 +31,11 @@ import trio
 
 from tidemark.broker.replicas.disk import DiskWriter, Synced
 from tidemark.broker.replicas.early_syncs import EarlySyncs
+from tidemark.broker.replicas.removals import Removals
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
-from tidemark.partitions.storage.refusals import SyncFailed, may_pass
+from tidemark.partitions.storage.refusals import may_pass
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
 from tidemark.partitions.storage.syncing import Capture, NotTaken
@@ -101,8 +102,7 @@ class Checkpoints:
         self._flushes: dict[Savable, bool] = {}
         self._left: dict[PartitionKey, Epoch] = {}
         """Given up since the last checkpoint, in these epochs: the journal has them too."""
-        self._removals: list[tuple[int, Sequence[Removal]]] = []
-        """Segments to be removed once a batch is durable."""
+        self._removals = Removals(disk)
         self._wanted = trio.Event()
         self._saving = trio.Lock()
         self._rolled_from = 0.0
@@ -133,7 +133,7 @@ class Checkpoints:
 
     def remove_later(self, batch: int, removals: Sequence[Removal]) -> None:
         """Remove files, once that batch is durable."""
-        self._removals.append((batch, removals))
+        self._removals.add(batch, removals)
         self._wanted.set()
 
     def forget(self, replica: Savable) -> None:
@@ -163,7 +163,7 @@ class Checkpoints:
             self._wanted = trio.Event()
             try:
                 # Before anything that needs room: this makes some.
-                await self._remove_durable()
+                await self._removals.run_durable()
                 await self._set_flushes()
                 if self._journal.wants_file:
                     await self._prepare_file()
@@ -172,7 +172,7 @@ class Checkpoints:
                 elif self._rolled and trio.current_time() >= self._rolled_from:
                     await self.save(list(self._rolled))
                     self._rolled_from = trio.current_time() + ROLLED_SECONDS
-                await self._remove()
+                await self._removals.run()
                 await self._sync_early()
                 if self._rolled:
                     await self._rest()
@@ -212,37 +212,6 @@ class Checkpoints:
             if not self._has_ended:
                 with self._disk.others():
                     await self._early.run()
-
-    async def _remove_durable(self) -> None:
-        """What the journal has by now."""
-        durable = self._disk.durable
-        due = [each for each in self._removals if each[0] <= durable]
-        self._removals = [each for each in self._removals if each[0] > durable]
-        for batch, some in due:
-            await self._remove_files(batch, some)
-
-    async def _remove(self) -> None:
-        """The rest, as the journal gets it."""
-        removals, self._removals = self._removals, []
-        for batch, some in removals:
-            await self._disk.wait_durable(batch)
-            if self._disk.error is None:
-                await self._remove_files(batch, some)
-
-    async def _remove_files(self, batch: int, removals: Sequence[Removal]) -> None:
-        for number, removal in enumerate(removals):
-            try:
-                await trio.to_thread.run_sync(removal.run)
-            except SyncFailed as error:
-                # Of a directory: what else was made or named in it may not be on the disk either.
-                self._disk.fail(error)
-                return
-            except OSError as error:
-                logger.warning("old segments cannot be removed now: %s", error)
-                if may_pass(error):
-                    self._removals.append((batch, removals[number:]))
-                    return
-                # They are below the log's start: the next opening removes them.
 
     async def checkpoint(self) -> None:
         """Save all that the journal has of any partition, so that its files are free again.

@@ -1,0 +1,58 @@
+"""Old segments, whose files are removed once the journal says that their log begins behind them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import trio
+
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.storage.refusals import SyncFailed, may_pass
+from tidemark.partitions.storage.retention import Removal
+
+logger = logging.getLogger(__name__)
+
+
+class Removals:
+    """Of all logs. Used on the loop; the files are removed on a thread."""
+
+    def __init__(self, disk: DiskWriter) -> None:
+        self._disk = disk
+        self._due: list[tuple[int, Sequence[Removal]]] = []
+        """By the batch of the journal that says so."""
+
+    def add(self, batch: int, removals: Sequence[Removal]) -> None:
+        """Remove files, once that batch is durable."""
+        self._due.append((batch, removals))
+
+    async def run_durable(self) -> None:
+        """What the journal has by now."""
+        durable = self._disk.durable
+        due = [each for each in self._due if each[0] <= durable]
+        self._due = [each for each in self._due if each[0] > durable]
+        for batch, removals in due:
+            await self._run(batch, removals)
+
+    async def run(self) -> None:
+        """All, as the journal gets it; what cannot be removed now is left for the next time."""
+        due, self._due = self._due, []
+        for batch, removals in due:
+            await self._disk.wait_durable(batch)
+            if self._disk.error is None:
+                await self._run(batch, removals)
+
+    async def _run(self, batch: int, removals: Sequence[Removal]) -> None:
+        for number, removal in enumerate(removals):
+            try:
+                await trio.to_thread.run_sync(removal.run)
+            except SyncFailed as error:
+                # Of a directory: what else was made or named in it may not be on the disk either.
+                self._disk.fail(error)
+                return
+            except OSError as error:
+                logger.warning("old segments cannot be removed now: %s", error)
+                if may_pass(error):
+                    self._due.append((batch, removals[number:]))
+                    return
+                # They are below the log's start: the next opening removes them.

@@ -208,6 +208,10 @@ class PartitionQueue:
         if self._is_recovering and not self._in_flight:
             self._recover()
 
+    def retry_from(self, at: float) -> None:
+        """What was returned need not wait beyond `at`: it is known now whom to send it to."""
+        self._not_before = min(self._not_before, at)
+
     def expire(self, created_before: float, timeout_seconds: float, *, is_led: bool = True) -> bool:
         """Give up what has been here since before then and is not in flight now.
 

@@ -61,6 +61,8 @@ class Routes:
         self._identity = identity
         self._senders: dict[NodeId, BrokerSender] = {}
         self._stale = Signal()
+        self._held: dict[PartitionQueue, float] = {}
+        """From when each may be sent again, once the metadata is newer than its last answer."""
         self.topics: dict[str, TopicRoutes] = {}
         self.flushing = 0
         """How many wait for everything to be sent; while any does, nothing lingers."""
@@ -144,15 +146,24 @@ class Routes:
             self._settings,
             is_flushing=lambda: self.flushing > 0,
             offer_to_leader=self.offer,
-            metadata_is_stale=self._stale.set,
+            retry_when_refreshed=self._retry_when_refreshed,
         )
         self._nursery.start_soon(sender.send_until_cancelled)
         return sender
+
+    def _retry_when_refreshed(self, queue: PartitionQueue, at: float) -> None:
+        self._held[queue] = at
+        self._stale.set()
 
     async def refresh_when_stale(self) -> None:
         """Ask for metadata when an answer, or a partition without leader, calls for it."""
         backoff, random = self._network.settings.backoff, self._network.random
         while True:
             await self._stale.wait()
+            held, self._held = self._held, {}
             await self._network.try_refresh(self.topics)
+            for queue, at in held.items():
+                if queue not in self._held:  # else an answer that came meanwhile asks once more
+                    queue.retry_from(at)
+                    self.offer(queue)
             await trio.sleep(backoff.delay(1, random))

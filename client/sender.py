@@ -60,7 +60,7 @@ class BrokerSender:
         *,
         is_flushing: Callable[[], bool],
         offer_to_leader: Callable[[PartitionQueue], None],
-        metadata_is_stale: Callable[[], None],
+        retry_when_refreshed: Callable[[PartitionQueue, float], None],
     ) -> None:
         self.node_id = node_id
         self._network = network
@@ -68,7 +68,7 @@ class BrokerSender:
         self._settings = settings
         self._is_flushing = is_flushing
         self._offer_to_leader = offer_to_leader
-        self._metadata_is_stale = metadata_is_stale
+        self._retry_when_refreshed = retry_when_refreshed
         self._offered: dict[PartitionQueue, None] = {}
         self._requests_in_flight = 0
         self._signal = Signal()
@@ -252,9 +252,12 @@ class BrokerSender:
         if code is not ErrorCode.NONE and not is_led:
             backoff = self._network.settings.backoff
             pause = backoff.delay(batch.attempts - 1, self._network.random)
-            retry_at = trio.current_time() + pause
+            now = trio.current_time()
+            retry_at = now + pause
             if code in STALE_METADATA:
-                self._metadata_is_stale()
+                self._retry_when_refreshed(queue, retry_at)
+                # In case that nobody answers soon: this broker may well be the leader still.
+                retry_at = now + max(pause, backoff.max_seconds)
         queue.answered(
             batch,
             code,

@@ -54,6 +54,10 @@ class ScriptedCluster:
         """Who answers no Produce."""
         self.held, self.let_go = trio.Event(), trio.Event()
         self.asked_for_metadata = 0
+        self.metadata_seconds = 0.0
+        """How long it takes to answer a Metadata."""
+        self.asked_to_produce: list[int] = []
+        """Who has got each Produce."""
         self._sequences = SequenceModel()
         self.addresses: dict[int, Address] = {}
         self._handlers: dict[type[Message], Callable[[int, Message], Message]] = {
@@ -95,6 +99,8 @@ class ScriptedCluster:
             if isinstance(request, fetch.FetchRequest) and node in self.holds_fetches:
                 self.held.set()
                 await self.let_go.wait()
+            if isinstance(request, metadata.MetadataRequest):
+                await trio.sleep(self.metadata_seconds)
             if isinstance(request, produce.ProduceRequest) and node in self.hangs:
                 await trio.sleep_forever()
             if isinstance(request, produce.ProduceRequest):
@@ -124,6 +130,7 @@ class ScriptedCluster:
         assert isinstance(request, produce.ProduceRequest)
         records = request.topic_data[0].partition_data[0].records
         assert records is not None
+        self.asked_to_produce.append(node)
         trouble = self.troubles.pop(0) if self.troubles else None
         if trouble == "lost before":
             raise ConnectionCut

@@ -65,6 +65,42 @@ async def test_a_producer_that_is_told_who_leads_goes_there_at_once() -> None:
         assert cluster.asked_for_metadata == asked
 
 
+async def test_after_a_lost_connection_the_new_leader_is_asked_for_first() -> None:
+    quick = ClientSettings(backoff=Backoff(initial_seconds=0.001, max_seconds=20))
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=quick) as client,
+        client.producer(batch_bytes=1) as producer,
+    ):
+        await (await producer.send(TOPIC, b"0")).wait()
+        cluster.metadata_seconds, cluster.troubles = 0.2, ["lost before"]
+        cluster.elect(2)
+        with trio.fail_after(10):
+            futures = [await producer.send(TOPIC, value) for value in numbered(1, 20)]
+            await trio.sleep(0.1)
+            futures.append(await producer.send(TOPIC, b"20"))
+            await producer.flush()
+        assert cluster.values == numbered(21)
+        old = cluster.asked_to_produce.index(2)
+        assert cluster.asked_to_produce[old:] == [2] * 20
+        # What was in flight when the connection was lost, and nothing since.
+        assert old <= 2
+
+
+async def test_metadata_that_does_not_come_holds_no_record_up_for_long() -> None:
+    quick = ClientSettings(backoff=Backoff(initial_seconds=0.001, max_seconds=0.2))
+    async with (
+        open_scripted_cluster() as cluster,
+        open_client(cluster.bootstrap, settings=quick) as client,
+        client.producer() as producer,
+    ):
+        await (await producer.send(TOPIC, b"0")).wait()
+        cluster.metadata_seconds, cluster.troubles = 20, ["lost before"]
+        with trio.fail_after(10):
+            await (await producer.send(TOPIC, b"1")).wait()
+        assert cluster.values == numbered(2)
+
+
 async def test_what_comes_back_too_late_is_not_sent_again() -> None:
     async with open_pair() as (cluster, client):
         async with client.producer(delivery_timeout_seconds=0.1) as producer:

@@ -4,6 +4,7 @@ from itertools import chain
 
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files, pieces_of, remove_if_there, replace_file_by
+from tidemark.partitions.storage.names import LOG_SUFFIX, offset_in
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.records.gaps import gap_batch, is_gap
@@ -58,6 +59,13 @@ class LogHome:
     def remove_segment(self, segment: Segment) -> None:
         segment.forget_files()
         self.remove_files(segment)
+
+    def remove_segments(self) -> None:
+        """Remove the files of every segment that is there, newest first, whether or not it is part
+        of the log: a removal may not have come to it."""
+        bases = (offset_in(name, LOG_SUFFIX) for name in self.files.sizes(self.directory))
+        for base in sorted((base for base in bases if base is not None), reverse=True):
+            self.remove_files(self.segment(base, end_offset=base, size_bytes=0))
 
     def remove_files(self, segment: Segment) -> None:
         """Remove a forgotten segment's files, on any thread.

@@ -113,7 +113,7 @@ class Log(CompactingLog):
             self.start_offset = offset
             self._keep_below_start(snapshot)
         if self._state.swap is not None:
-            return Removal(self._home, self._state, ())  # `sweep` is called when it is done
+            return Removal.of(self._home, self._state, ())  # `sweep` is called when it is done
         return self.sweep()
 
     def sweep(self) -> Removal:
@@ -155,7 +155,7 @@ class Log(CompactingLog):
                 segment.forget_files()
             self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
             self._unsynced = tuple(each for each in self._unsynced if not each.detached)
-        return Removal(self._home, self._state, tuple(removed))
+        return Removal.of(self._home, self._state, tuple(removed))
 
     def truncate(self, offset: Offset) -> None:
         """Cut the log so that the batch that holds `offset` is no longer in it, nor any later.
@@ -196,21 +196,21 @@ class Log(CompactingLog):
 
         For a replica whose log has nothing in common with its leader's. The caller has set the
         recovery point to 0 before, and records the start offset after. `snapshot` is as in
-        `delete_before`.
+        `delete_before`. A removal that is not done yet has nothing left to remove.
         """
         self._forget_cleaned_above(Offset(-1))
         with self._state.lock:
             self._settle_swap_locked()
-            self._state.generation += 1
-            for segment in reversed(self._segments):
+            self._state.end_locked()
+            for segment in self._segments:
                 segment.detached = True
-                self._home.remove_segment(segment)
+                segment.forget_files()
+            self._home.remove_segments()
             self._home.snapshots.remove_above(Offset(-1))
             self._home.sync()
             active = self._home.create_segment(offset)
             self._home.sync()
             active.is_new = False
-            self._state.unsaved, self._state.unfinished = [], ()
         self._use_active(active)
         self._segments, self._sealed_bytes, self._is_ragged = [active], 0, False
         self._unsynced = ()
@@ -241,9 +241,7 @@ class Log(CompactingLog):
         under way ends as if it had been done, and so does a removal.
         """
         with self._state.lock:
-            self._state.is_abandoned = True
-            self._state.generation += 1
-            self._state.unsaved, self._state.unfinished = [], ()
+            self._state.end_locked()
         for segment in self._segments:
             segment.forget_files()
             segment.writer = segment.pinned = None

@@ -16,6 +16,7 @@ A sweep rolls a log at most once.
 """
 
 from collections.abc import Sequence
+from typing import Self
 
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.home import LogHome
@@ -95,20 +96,28 @@ class Removal:
 
     home: LogHome
     state: SyncState
+    beginning: int
+    """What the state's `beginnings` were when the segments were part of the log."""
     segments: tuple[Segment, ...]
+
+    @classmethod
+    def of(cls, home: LogHome, state: SyncState, segments: tuple[Segment, ...]) -> Self:
+        """Of segments that are part of the log no longer since now."""
+        return cls(home, state, state.beginnings, segments)
 
     def __len__(self) -> int:
         return len(self.segments)
 
     def run(self) -> None:
-        """Remove the files, unless the log was given up meanwhile. Blocking; on any thread.
+        """Remove the files, unless the log was given up or reset since. Blocking; on any thread.
 
         Raises `OSError`; it may be repeated, unless the log has failed by it.
         """
         for segment in self.segments:
             with self.state.lock:
-                # They are known by their names, which a topic made anew gives to its own.
-                if self.state.is_abandoned:
+                # They are known by their names, which a topic made anew gives to its own, and a
+                # log that was reset to where it once began.
+                if self.beginning != self.state.beginnings:
                     return
                 self.home.remove_files(segment)
             try:

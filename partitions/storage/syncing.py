@@ -37,8 +37,9 @@ class SyncState:
     lock: Lock = field(default_factory=Lock)
     generation: int = 0
     """Changes when the log's files are cut or go away: what was captured before is not saved."""
-    is_abandoned: bool = False
-    """Whether nobody uses the log any more, and its files may have gone, or be another log's."""
+    beginnings: int = 0
+    """Changes when the log begins anew, and when it is given up: files that bear the names of
+    those before may be its new ones then, or another log's."""
     unsaved: list["PendingSnapshot"] = field(default_factory=list)
     """Snapshots of what is in the log, taken and not yet written. Added to without the lock."""
     unfinished: tuple[Segment, ...] = ()
@@ -48,6 +49,13 @@ class SyncState:
     loop, without the lock."""
     failure: OSError | None = None
     """The sync that failed. Nothing is known about the disk after it, so none follows."""
+
+    def end_locked(self) -> None:
+        """By who holds the lock: nothing of what was captured so far, nor of what was detached, is
+        the log's any more."""
+        self.beginnings += 1
+        self.generation += 1
+        self.unsaved, self.unfinished = [], ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -167,10 +167,26 @@ MUTATIONS = (
     storage_rule(
         "a removal leaves the files of who has the names after it",
         "retention.py",
-        old="                if self.state.is_abandoned:\n",
+        old="                if self.beginning != self.state.beginnings:\n",
         new="                if False:\n",
         killed_by="test_retention.py"
         "::test_a_removal_leaves_the_files_of_a_topic_that_was_made_anew_meanwhile",
+    ),
+    storage_rule(
+        "a removal leaves what a log that was reset has written since",
+        "log.py",
+        old="            self._state.end_locked()\n            for segment in self._segments:\n",
+        new="            self._state.generation += 1\n            for segment in self._segments:\n",
+        killed_by="test_retention.py"
+        "::test_a_removal_leaves_what_a_log_that_was_reset_has_written_since",
+    ),
+    storage_rule(
+        "a reset removes also what a removal has not come to",
+        "log.py",
+        old="            self._home.remove_segments()\n",
+        new="            for segment in reversed(self._segments):\n"
+        "                self._home.remove_files(segment)\n",
+        killed_by="test_retention.py::test_a_reset_leaves_nothing_that_a_removal_has_not_come_to",
     ),
     storage_rule(
         "a directory that was renamed is so on the disk, whichever attempt gets to sync it",

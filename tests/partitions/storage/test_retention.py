@@ -4,6 +4,7 @@ import pytest
 
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Offset
@@ -186,3 +187,44 @@ def test_a_removal_leaves_the_files_of_a_topic_that_was_made_anew_meanwhile(
     removal.run()
     again = Log.open(files, DIRECTORY, LogSettings(), recovery_point=end_offset)
     assert again.end_offset == 1
+
+
+def trimmed_and_reset(files: MemoryFiles, offset: int) -> tuple[Log, Removal]:
+    """A log of which three segments were still to be removed when it began anew at `offset`."""
+    log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
+    while log.segment_count < 4:
+        log.append(batch(log.end_offset, size=50))
+    log.sync()
+    removal = log.delete_before(log.end_offset)
+    assert len(removal) == 3
+    log.reset(Offset(offset))
+    return log, removal
+
+
+def test_a_removal_leaves_what_a_log_that_was_reset_has_written_since(files: MemoryFiles) -> None:
+    """It began anew where a segment of it once did: the file has the same name."""
+    log, removal = trimmed_and_reset(files, 0)
+    log.append(batch(0, size=50))
+    end_offset = log.sync()
+    removal.run()
+    again = Log.open(files.after_kill(), DIRECTORY, LogSettings(), recovery_point=end_offset)
+    assert again.end_offset == 1
+
+
+def test_a_reset_leaves_nothing_that_a_removal_has_not_come_to(files: MemoryFiles) -> None:
+    """An opening would take it for the beginning of what was written behind it since."""
+    log, removal = trimmed_and_reset(files, 1)
+    assert [name for name in files.sizes(DIRECTORY) if name.endswith(".log")] == [
+        "00000000000000000001.log"
+    ]
+    log.append(batch(1, size=50))
+    end_offset = log.sync()
+    removal.run()
+    again = Log.open(
+        files.after_kill(),
+        DIRECTORY,
+        LogSettings(),
+        start_offset=Offset(1),
+        recovery_point=end_offset,
+    )
+    assert (again.start_offset, again.end_offset, again.segment_count) == (1, 2, 1)

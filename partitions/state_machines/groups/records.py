@@ -36,6 +36,7 @@ _EXPIRING_OFFSET_VALUE_VERSION: Final = 1
 _GROUP_VALUE_VERSION: Final = 3
 
 NO_EXPIRY: Final = -1
+_EXPIRES_MAX: Final = 2**63 - 1
 
 
 def group_record(group: Group, assignments: Mapping[str, bytes]) -> LogRecord:
@@ -73,7 +74,6 @@ def group_tombstone(group_id: str) -> LogRecord:
 def offset_record(
     request: Commit, partition: TopicPartition, commit: OffsetToCommit, wall_ms: int
 ) -> LogRecord:
-    expires = request.retention_ms >= 0
     return LogRecord(
         _offset_key(request.group_id, partition),
         OffsetCommitValue(
@@ -81,9 +81,15 @@ def offset_record(
             leader_epoch=commit.leader_epoch,
             metadata=commit.metadata,
             commit_timestamp=wall_ms,
-            expire_timestamp=wall_ms + request.retention_ms if expires else NO_EXPIRY,
+            expire_timestamp=_expiry(request.retention_ms, wall_ms),
         ),
     )
+
+
+def _expiry(retention_ms: int, wall_ms: int) -> int:
+    """Who asks for all the time that the request has room for wants it kept: in Kafka the sum
+    overflows, and the commit expires at once."""
+    return min(wall_ms + retention_ms, _EXPIRES_MAX) if retention_ms >= 0 else NO_EXPIRY
 
 
 def offset_tombstone(group_id: str, partition: TopicPartition) -> LogRecord:

@@ -351,6 +351,16 @@ def test_a_commit_that_says_when_it_expires_goes_then() -> None:
     assert groups.committed_offset() is None
 
 
+def test_a_commit_that_is_to_be_kept_for_longer_than_there_are_numbers_is_kept() -> None:
+    groups = Coordinator()
+    groups.commit(5, retention_ms=2**63 - 1)
+    key, value = encode_record(groups.log[-1])
+    assert decode_record(key, value) == groups.log[-1]
+    groups.advance(10 * RETENTION_MS)
+    expire(groups)
+    assert groups.committed_offset() == 5
+
+
 def test_a_commit_on_its_way_keeps_its_partition_from_expiring() -> None:
     groups = Coordinator()
     groups.commit(5)

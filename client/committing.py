@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from typing import Final
 
 import trio
 
@@ -18,8 +19,10 @@ from tidemark.client.coordinator import (
 from tidemark.client.descriptions import BrokerDescription, CommittedOffset
 from tidemark.client.group import GroupMember
 from tidemark.client.network import Network
-from tidemark.protocol.errors import RequestError
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Offset, TopicPartition
+
+_REBALANCES: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS})
 
 
 class Committer:
@@ -32,17 +35,50 @@ class Committer:
         self._committing = trio.Lock()
         self._last: dict[TopicPartition, Offset] = {}  # what try_commit need not repeat
 
-    async def commit(self, offsets: Mapping[TopicPartition, Offset | CommittedOffset]) -> None:
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        *,
+        is_kept: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Commit; raises `RequestError` for the first partition that was refused.
 
-        The offsets are of the generation in which this is called. A retry does not make them the
-        next one's: there, the partitions may be another member's, whose commit would be set back.
+        The offsets are of the generation in which this is called. A retry makes them the next
+        one's only if `is_kept`, that is, the member has had all these partitions without a break.
+        Else they may be another member's, whose commit would be set back.
         """
         commits = {tp: as_commit(offset) for tp, offset in offsets.items()}
         membership = self._membership
+        deadline = trio.current_time() + self._network.settings.retry_timeout_seconds
         # One after the other: one that is being tried again would set a later one back.
         async with self._committing:
-            await self._commit(commits, membership)
+            for pause in self._network.settings.backoff.delays(self._network.random):
+                try:
+                    await self._commit(commits, membership)
+                    return
+                except RequestError as error:
+                    if error.code not in _REBALANCES or trio.current_time() + pause > deadline:
+                        raise
+                    if not self._may_go_on(error.code, membership):
+                        raise
+                    refusal = error
+                await trio.sleep(pause)
+                if not (is_kept() and self._goes_on_as(self._membership, membership)):
+                    raise refusal
+                membership = self._membership
+
+    def _may_go_on(self, code: ErrorCode, membership: Membership) -> bool:
+        """Whether the refusal of a commit in that name may be of a rebalance, and pass with it."""
+        if self._member is None or not self._goes_on_as(self._membership, membership):
+            return False
+        # In this generation all is over, unless there is one that the member is not told yet.
+        is_over = code is ErrorCode.ILLEGAL_GENERATION and self._membership == membership
+        return self._member.is_joining or not is_over
+
+    @staticmethod
+    def _goes_on_as(now: Membership, then: Membership) -> bool:
+        """Whether it is still that member, and not one that has lost its place."""
+        return now.member_id == then.member_id and now.generation >= then.generation
 
     async def _commit(
         self, commits: Mapping[TopicPartition, CommittedOffset], membership: Membership

@@ -68,7 +68,8 @@ class Consumer(HandingOut):
     ) -> None:
         """Commit these next offsets for the group, or the positions of all that is assigned.
 
-        The record in the caller's hands counts as done. Raises `RequestError` when the group has
+        The record in the caller's hands counts as done. Waits out a rebalance that takes none of
+        these partitions away, as a cooperative one may. Raises `RequestError` when the group has
         moved on without this member (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, ...), and
         `ValueError` without a group.
         """
@@ -81,7 +82,12 @@ class Consumer(HandingOut):
             raise RequestError(
                 ErrorCode.ILLEGAL_GENERATION, f"{gone[0]} is not assigned to this consumer now"
             )
-        await committer.commit(offsets)
+        read = self._readings.by_partition
+        owned = {tp: read[tp] for tp in offsets}
+        # A partition that has been away in the meantime has another reading.
+        await committer.commit(
+            offsets, is_kept=lambda: all(read.get(tp) is owned[tp] for tp in owned)
+        )
         # Else automatic commits would set it back to what is in the caller's hands.
         for topic_partition, committed in offsets.items():
             self._is_done_to(topic_partition, as_commit(committed).offset)

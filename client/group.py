@@ -77,6 +77,8 @@ class GroupMember:
         self._is_leader = False
         self._owned: frozenset[TopicPartition] = frozenset()
         self.membership = Membership(instance_id=settings.instance_id)
+        self.is_joining = False
+        """Whether the next generation may have begun without this member knowing it yet."""
 
     async def take_part_until_cancelled(self) -> None:
         """The member's task. Ends by itself only after telling the listener why.
@@ -137,9 +139,13 @@ class GroupMember:
         for topic in self._topics:
             await self._network.topic(topic)
         connection = await self._coordinator.connection()
-        joined = await self._ask_to_join(connection)
-        assignments = await self._leader.assign(joined) if self._is_leader else {}
-        partitions = await self._sync(connection, joined, assignments)
+        self.is_joining = True
+        try:
+            joined = await self._ask_to_join(connection)
+            assignments = await self._leader.assign(joined) if self._is_leader else {}
+            partitions = await self._sync(connection, joined, assignments)
+        finally:
+            self.is_joining = False
         await self._take(partitions)
 
     async def _ask_to_join(self, connection: Connection) -> JoinGroupResponse:

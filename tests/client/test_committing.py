@@ -29,8 +29,8 @@ HERE = TopicPartition("t", 0)
 class Coordinator:
     """Takes commits of its generation; before the first it rebalances, and answers nothing."""
 
-    def __init__(self, *, rebalances: bool = True) -> None:
-        self._rebalances = rebalances
+    def __init__(self, *, rebalances: bool = True, joins_as: str = "m") -> None:
+        self._rebalances, self._joins_as = rebalances, joins_as
         self.address: Address | None = None
         self.generations: list[int] = []
         self.offsets: list[int] = []
@@ -76,7 +76,9 @@ class Coordinator:
         if len(self.generations) == 1:
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             if self._rebalances:
-                self.member.membership = Membership(generation=generation + 1, member_id="m")
+                self.member.membership = Membership(
+                    generation=generation + 1, member_id=self._joins_as
+                )
         elif self.generations[-1] != generation:
             code = ErrorCode.ILLEGAL_GENERATION
         partition = offset_commit.OffsetCommitResponsePartition(partition_index=0, error_code=code)
@@ -120,7 +122,22 @@ async def test_a_retry_commits_nothing_in_the_name_of_the_next_generation() -> N
     coordinator = Coordinator()
     async with open_committer(coordinator) as committer:
         with pytest.raises(RequestError, match="ILLEGAL_GENERATION"):
-            await committer.commit({HERE: Offset(3)})
+            await committer.commit({HERE: Offset(3)}, is_kept=lambda: False)
+    assert coordinator.generations == [5, 5]
+
+
+async def test_what_the_member_has_kept_is_committed_in_the_next_generation() -> None:
+    coordinator = Coordinator()
+    async with open_committer(coordinator) as committer:
+        await committer.commit({HERE: Offset(3)}, is_kept=lambda: True)
+    assert coordinator.generations == [5, 5, 6]
+
+
+async def test_who_has_lost_its_place_commits_nothing_as_the_member_it_is_now() -> None:
+    coordinator = Coordinator(joins_as="another")
+    async with open_committer(coordinator) as committer:
+        with pytest.raises(RequestError, match="ILLEGAL_GENERATION"):
+            await committer.commit({HERE: Offset(3)}, is_kept=lambda: True)
     assert coordinator.generations == [5, 5]
 
 

@@ -6,7 +6,7 @@ import trio
 
 from tests.client.helpers import numbered, until, write
 from tests.client.test_group import QUICK, wait_assigned
-from tidemark.client import Client, Consumer, TopicPartition
+from tidemark.client import Client, Consumer, RequestError, TopicPartition
 
 
 async def test_nothing_is_handed_out_of_what_is_being_revoked(
@@ -37,6 +37,36 @@ async def test_nothing_is_handed_out_of_what_is_being_revoked(
     assert positions
     for committed, position in positions:
         assert position - 1 <= committed <= position
+
+
+async def test_a_cooperative_rebalance_refuses_no_commit_of_what_is_kept(
+    client: Client, topic: str, group: str
+) -> None:
+    await client.admin.create_topic(topic, partitions=4)
+    settings = {**QUICK, "assignors": ["cooperative-sticky"], "auto_commit_seconds": None}
+    join = partial(client.consumer, topic, group=group, **settings)
+    commits = 0
+
+    async def commit() -> None:
+        nonlocal commits
+        while True:
+            before = one.assignment
+            try:
+                await one.commit()
+                commits += 1
+            except RequestError:
+                assert not before <= one.assignment
+            await trio.sleep(0.001)
+
+    async with join() as one, trio.open_nursery() as nursery:
+        await wait_assigned(one, 4)
+        nursery.start_soon(commit)
+        for _ in range(3):
+            async with join() as two:
+                await wait_assigned(two, 2)
+            await wait_assigned(one, 4)
+        nursery.cancel_scope.cancel()
+    assert commits
 
 
 async def test_a_rebalance_is_not_the_end(client: Client, topic: str, group: str) -> None:

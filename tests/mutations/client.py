@@ -121,6 +121,22 @@ MUTATIONS = (
         "::test_a_retry_commits_nothing_in_the_name_of_the_next_generation",
     ),
     Mutation(
+        name="a commit becomes the next generation's only where its partitions were kept",
+        file="client/committing.py",
+        old="if not (is_kept() and self._goes_on_as(",
+        new="if not (self._goes_on_as(",
+        killed_by=f"{_TESTS}/test_committing.py"
+        "::test_a_retry_commits_nothing_in_the_name_of_the_next_generation",
+    ),
+    Mutation(
+        name="a commit becomes no other member's",
+        file="client/committing.py",
+        old="return now.member_id == then.member_id and ",
+        new="return ",
+        killed_by=f"{_TESTS}/test_committing.py"
+        "::test_who_has_lost_its_place_commits_nothing_as_the_member_it_is_now",
+    ),
+    Mutation(
         name="a refresh that fails has failed for all whom it covers",
         file="client/network.py",
         old="            if self._failure is not None:\n                raise self._failure\n",
@@ -274,10 +290,8 @@ MUTATIONS = (
     Mutation(
         name="a commit that is tried again does not set a later one back",
         file="client/committing.py",
-        old="""        async with self._committing:
-            await self._commit(commits, membership)
-""",
-        new="        await self._commit(commits, membership)\n",
+        old="        async with self._committing:\n            for pause in",
+        new="        if True:\n            for pause in",
         killed_by=f"{_TESTS}/test_committing.py"
         "::test_a_commit_that_is_tried_again_does_not_set_a_later_one_back",
     ),

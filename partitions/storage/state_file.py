@@ -48,16 +48,13 @@ class StateFile:
             # No implicit transactions: they are begun and ended in one place, below.
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
-            raise StorageError(f"{path}: {error}") from error
+            raise StorageError(f"{path}: {error}. {_advice(error)}") from error
         try:
             prepare(connection, path)
             return cls(connection, path, new_id)
         except sqlite3.Error as error:
             connection.close()
-            raise StorageError(
-                f"{path}: {error}. Restore the file from a copy; without it, nobody knows what "
-                "the logs beside it hold"
-            ) from error
+            raise StorageError(f"{path}: {error}. {_advice(error)}") from error
         except StorageError:
             connection.close()
             raise
@@ -151,6 +148,18 @@ class StateFile:
         """The journal's records from this lsn on are not in here; `None`: there was no journal."""
         stored = self.meta(JOURNAL_START)
         return None if stored is None else int(stored)
+
+
+def _advice(error: sqlite3.Error) -> str:
+    # An extended code says more, and has the plain one in its last byte. What Python has against a
+    # call has none.
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+        # Also for its `-wal` and `-shm`. SQLite does not say why.
+        return (
+            "It, or what SQLite has beside it, cannot be opened: let the process have more "
+            "descriptors (`ulimit -n`), and read and write there"
+        )
+    return "Restore the file from a copy; without it, nobody knows what the logs beside it hold"
 
 
 def _new_owner(new_id: UUID | None) -> UUID:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.descriptors import few_descriptors
 from tidemark.partitions.raft.entries import Configuration, EpochStart
 from tidemark.partitions.raft.messages import HardState
 from tidemark.partitions.storage.left_groups import leave, left_epochs
@@ -44,6 +45,17 @@ def test_identity_survives_a_restart(path: str) -> None:
     db.set_meta("cluster_id", "first")
     db.set_meta("cluster_id", "second")
     assert reopened(db, path).meta("cluster_id") == "second"
+
+
+@pytest.mark.parametrize("left", range(3))
+def test_where_there_is_no_descriptor_nobody_is_told_to_restore_a_copy(
+    path: str, left: int
+) -> None:
+    """With some, the file itself is opened, and what is beside it is not."""
+    StateDb.open(path).close()
+    with few_descriptors(left), pytest.raises(StorageError, match="ulimit -n") as caught:
+        StateDb.open(path)
+    assert "copy" not in str(caught.value)
 
 
 # Runs

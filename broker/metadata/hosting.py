@@ -321,6 +321,8 @@ class Hosting:
             self._failed([topic.id for topic in topics], error)
 
     async def _open_now(self, topics: Sequence[Topic]) -> None:
+        """Those that cannot be opened yet are left to a later pass."""
+        refused = list[Replica]()
         for are_new in (False, True):
             specs = [
                 spec
@@ -334,12 +336,18 @@ class Hosting:
                 specs = [spec for spec in specs if spec.key in there]
             if specs:
                 for replica in await open_replicas(self._services, specs, are_new=are_new):
-                    self._keep(replica)
+                    if replica.may_open_later:
+                        refused.append(replica)
+                    else:
+                        self._keep(replica)
             # What is added to them later is recorded then.
             self._may_be_here.update(topic.id for topic in topics if are_new)
         for topic in topics:
             self._opened(topic.id)
             self.changed(topic.id)
+        for replica in refused:
+            if replica.topic_id in self._to_open:
+                self._failed([replica.topic_id], StorageError(replica.failure))
 
     def _keep(self, replica: Replica) -> None:
         topic = self._to_open.get(replica.topic_id)

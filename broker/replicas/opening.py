@@ -48,10 +48,10 @@ async def open_replicas(
     """A replica for each spec, in their order, taking part in its group.
 
     A partition that is not there yet is made; `are_new` says that nothing was ever recorded about
-    any of them. One whose files cannot be served becomes a replica with a `failure`. Those that
-    alone vote in their group serve already; others may be elected much later. Raises `OSError` or
-    `StorageError` if the disk does not take what has to be recorded; a sync that failed ends the
-    broker, too.
+    any of them. One whose files cannot be served becomes a replica with a `failure`, and where
+    that may pass is to be opened again (`may_open_later`). Those that alone vote in their group
+    serve already; others may be elected much later. Raises `OSError` or `StorageError` if the disk
+    does not take what has to be recorded; a sync that failed ends the broker, too.
     """
     started = time.perf_counter()
     try:
@@ -148,13 +148,16 @@ def _replica(services: ReplicaServices, spec: ReplicaSpec, opened: OpenedGroup) 
     if member is not None and _is_beyond_repair(services, member):
         member.log.abandon()
         member, failure = None, _BEYOND_REPAIR
-    if member is None:
+    may_open_later = member is None and opened.may_pass
+    if may_open_later:
+        logger.debug("%s is not served yet: %s", spec.topic_partition, failure)
+    elif member is None:
         services.metrics.storage_errors.inc()
         logger.error("%s is not served: %s", spec.topic_partition, failure)
     else:
         member.log.room = services.room.of(spec.topic)
         _report(services, spec, member)
-    return Replica(spec, services, member=member, failure=failure)
+    return Replica(spec, services, member=member, failure=failure, may_open_later=may_open_later)
 
 
 def _is_beyond_repair(services: ReplicaServices, member: GroupReplica) -> bool:

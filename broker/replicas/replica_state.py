@@ -76,6 +76,7 @@ class ReplicaState:
         "failure",
         "key",
         "line",
+        "may_open_later",
         "partition",
         "topic",
         "topic_id",
@@ -88,6 +89,7 @@ class ReplicaState:
         *,
         member: GroupReplica | None,
         failure: str | None = None,
+        may_open_later: bool = False,
     ) -> None:
         self.topic = spec.topic
         self.topic_id = spec.topic_id
@@ -96,6 +98,8 @@ class ReplicaState:
         self.config = spec.config
         self.failure = failure
         """Why the files cannot be served; `None` while they can."""
+        self.may_open_later = may_open_later
+        """Whether that may pass: then another is to be opened in its place."""
         self.bytes_out = 0
         """Bytes of records that clients got from here, for as long as it is open."""
         self._services = services

@@ -24,7 +24,7 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
 from tidemark.partitions.storage.left_groups import come_back, left_epochs
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.refusals import SyncFailed, may_lose
+from tidemark.partitions.storage.refusals import SyncFailed, may_lose, may_pass
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState, StateDb
 from tidemark.protocol.errors import StorageError
@@ -63,6 +63,8 @@ class OpenedGroup:
     spec: GroupSpec
     replica: GroupReplica | None
     failure: str | None = None
+    may_pass: bool = False
+    """Whether it may open later: there was no descriptor, say, or no room."""
 
 
 def open_groups(
@@ -100,7 +102,7 @@ def open_groups(
                 spec, before, left_in, host=host, files=files, readers=readers, unsynced=unsynced
             )
         except (OSError, StorageError) as error:
-            opened.append(OpenedGroup(spec, None, str(error)))
+            opened.append(OpenedGroup(spec, None, str(error), _may_pass(error)))
             if found is not None and _may_have_lost(found, error):
                 changed.append(replace(found, condition=Condition.UNCLEAN))
             continue
@@ -194,6 +196,10 @@ def _open(
         applier=spec.applier,
     )
     return replica, after
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, OSError) and may_pass(error) and not isinstance(error, SyncFailed)
 
 
 def _may_have_lost(stored: PartitionState, error: Exception) -> bool:

@@ -16,6 +16,7 @@ import pytest
 import trio
 
 from tests.broker.clusters import wait_until
+from tests.broker.handlers.producing import batch, produce, request
 from tests.broker.nodes import open_node
 from tidemark.broker.metadata import hosted_files
 from tidemark.broker.metadata import hosting as hosting_module
@@ -31,12 +32,13 @@ from tidemark.partitions.replication.known_leaders import NOT_KNOWN
 from tidemark.partitions.replication.peer_messages import GroupBeat
 from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_values import Assignment, TopicMetadata
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.files import Files, OsFiles
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.left_groups import leave, left_epochs
+from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
-from tidemark.protocol.errors import RequestError, StorageError
+from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import ORIGIN, Epoch, NodeId, Offset
 
 ONE, TWO = map(NodeId, (1, 2))
@@ -287,6 +289,31 @@ async def test_what_could_not_be_opened_is_tried_again(
         await wait_until(lambda: bool(hosting_of(node).by_partition(topic.id)))
         assert not refused
         await hosting_of(node).wait_settled(topic.id)
+
+
+async def test_a_partition_for_which_a_start_had_no_descriptor_is_served_once_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting_module, "RETRY_SECONDS", 0.1)
+    async with open_node(tmp_path) as node:
+        await node.topics.create(NewTopic(name="t", partitions=2))
+        for partition in (0, 1):
+            await produce(node, request(batch(), partition=partition))
+    has_descriptors, open_log = False, Log.open
+
+    def open_later(files: Files, directory: str, *args: Any, **options: Any) -> Log:  # as they come
+        if directory.endswith("/t-0") and not has_descriptors:
+            raise OSError(EMFILE, "Too many open files")
+        return open_log(files, directory, *args, **options)
+
+    monkeypatch.setattr(Log, "open", open_later)
+    async with open_node(tmp_path) as node:
+        refused = await produce(node, request(batch()))
+        assert ErrorCode(refused.error_code).retriable
+        assert (await produce(node, request(batch(), partition=1))).base_offset == 1
+        has_descriptors = True
+        await wait_until(lambda: node.topics.replica("t", 0) is not None)
+        assert (await produce(node, request(batch()))).base_offset == 1
 
 
 async def test_what_is_recorded_of_strays_is_forgotten_as_soon_as_the_disk_takes_that(

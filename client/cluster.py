@@ -27,6 +27,12 @@ class ClusterView:
     errors: Mapping[str, ErrorCode] = field(default_factory=dict)
     """Why a topic that was asked for is not there."""
 
+    @property
+    def controller(self) -> BrokerDescription | None:
+        """The broker to ask for changes; None while that is not known. One that is named and not
+        listed is none: a broker that has just started may name it before it knows where it is."""
+        return None if self.controller_id is None else self.brokers.get(self.controller_id)
+
     def partition(self, topic_partition: TopicPartition) -> PartitionDescription | None:
         topic = self.topics.get(topic_partition.topic)
         if topic is None or not 0 <= topic_partition.partition < len(topic.partitions):

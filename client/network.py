@@ -208,12 +208,13 @@ class Network:
         return await self.pool.connection(address_of(self.broker(node_id)))
 
     async def controller(self) -> Connection:
-        """To the controller, as last heard."""
-        if self.view.controller_id is None:
+        """To the controller, as last heard; NOT_CONTROLLER while it is not known where that is."""
+        if self.view.controller is None:
             await self.refresh()
-        if self.view.controller_id is None:
+        controller = self.view.controller
+        if controller is None:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
-        return await self.connection_to(self.view.controller_id)
+        return await self.pool.connection(address_of(controller))
 
     # Retries
 

@@ -154,9 +154,11 @@ class Brokers:
 
         In the moment in which nobody leads, that is this one, if most brokers live: one of them
         will lead, and what comes here waits and is passed on. Some clients that are told of no
-        controller do not ask again. None where this broker may be the one that is cut off.
+        controller do not ask again. None where this broker may be the one that is cut off, and
+        where it has heard who leads before it has applied where that one is: a client could not
+        connect to it.
         """
         controller, registered = self.controller, self.registered
         if controller is None and sum(map(self.is_alive, registered)) > len(registered) // 2:
             return self.node_id
-        return controller
+        return controller if controller in registered else None

@@ -225,3 +225,11 @@ def test_without_a_controller_changes_come_here_while_most_brokers_live(
 ) -> None:
     liveness = FakeLiveness(alive=alive, leaders={CLUSTER_KEY: (leader, Epoch(1))})
     assert Brokers(ME, three, liveness).controller_for_clients == named
+
+
+def test_a_controller_that_is_not_registered_here_yet_is_not_named() -> None:
+    """A broker that has just started hears who leads before it has applied where that one is, and a
+    client that is told a number alone cannot connect to it."""
+    liveness = FakeLiveness(alive={2}, leaders={CLUSTER_KEY: (TWO, Epoch(1))})
+    state = ClusterState()
+    assert Brokers(ME, lambda: state, liveness).controller_for_clients is None

@@ -11,6 +11,7 @@ import trio.testing
 from tests.client.scripted_peer import Peer, open_peer
 from tidemark.client import ClientSettings
 from tidemark.client.network import Network, open_network
+from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages import metadata
 
 NOTHING = metadata.MetadataResponse(brokers=[], controller_id=1, topics=[])
@@ -147,3 +148,39 @@ async def test_the_last_that_can_be_asked_has_all_the_time_of_a_request() -> Non
         with trio.fail_after(10), pytest.raises(ConnectionError, match="no answer within 1 s"):
             await network.refresh()
         assert trio.current_time() - began > 0.9
+
+
+class Newcomer(Speaker):
+    """Names the controller, which is itself, before it lists it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: list[metadata.MetadataResponseBroker] = []
+
+    async def serve(self, peer: Peer) -> None:
+        await peer.greet()
+        while True:
+            header = await peer.request()
+            self.asked += 1
+            answer = metadata.MetadataResponse(brokers=self.listed, controller_id=1, topics=[])
+            await peer.answer(header, answer)
+
+
+async def test_a_controller_that_is_named_and_not_listed_is_looked_up_again() -> None:
+    """As by Kafka's clients, to which it is no controller."""
+    broker = Newcomer()
+    async with (
+        open_peer(broker.serve) as address,
+        open_network((address,), ClientSettings(), Random(1)) as network,
+    ):
+        with trio.fail_after(10):
+            with pytest.raises(RequestError) as failed:
+                await network.controller()
+            assert failed.value.code is ErrorCode.NOT_CONTROLLER
+            assert broker.asked == 2
+            broker.listed = [
+                metadata.MetadataResponseBroker(node_id=1, host=address.host, port=address.port)
+            ]
+            connection = await network.retrying(network.controller)
+            assert connection is await network.any_connection()
+            assert broker.asked == 3

@@ -16,6 +16,7 @@ from tidemark.broker.metadata.identity import peers_of, record_peers, stored_pee
 from tidemark.broker.peers.hello import Peer
 from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.state_machines.cluster import ClusterState
+from tidemark.partitions.state_machines.cluster_commands import UnregisterBroker
 from tidemark.partitions.state_machines.cluster_machine import Outcome
 from tidemark.partitions.state_machines.cluster_values import BrokerMetadata
 from tidemark.protocol.errors import StorageError
@@ -48,9 +49,12 @@ class Neighbours:
         self._network = network
         self._own = own
         self._peers: dict[NodeId, Peer] = {}
+        self._told: dict[NodeId, Peer] = {}
+        """Those that the connections and the groups were told of last."""
         self._is_current = False
         self._changed = trio.Event()
         self._replaced = trio.Event()
+        self._why_replaced = ""
 
     @property
     def addresses(self) -> list[Address]:
@@ -69,10 +73,14 @@ class Neighbours:
     def applied(self, outcome: Outcome) -> None:
         """For the metadata: a command was applied."""
         broker = outcome.result
-        if isinstance(broker, BrokerMetadata):
+        if not isinstance(broker, BrokerMetadata):
+            return
+        if not isinstance(outcome.command, UnregisterBroker):
             self._look_at_own(broker)
             self._peers[broker.node_id] = Peer(broker.peer, broker.directory_id)
-            self._peers_changed()
+        elif self._is_current:
+            self._peers.pop(broker.node_id, None)
+        self._peers_changed()
 
     def current(self, state: ClusterState) -> None:
         """The metadata are current from now on: who is not in them does not belong."""
@@ -88,12 +96,10 @@ class Neighbours:
         self._peers_changed()
 
     async def wait_replaced(self) -> None:
-        """Until another start of this broker has registered; raises `StorageError` then."""
+        """Until another start of this broker has registered, or another broker that has got its
+        number since it was removed; raises `StorageError` then."""
         await self._replaced.wait()
-        raise StorageError(
-            f"broker {self._own.node_id} has been started again, and this start of it must end: "
-            "only one process may serve a data directory"
-        )
+        raise StorageError(self._why_replaced)
 
     async def run(self) -> None:
         """Record where the others are, whenever that has changed."""
@@ -101,13 +107,31 @@ class Neighbours:
             await self._changed.wait()
             self._changed = trio.Event()
             try:
-                await trio.to_thread.run_sync(record_peers, self._services.state, self._peers)
+                # A copy: the table itself may change while the thread goes through it.
+                peers = {**self._peers}
+                await trio.to_thread.run_sync(record_peers, self._services.state, peers)
             except StorageError as error:
                 self._services.storage_failed(f"where the other brokers are: {error}")
 
     def _look_at_own(self, broker: BrokerMetadata) -> None:
-        if broker.node_id == self._own.node_id and broker.incarnation > self._own.incarnation:
-            self._replaced.set()
+        own = self._own
+        if broker.node_id != own.node_id:
+            return
+        if broker.directory_id == own.directory_id:
+            if broker.incarnation > own.incarnation:
+                self._end(
+                    f"broker {own.node_id} has been started again, and this start of it must end: "
+                    "only one process may serve a data directory"
+                )
+        elif self._is_current:  # Else it is one that had the number before, and has left.
+            self._end(
+                f"broker {own.node_id} was removed from the cluster, and one with another data "
+                "directory has its number now: this one must end"
+            )
+
+    def _end(self, why: str) -> None:
+        self._why_replaced = why
+        self._replaced.set()
 
     def _peers_changed(self) -> None:
         self._changed.set()
@@ -117,6 +141,19 @@ class Neighbours:
         self._services.turn.run(self._set_peers)
 
     def _set_peers(self) -> None:
-        self._network.set_peers(self._peers)
-        self._services.driver.node.set_peers(list(self._peers))
+        # One with another directory is another broker, which counts its starts anew: what the one
+        # before it was known by goes first, or it would be taken for an earlier start of that one.
+        same = {
+            node: peer
+            for node, peer in self._peers.items()
+            if self._told.get(node, peer).directory_id == peer.directory_id
+        }
+        if len(same) < len(self._peers):
+            self._tell(same)
+        self._tell(self._peers)
+
+    def _tell(self, peers: Mapping[NodeId, Peer]) -> None:
+        self._told = {**peers}
+        self._network.set_peers(peers)
+        self._services.driver.node.set_peers(list(peers))
         self._services.driver.touch()

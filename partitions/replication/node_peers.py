@@ -46,6 +46,7 @@ class MeetingNode(HostingNode):
             self._news.begin()
         for node in self.peers.set_nodes(nodes):
             self._news.forget(node)
+            self._forget_process(node)
         for node in self.peers.nodes:
             if node not in before:
                 self._tell_all_to(node)
@@ -81,13 +82,17 @@ class MeetingNode(HostingNode):
         is_new = self.peers.incarnation(node) != incarnation
         if self.peers.is_replaced(node, incarnation):
             self._lost(node)
-            self._leaders.replaced(node)
-            self.observers.forget_process(node)
+            self._forget_process(node)
         if self.peers.heard(node, self._now):
             self._came_alive(node)
         if is_new:
             self._news.restarted(node)
             self._tell_all_to(node)
+
+    def _forget_process(self, node: NodeId) -> None:
+        """That one leads nothing more, and what it held may be gone."""
+        self._leaders.replaced(node)
+        self.observers.forget_process(node)
 
     def _came_alive(self, node: NodeId, *, has_said_nothing: bool = False) -> None:
         self._leaders.came_alive(node)

@@ -1,6 +1,7 @@
 """Brokers that are drained, stopped, started, and let go, in real clusters."""
 
 import urllib.request
+from shutil import rmtree
 
 import pytest
 import trio
@@ -114,3 +115,26 @@ async def test_a_broker_that_leaves_gives_up_its_replicas_and_is_forgotten() -> 
         async with client.consumer("t", until_end=True) as consumer:
             values = [record.value async for record in consumer]
         assert len(values) == 80
+
+
+async def test_the_number_of_a_forgotten_broker_is_free_for_one_on_an_empty_directory() -> None:
+    async with (
+        open_cluster(brokers=4, settings=QUICK) as cluster,
+        open_client(cluster.bootstrap) as client,
+    ):
+        admin = client.admin
+        await cluster.restart(4)  # the one that is to come counts its starts anew
+        await admin.decommission_broker(4)
+        with trio.fail_after(40):
+            await admin.wait_broker_settled(4)
+        await cluster.stop(4)
+        with trio.fail_after(20):
+            while 4 in await statuses(client):  # noqa: ASYNC110 # nobody says when
+                await trio.sleep(0.1)
+        rmtree(cluster.data_dir_of(4))
+        await cluster.start(4)
+        with trio.fail_after(20):
+            while not all(each.is_alive for each in (await statuses(client)).values()):  # noqa: ASYNC110 # nobody says when
+                await trio.sleep(0.1)
+        assert [*sorted(await statuses(client))] == [1, 2, 3, 4]
+        await admin.create_topic("t", partitions=1, replication_factor=4)

@@ -185,6 +185,17 @@ def test_a_deleted_log_start_reaches_a_follower_that_lags() -> None:
     assert cluster[3].committed_values() == ["b"]
 
 
+def test_who_comes_under_the_number_of_one_that_has_left_leads_nothing() -> None:
+    cluster = three()
+    node = cluster[1].node
+    assert node.leader_of(KEY)[0] == 2
+    node.set_peers([NodeId(1), NodeId(3)])
+    node.set_peers([NodeId(1), NodeId(2), NodeId(3)])
+    node.peer_up(NodeId(2), 1, cluster.now)
+    assert node.peers.is_alive(NodeId(2))
+    assert node.leader_of(KEY)[0] is None
+
+
 def test_a_dead_peer_is_not_told_everything_again_and_again() -> None:
     cluster = three()
     cluster.kill(3)

@@ -1,0 +1,79 @@
+"""What becomes of a broker's number once that broker has left the cluster."""
+
+from tests.mutations import Mutation
+
+_NEIGHBOURS = "tests/broker/test_neighbours.py"
+
+
+def _rule(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    return Mutation(
+        name=name,
+        file="broker/metadata/neighbours.py",
+        old=old,
+        new=new,
+        killed_by=f"{_NEIGHBOURS}::{killed_by}",
+    )
+
+
+MUTATIONS = (
+    _rule(
+        "a broker that was removed is none of the cluster's",
+        old="        if not isinstance(outcome.command, UnregisterBroker):\n",
+        new="        if True:\n",
+        killed_by="test_a_broker_that_was_removed_is_no_neighbour_any_more",
+    ),
+    _rule(
+        "another broker of a number is not taken for an earlier start",
+        old="        if len(same) < len(self._peers):\n",
+        new="        if False:\n",
+        killed_by="test_another_broker_of_a_number_is_heard_though_the_removal_was_not_seen",
+    ),
+    _rule(
+        "a later start of a broker ends the earlier one",
+        old="            if broker.incarnation > own.incarnation:\n",
+        new="            if False:\n",
+        killed_by="test_a_later_start_ends_this_one",
+    ),
+    _rule(
+        "who had a number before does not end who has it now",
+        old="        elif self._is_current:  # Else",
+        new="        else:  # Else",
+        killed_by="test_the_number_of_one_that_has_left_does_not_end_who_has_it_now",
+    ),
+    _rule(
+        "starts are counted by the directory",
+        old="        if broker.directory_id == own.directory_id:\n",
+        new="        if True:\n",
+        killed_by="test_the_number_of_one_that_has_left_does_not_end_who_has_it_now",
+    ),
+    _rule(
+        "who was removed ends once another has its number",
+        old="        elif self._is_current:  # Else",
+        new="        elif False:  # Else",
+        killed_by="test_who_was_removed_ends_once_another_has_its_number",
+    ),
+    Mutation(
+        name="who comes under the number of one that has left leads nothing yet",
+        file="partitions/replication/node_peers.py",
+        old="            self._news.forget(node)\n            self._forget_process(node)\n",
+        new="            self._news.forget(node)\n",
+        killed_by="tests/partitions/replication/test_node.py::"
+        "test_who_comes_under_the_number_of_one_that_has_left_leads_nothing",
+    ),
+    Mutation(
+        name="a controller is named where clients are told where it is",
+        file="broker/metadata/brokers.py",
+        old="        return controller if controller in registered else None\n",
+        new="        return controller\n",
+        killed_by="tests/broker/test_brokers.py::"
+        "test_a_controller_that_is_not_registered_here_yet_is_not_named",
+    ),
+    Mutation(
+        name="a controller that is named and not listed is looked up again",
+        file="client/network.py",
+        old="        if self.view.controller is None:\n            await self.refresh()\n",
+        new="",
+        killed_by="tests/client/test_network.py::"
+        "test_a_controller_that_is_named_and_not_listed_is_looked_up_again",
+    ),
+)

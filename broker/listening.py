@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.http import bind_http
-from tidemark.broker.network.connections import BoundListener, bind
+from tidemark.broker.network.accepting import BoundListener, bind
 from tidemark.broker.peers import BoundPeerListener, bind_peers
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.values import dataclass

@@ -31,7 +31,8 @@ from tidemark.broker.metadata.open_metadata import open_metadata
 from tidemark.broker.metadata.producer_ids import ProducerIds
 from tidemark.broker.metrics import Limits, Metrics, Scrape
 from tidemark.broker.moves.desk import open_moves
-from tidemark.broker.network.connections import BoundListener, Connections
+from tidemark.broker.network.accepting import BoundListener
+from tidemark.broker.network.connections import Connections
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor

@@ -2,69 +2,34 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
-import os
 import socket
-from contextlib import suppress
 from typing import Final
 
 import trio
 
-from tidemark.broker.config import Address, BrokerSettings, Listener
+from tidemark.broker.config import BrokerSettings
 from tidemark.broker.looks import next_look
 from tidemark.broker.metrics import ConnectionEnd, Metrics
+from tidemark.broker.network.accepting import Accepting, BoundListener
 from tidemark.broker.network.connection import Connection, ConnectionLimits
 from tidemark.broker.network.descriptors import connections_max
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
-from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.network.turn import Turn
-from tidemark.protocol.values import dataclass
 
-BACKLOG: Final = 1024
 SWEEP_SECONDS: Final = 1.0
 # A quiet connection gives its receive buffer back.
 _QUIET_SECONDS: Final = 2.0
 # Who holds memory that others wait for, and fills it more slowly than this, has to go.
 _HOLD_SECONDS: Final = 5.0
 _HOLD_BYTES_MIN: Final = 512 * 1024
-_ACCEPTS_PER_TURN: Final = 64
 _DRAIN_POLL_SECONDS: Final = 0.005
-# The process is out of descriptors, or the kernel of memory for another socket.
-_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-# accept(2): what went wrong with the new connection before it was taken comes out of accept.
-_LOST_ON_THE_WAY: Final = frozenset(
-    {
-        errno.ENETDOWN,
-        errno.EPROTO,
-        errno.ENOPROTOOPT,
-        errno.EHOSTDOWN,
-        errno.ENONET,
-        errno.EHOSTUNREACH,
-        errno.EOPNOTSUPP,
-        errno.ENETUNREACH,
-        errno.EPERM,  # a firewall's word
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundListener:
-    """A listener and the socket that is bound for it."""
-
-    listener: Listener
-    socket: socket.socket
-
-    @property
-    def address(self) -> Address:
-        """Where it really listens."""
-        host, port = self.socket.getsockname()[:2]
-        return Address(host, port)
 
 
 class Connections:
@@ -100,9 +65,8 @@ class Connections:
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
         self._holding: dict[Connection, tuple[float, int]] = {}
-        self._listeners: list[BoundListener] = []
         self._ids = itertools.count(1)
-        self._spare: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._accepting = Accepting(reactor, timers, take=self._take, refused=self._refused)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -113,53 +77,30 @@ class Connections:
 
     def listen(self, bound: BoundListener) -> None:
         """Take clients from a listener."""
-        self._listeners.append(bound)
-        self.reactor.add(bound.socket.fileno(), READABLE, lambda events: self._accept(bound))
+        self._accepting.listen(bound)
 
-    def _accept(self, bound: BoundListener) -> None:
-        for _ in range(_ACCEPTS_PER_TURN):
-            try:
-                client, address = bound.socket.accept()
-            except BlockingIOError:
-                return
-            except ConnectionError:
-                continue
-            except OSError as error:
-                if error.errno in _LOST_ON_THE_WAY:
-                    continue
-                if error.errno not in _EXHAUSTED:
-                    raise
-                self._refuse_one(bound, error)
-                return
-            self.metrics.connections_opened.inc()
-            if len(self._open) >= self._open_max:
-                client.close()
-                self.metrics.connections_closed[ConnectionEnd.TOO_MANY].inc()
-                self.odd_events.warn(
-                    "too many connections", "there are %d connections already", len(self)
-                )
-            else:
-                self._begin(client, address[0], bound)
-
-    def _refuse_one(self, bound: BoundListener, error: OSError) -> None:
-        """Without descriptors nothing can be accepted, and the listener stays ready: a busy loop.
-
-        So one descriptor is kept for this: it makes room to accept a client and hang up.
-        """
-        self.odd_events.warn("too many connections", "a connection was refused: %s", error)
-        if self._spare is not None:
-            os.close(self._spare)
-            self._spare = None
+    def _take(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
+        self.metrics.connections_opened.inc()
+        if len(self._open) >= self._open_max:
+            client.close()
+            self.metrics.connections_closed[ConnectionEnd.TOO_MANY].inc()
+            self.odd_events.warn(
+                "too many connections", "there are %d connections already", len(self)
+            )
+            return
         try:
-            bound.socket.accept()[0].close()
+            self._begin(client, client_host, bound)
+        except OSError as error:
+            # The kernel has no memory to watch another, say; nobody else is to suffer from it.
+            client.close()
+            self.metrics.connections_closed[ConnectionEnd.ERROR].inc()
+            self.odd_events.warn("failed connections", "a connection was not taken: %s", error)
+
+    def _refused(self, error: OSError, has_hung_up: bool) -> None:
+        self.odd_events.warn("too many connections", "a connection was refused: %s", error)
+        if has_hung_up:
             self.metrics.connections_opened.inc()
             self.metrics.connections_closed[ConnectionEnd.TOO_MANY].inc()
-        except OSError:
-            pass
-        finally:
-            # Another thread may have been quicker; then the next refusal does without a spare.
-            with suppress(OSError):
-                self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _begin(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
         client.setblocking(False)
@@ -238,10 +179,7 @@ class Connections:
             connection.feed()
 
     def stop_accepting(self) -> None:
-        for bound in self._listeners:
-            self.reactor.remove(bound.socket.fileno())
-            bound.socket.close()
-        self._listeners.clear()
+        self._accepting.stop()
 
     def stop_reading(self) -> None:
         for connection in self._open:
@@ -255,18 +193,6 @@ class Connections:
 
     def close(self) -> None:
         """Close whatever is open. Doing it twice is allowed."""
-        self.stop_accepting()
+        self._accepting.close()
         for connection in list(self._open):
             connection.close(ConnectionEnd.STOPPING)
-        if self._spare is not None:
-            os.close(self._spare)
-            self._spare = None
-
-
-def bind(listener: Listener) -> BoundListener:
-    """Bind a listener's socket. Raises `OSError`: the port is taken, or the address not ours."""
-    host = listener.address.host or "0.0.0.0"
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.create_server((host, listener.address.port), family=family, backlog=BACKLOG)
-    bound.setblocking(False)
-    return BoundListener(listener=listener, socket=bound)

@@ -17,7 +17,8 @@ import trio
 from tidemark.broker.config import Address, BrokerSettings, Endpoint
 from tidemark.broker.handlers import api_versions
 from tidemark.broker.metrics import Metrics
-from tidemark.broker.network.connections import Connections, bind
+from tidemark.broker.network.accepting import bind
+from tidemark.broker.network.connections import Connections
 from tidemark.broker.network.dispatch import Dispatcher
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import trio
 
-from tidemark.broker.network.connections import Connections
 from tidemark.client import open_client
 from tidemark.testing import Cluster, open_cluster
 
@@ -26,10 +25,10 @@ class Listening(socket.socket):
 
 
 def accept(cluster: Cluster, errors: list[int]) -> None:
-    connections: Connections = cluster.broker.connections
-    (bound,) = connections._listeners
+    accepting = cluster.broker.connections._accepting
+    (bound,) = accepting._listeners
     with Listening(errors) as listening:
-        connections._accept(replace(bound, socket=listening))
+        accepting._accept(replace(bound, socket=listening))
         assert not listening.errors
 
 

@@ -1,5 +1,6 @@
 """What connections share: how many there may be, descriptors, memory, and the end of the broker."""
 
+import errno
 import os
 import resource
 import struct
@@ -11,8 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.broker.network.serving import SETTINGS, open_serving, request, settle
+from tests.broker.network.serving import SETTINGS, Client, open_serving, request, settle
 from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.network.accepting import PAUSE_SECONDS, Accepting, BoundListener
+from tidemark.broker.network.reactor import Reactor
 
 
 async def test_an_idle_connection_is_closed_and_one_that_waits_for_us_is_not(
@@ -71,6 +74,61 @@ async def test_without_descriptors_a_client_is_refused_and_the_others_are_served
             outsider.close()
             for descriptor in taken:
                 os.close(descriptor)
+
+
+async def test_without_even_the_spare_descriptor_a_client_waits_and_the_loop_does_not_spin(
+    few_descriptors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, accept = list[float](), Accepting._accept
+
+    def count(accepting: Accepting, bound: BoundListener) -> None:
+        looks.append(trio.current_time())
+        accept(accepting, bound)
+
+    monkeypatch.setattr(Accepting, "_accept", count)
+    async with open_serving(SETTINGS) as serving:
+        outsider = trio.socket.socket()
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken = list[int]()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few_descriptors + 20, hard))
+        try:
+            serving.connections._accepting._free_spare()
+            with suppress(OSError):
+                while True:
+                    taken.append(os.open("/dev/null", os.O_RDONLY))
+            await outsider.connect(serving.address)
+            await trio.sleep(1.5 * PAUSE_SECONDS)
+            assert 1 <= len(looks) <= 3
+            for descriptor in taken:
+                os.close(descriptor)
+            taken.clear()
+            with trio.fail_after(10 * PAUSE_SECONDS):
+                await outsider.send(request("echo", 7))
+                assert await Client(trio.SocketStream(outsider)).read_number() == 7
+        finally:
+            outsider.close()
+            for descriptor in taken:
+                os.close(descriptor)
+
+
+async def test_a_client_that_the_kernel_cannot_watch_is_hung_up_on_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_serving(SETTINGS) as serving:
+        before = await serving.connect()
+        await before.ask("echo", 1)
+        assert await before.read_number() == 1
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as full:
+            full.setattr(Reactor, "add", refuse)
+            assert await (await serving.connect()).is_closed()
+        assert serving.metrics.connections_closed[ConnectionEnd.ERROR].value == 1
+        for client in (before, await serving.connect()):
+            await client.ask("echo", 2)
+            assert await client.read_number() == 2
 
 
 async def test_who_holds_memory_and_sends_nothing_gives_way_to_who_needs_it(

@@ -243,8 +243,12 @@ class BrokerFetcher:
         try:
             following = next_offset(records)
         except CorruptBatch as error:
-            self._buffer.fail(reading, corrupt_at(reading.topic_partition, offset, error))
-            return
+            # What is before it is good; then it is the first of what is fetched next.
+            records = memoryview(records)[: error.at]
+            following = next_offset(records)
+            if following is None or following[0] <= offset:
+                self._buffer.fail(reading, corrupt_at(reading.topic_partition, offset, error))
+                return
         if following is None:
             # Since Kafka 0.10.1 the first batch always comes whole, however large it is.
             what = f"{reading.topic_partition} at {offset}: {len(records)} bytes and no whole batch"

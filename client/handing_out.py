@@ -9,7 +9,7 @@ import trio
 from tidemark.client.consumer_settings import ConsumerSettings
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
-from tidemark.client.reading import corrupt_at, read_records
+from tidemark.client.reading import before_corrupt, corrupt_at, read_records
 from tidemark.client.readings import Readings
 from tidemark.client.records import ConsumerRecord, FetchedBatches
 from tidemark.protocol.errors import CorruptBatch
@@ -94,10 +94,15 @@ class HandingOut:
                 records = read_records(fetched, reading.end, self._settings.fetch.isolation)
             except CorruptBatch as error:
                 # Nothing is handed out behind it, unless the caller says so.
-                reading.jump(reading.position)
+                whole = before_corrupt(fetched, error)
+                reading.jump(reading.position if whole is None else whole.next_offset)
                 self._readings.wake()
-                at = fetched.fetch_offset
-                raise corrupt_at(reading.topic_partition, at, error) from error
+                if whole is None:
+                    at = fetched.fetch_offset
+                    raise corrupt_at(reading.topic_partition, at, error) from error
+                # It is the first of what is fetched next, and raised then.
+                fetched = whole
+                records = read_records(fetched, reading.end, self._settings.fetch.isolation)
             self._advance(reading, fetched)
             if records:
                 self._reading, self._records = reading, records

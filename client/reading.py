@@ -78,6 +78,15 @@ def corrupt_at(
     return CorruptBatch(error.at, what)
 
 
+def before_corrupt(fetched: FetchedBatches, error: CorruptBatch) -> FetchedBatches | None:
+    """What was fetched, as far as the batch that cannot be read; None if nothing lies before it."""
+    data = memoryview(fetched.data)[: error.at]
+    following = next_offset(data)
+    if following is None or following[0] <= fetched.fetch_offset:
+        return None
+    return fetched._replace(data=data, next_offset=following[0], last_epoch=following[1])
+
+
 def read_records(
     fetched: FetchedBatches, end: Offset | None, isolation: Isolation
 ) -> list[ConsumerRecord]:

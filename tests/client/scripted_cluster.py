@@ -44,6 +44,8 @@ class ScriptedCluster:
         self.epoch = Epoch(0)
         self.troubles: list[Trouble] = []
         self.batches: list[bytes] = []
+        self.damage: Callable[[bytes], bytes] = bytes
+        """What a reader gets in a batch's place."""
         self.tells_leader = False
         """Whether it says who leads where it refuses a batch."""
         self.produce_seconds = 0.0
@@ -176,7 +178,7 @@ class ScriptedCluster:
             code = ErrorCode.FENCED_LEADER_EPOCH if is_older else ErrorCode.UNKNOWN_LEADER_EPOCH
         else:
             records = b"".join(
-                batch
+                self.damage(batch)
                 for batch in self.batches
                 if header_of(read_fields(batch)).last_offset >= asked.fetch_offset
             )

@@ -307,6 +307,27 @@ async def test_a_damaged_batch_is_an_error_until_it_is_passed_over() -> None:
             assert (await anext(consumer)).value == b"1"
 
 
+@pytest.mark.parametrize("at", [-1, 16], ids=["a record", "the header"])
+async def test_what_lies_before_a_damaged_batch_is_handed_out_first(at: int) -> None:
+    async with open_pair() as (cluster, client):
+        async with client.producer() as producer:
+            for value in numbered(4):
+                await (await producer.send(TOPIC, value)).wait()
+        damaged = bytearray(cluster.batches[2])
+        damaged[at] ^= 1
+        cluster.damage = lambda batch: bytes(damaged) if batch == cluster.batches[2] else batch
+        here = TopicPartition(TOPIC, 0)
+        async with client.consumer(TOPIC) as consumer:
+            with trio.fail_after(10):
+                assert [(await anext(consumer)).value for _ in range(2)] == [b"0", b"1"]
+                for _ in range(2):
+                    with pytest.raises(CorruptBatch, match="t-0 from offset 2"):
+                        await anext(consumer)
+                    assert consumer.position(here) == 2
+                await consumer.seek(here, 3)
+                assert (await anext(consumer)).value == b"3"
+
+
 async def test_a_leader_that_hangs_is_waited_for_no_longer_than_a_request() -> None:
     settings = ClientSettings(request_timeout_seconds=2, backoff=Backoff(initial_seconds=0.3))
     async with (

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Final
+from operator import index
+from typing import Final, SupportsIndex
 
 import trio
 
@@ -39,6 +40,16 @@ class TopicRoutes:
                 f"{self.name} has {len(self.queues)} partitions, no partition {partition}",
             )
         return self.queues[partition]
+
+    def placed(self, partition: object) -> PartitionQueue:
+        """A partition's queue, by what a partitioner has returned."""
+        count = len(self.queues)
+        if not (isinstance(partition, SupportsIndex) and 0 <= (at := index(partition)) < count):
+            raise ValueError(
+                f"the partitioner gave {partition!r} for topic {self.name}, which has"
+                f" {count} partitions, counted from 0"
+            )
+        return self.queues[at]
 
 
 class Routes:

@@ -1,6 +1,6 @@
 """The producer against a real broker."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import trio
@@ -54,6 +54,18 @@ async def test_a_key_decides_the_partition_and_its_order_is_kept(
         by_key.setdefault(record.key, []).append(int(record.value or b""))
     for values in by_key.values():
         assert values == sorted(values)
+
+
+@pytest.mark.parametrize("chosen", [-1, 3, 1.0, None])
+async def test_a_partitioner_that_names_no_partition_is_told_so(
+    client: Client, topic: str, chosen: object
+) -> None:
+    await client.admin.create_topic(topic, partitions=3)
+    place: Any = lambda _key, _count: chosen  # noqa: E731  # Any: it breaks its own contract
+    async with client.producer(partitioner=place) as producer:
+        with pytest.raises(ValueError, match=f"gave {chosen} for topic {topic}, which has 3 "):
+            await producer.send(topic, b"value", b"key")
+    assert await read(client, topic) == []
 
 
 async def test_keyless_records_use_all_partitions_in_full_batches(

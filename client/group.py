@@ -75,6 +75,8 @@ class GroupMember:
         self._coordinator = GroupCoordinator(network, pool, settings)
         self._leader = GroupLeader(network, settings.group)
         self._is_leader = False
+        self._found: set[str] = set()
+        """Of the topics, those that there have been."""
         self._owned: frozenset[TopicPartition] = frozenset()
         self.membership = Membership(instance_id=settings.instance_id)
         self.is_joining = False
@@ -137,7 +139,10 @@ class GroupMember:
             await self._listener.revoked(self._owned)
             self._owned = frozenset()
         for topic in self._topics:
-            await self._network.topic(topic)
+            # One that is deleted later keeps nobody from the others.
+            if topic not in self._found:
+                await self._network.topic(topic)
+                self._found.add(topic)
         connection = await self._coordinator.connection()
         self.is_joining = True
         try:

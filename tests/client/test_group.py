@@ -44,6 +44,12 @@ async def take(consumer: Consumer, count: int) -> list[ConsumerRecord]:
         return [await anext(consumer) for _ in range(count)]
 
 
+async def read_until(consumer: Consumer, value: bytes) -> None:
+    with trio.fail_after(10):
+        while (await anext(consumer)).value != value:
+            pass
+
+
 @pytest.fixture
 async def topics(client: Client, topic: str) -> Sequence[TopicPartition]:
     """Four partitions of five records each."""
@@ -225,6 +231,36 @@ async def test_members_notice_that_a_topic_has_grown(
         await wait_assigned(consumer, 4)
         await client.admin.create_partitions(topic, 6)
         await wait_assigned(consumer, 6)
+
+
+async def test_a_group_reads_on_when_one_of_its_topics_is_deleted(
+    client: Client,
+    tidemark_session: BlockingCluster,
+    topic: str,
+    group: str,
+    topics: Sequence[TopicPartition],
+) -> None:
+    gone = f"{topic}-gone"
+    await client.admin.create_topic(gone, partitions=2)
+    brief = ClientSettings(
+        metadata_max_age_seconds=0.1, retry_timeout_seconds=1, unknown_topic_seconds=0.2
+    )
+    async with (
+        open_client(tidemark_session.bootstrap, settings=brief) as reader,
+        reader.consumer([topic, gone], group=group, **QUICK) as consumer,
+    ):
+        await wait_assigned(consumer, 6)
+        await take(consumer, 20)
+        await client.admin.delete_topic(gone)
+        await wait_assigned(consumer, 4)
+        await trio.sleep(2)
+        await write(client, topic, [b"later"], partition=3)
+        await read_until(consumer, b"later")
+        assert len(consumer.assignment) == 4
+        # And it is read again once it is there again.
+        await client.admin.create_topic(gone, partitions=2)
+        await write(client, gone, [b"anew"])
+        await read_until(consumer, b"anew")
 
 
 async def test_a_group_reads_to_the_end_and_is_done(

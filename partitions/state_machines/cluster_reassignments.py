@@ -48,7 +48,7 @@ def check_reassignment(
                 ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"the replicas of {name} are not being moved"
             )
         replicas = topic.assignments[partition]
-    check_assignment(replicas, brokers)
+    check_assignment(replicas, brokers, partition=partition)
     observing = set(replicas) & set(topic.observers.get(partition, ()))
     if observing:
         raise RequestError(

@@ -134,6 +134,6 @@ def _check_assignments(added: Sequence[Assignment], brokers: Brokers, *, before:
     check_partition_count(before + len(added))
     if not added:
         raise RequestError(ErrorCode.INVALID_PARTITIONS, "no partitions are to be added")
-    for assignment in added:
-        check_assignment(assignment, brokers)
+    for partition, assignment in enumerate(added, before):
+        check_assignment(assignment, brokers, partition=partition)
     check_same_factor(added)

@@ -155,7 +155,7 @@ def checked_observers(
     check_partition(topic, partition)
     if not observers:
         return _with(topic.observers, partition, ())
-    check_assignment(observers, frozenset(brokers))
+    check_assignment(observers, frozenset(brokers), partition=partition)
     voting = {*topic.replicas(partition)} & {*observers}
     if voting:
         raise _refused(

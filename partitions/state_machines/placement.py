@@ -124,16 +124,19 @@ def replicas_sentence(replicas: int, brokers: int) -> str:
     )
 
 
-def check_assignment(assignment: Assignment, brokers: Collection[NodeId]) -> None:
+def check_assignment(
+    assignment: Assignment, brokers: Collection[NodeId], *, partition: int
+) -> None:
     """Raises `RequestError` INVALID_REPLICA_ASSIGNMENT unless it names known brokers, each once."""
     if not assignment:
-        raise _invalid("a partition needs at least one replica")
+        raise _invalid(f"partition {partition} needs at least one replica")
+    what = f"replicas of partition {partition} on {list(assignment)}"
     if len(set(assignment)) < len(assignment):
-        raise _invalid(f"replicas on {list(assignment)}: name each broker once")
+        raise _invalid(f"{what}: name each broker once")
     unknown = [node for node in assignment if node not in brokers]
     if unknown:
         raise _invalid(
-            f"replicas on {list(assignment)}: there is no broker {unknown[0]}, only "
+            f"{what}: there is no broker {unknown[0]}, only "
             f"{', '.join(map(str, sorted(brokers))) or 'none at all'}"
         )
 

@@ -41,7 +41,7 @@ def refusal(
 @pytest.mark.parametrize(
     ("replicas", "dead", "sentence"),
     [
-        (on(), (), "a partition needs at least one replica"),
+        (on(), (), "partition 0 needs at least one replica"),
         (on(1, 1), (), "name each broker once"),
         (on(1, 9), (), "there is no broker 9"),
         (on(1, 4), (4,), "broker 4 cannot be reached: start it, or choose another one"),

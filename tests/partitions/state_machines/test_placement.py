@@ -147,9 +147,15 @@ NODES = [NodeId(number) for number in (1, 2, 3)]
 @pytest.mark.parametrize(
     ("check", "words"),
     [
-        (lambda: check_assignment((), NODES), "at least one"),
-        (lambda: check_assignment((NODES[0], NODES[0]), NODES), "each broker once"),
-        (lambda: check_assignment((NODES[0], NodeId(9)), NODES), "no broker 9, only 1, 2, 3"),
+        (lambda: check_assignment((), NODES, partition=7), "partition 7 needs at least one"),
+        (
+            lambda: check_assignment((NODES[0], NODES[0]), NODES, partition=7),
+            r"of partition 7 on \[1, 1\]: name each broker once",
+        ),
+        (
+            lambda: check_assignment((NODES[0], NodeId(9)), NODES, partition=7),
+            r"of partition 7 on \[1, 9\]: there is no broker 9, only 1, 2, 3",
+        ),
         (lambda: check_same_factor([(NODES[0],), (NODES[0], NODES[1])]), "of 1 and of 2"),
     ],
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import field
 from functools import partial
 from random import SystemRandom
@@ -110,15 +110,15 @@ async def open_broker(
     that cannot be listened on, before anything is served. A disk that fails later ends the block
     with a `StorageError`, perhaps in an `ExceptionGroup`.
     """
-    with open_listening(settings) as listening:
+    turn = Turn()
+    with open_listening(settings) as listening, closing(Reactor(turn)) as reactor:
         listeners, peer_listener, http = listening.clients, listening.peers, listening.http
         async with open_background() as tasks:
-            turn = Turn()
             parts = _Parts(
                 settings=settings,
                 tasks=tasks,
                 turn=turn,
-                reactor=Reactor(turn),
+                reactor=reactor,
                 timers=Timers(turn),
                 metrics=Metrics(topics_max=settings.metrics_topics_max),
                 odd_events=OddEvents(logger),

@@ -55,6 +55,10 @@ class Reactor:
         """Whether something is awaited that does not come through the sockets, as what a thread
         does: who lingered for these would be late for that."""
 
+    def close(self) -> None:
+        """Nothing is served any more; `run` has ended."""
+        self._epoll.close()
+
     def add(self, descriptor: int, events: int, on_ready: OnReady) -> None:
         self._epoll.register(descriptor, events)
         self._on_ready[descriptor] = on_ready

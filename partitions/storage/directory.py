@@ -48,6 +48,7 @@ class DataDirectory:
         self.has_sync_failed = _SYNC_FAILED in read_file(files, lock_path)
         """Whether a sync has failed since the last `forget_failed_sync`, in this process or in one
         before: what the page cache showed then may have gone, though the machine has not booted."""
+        self._holder: File | None
         self._holder = files.open(lock_path) if self.has_sync_failed else files.create(lock_path)
         if not self.has_sync_failed:
             _write_holder(self._holder)
@@ -73,6 +74,7 @@ class DataDirectory:
 
     def close(self) -> None:
         """Let another broker have it."""
+        self._holder = None
         self._lock.release()
 
     def note_failed_sync(self) -> None:
@@ -83,11 +85,14 @@ class DataDirectory:
         """
         self.has_sync_failed = True
         with suppress(OSError):
-            self._holder.pwrite(_SYNC_FAILED, self._holder.size())
+            # What was begun before `close` may fail after it.
+            holder = self._holder or self._files.open(f"{self.path}/{LOCK_NAME}")
+            holder.pwrite(_SYNC_FAILED, holder.size())
 
     def forget_failed_sync(self) -> None:
         """What follows from it is recorded."""
         if self.has_sync_failed:
+            assert self._holder is not None
             self.has_sync_failed = False
             with suppress(OSError):  # it is noted still, and follows once more
                 self._holder.truncate(0)

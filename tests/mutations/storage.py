@@ -351,6 +351,14 @@ MUTATIONS = (
         "::test_the_page_cache_is_lost_with_a_sync_that_failed_though_the_machine_goes_on",
     ),
     storage_rule(
+        "a sync that fails behind the end of a broker is known to the next start",
+        "directory.py",
+        old='            holder = self._holder or self._files.open(f"{self.path}/{LOCK_NAME}")\n',
+        new="            holder = self._holder\n            if holder is None: return\n",
+        killed_by="test_directory.py"
+        "::test_a_sync_that_fails_once_the_directory_is_given_back_is_known_to_the_next_process",
+    ),
+    storage_rule(
         "a sync that failed is remembered until what follows is recorded",
         "directory.py",
         old="self._holder = files.open(lock_path) if self.has_sync_failed else files",

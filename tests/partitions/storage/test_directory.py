@@ -79,6 +79,15 @@ def test_the_next_process_knows_of_a_sync_that_failed_until_what_follows_is_reco
     assert not DataDirectory.open(files.after_kill(), "/data").has_sync_failed
 
 
+def test_a_sync_that_fails_once_the_directory_is_given_back_is_known_to_the_next_process() -> None:
+    """It had begun before, on a thread that the disk kept waiting."""
+    files = MemoryFiles()
+    directory = DataDirectory.open(files, "/data")
+    directory.close()
+    directory.note_failed_sync()
+    assert DataDirectory.open(files.after_kill(), "/data").has_sync_failed
+
+
 def test_who_is_kept_out_by_a_broker_whose_sync_has_failed_is_told_which(tmp_path: Path) -> None:
     open_directory(tmp_path).note_failed_sync()
     with pytest.raises(StorageError, match=f".process {os.getpid()}."):

@@ -22,12 +22,14 @@ from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.frames import decode_correlation_id, decode_response, encode_request
 from tidemark.protocol.messages import fetch, offset_commit, offset_fetch, produce
 from tidemark.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tidemark.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tidemark.protocol.registry import APIS, Api, api_of
 from tidemark.protocol.schema import Message
 from tidemark.protocol.values import dataclass
 
 SOFTWARE_NAME: Final = "tidemark"
 _API_VERSIONS: Final = api_of(ApiVersionsRequest)
+_SASL_HANDSHAKE: Final = api_of(SaslHandshakeRequest)
 _NO_LIMITS: Final[Mapping[int, int]] = {}
 _NAMES_UNTIL: Final = {
     api_of(produce.ProduceRequest).key: produce.NAMES_UNTIL,
@@ -62,6 +64,8 @@ class Wire:
         self._frames = FrameBuffer(frame_bytes_max)
         self._awaited: deque[_Awaited] = deque()
         self._next_correlation_id = 0
+        self._is_served = False
+        """Whether anything but the versions has been answered."""
         self._versions: dict[int, int] = {}
         self.ranges: Mapping[int, tuple[int, int]] = {}
         """What the broker said it speaks, by API key; empty until it is settled."""
@@ -85,7 +89,11 @@ class Wire:
     def hung_up(self) -> str:
         """What to say when the other side closes the connection."""
         if self.ranges:
-            return "the broker closed the connection"
+            hint = ""
+            if not self._is_served and self._awaited and _SASL_HANDSHAKE.key in self.ranges:
+                # As brokers do with those who do not say first who they are.
+                hint = " at the first request: does it ask for SASL (security.protocol)?"
+            return f"the broker closed the connection{hint}"
         return "it closed the connection without an answer: is this a port for Kafka's clients?"
 
     def hello(self) -> bytes:
@@ -172,6 +180,7 @@ class Wire:
             )
         if awaited.api is _API_VERSIONS and awaited.version > 0 and _is_unsupported_version(frame):
             return _unsupported_version(frame)
+        self._is_served |= awaited.api is not _API_VERSIONS
         return decode_response(awaited.api, awaited.version, frame)[1]
 
 

@@ -8,6 +8,7 @@ from tidemark.client.connection import Connection
 from tidemark.client.pool import Pool, open_pool
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -108,6 +109,20 @@ async def test_a_peer_that_hangs_up_without_a_word_is_doubted() -> None:
             await pool.connection(address)
         with pytest.raises(ConnectionError, match=f"{address}: {doubt}"):
             await trio.to_thread.run_sync(open_connection, address, SETTINGS)
+
+
+async def test_a_peer_that_hangs_up_later_is_not_doubted() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.greet()
+        header, _ = await peer.receive()
+        await peer.answer(header, MetadataResponse(brokers=[], topics=[]))
+        await peer.receive()
+
+    async with open_peer(script) as address, open_pool(SETTINGS) as pool:
+        connection = await pool.connection(address)
+        await connection.request(MetadataRequest(topics=[]), MetadataResponse)
+        with pytest.raises(ConnectionError, match=r"the broker closed the connection$"):
+            await connection.request(MetadataRequest(topics=[]), MetadataResponse)
 
 
 async def test_a_peer_that_never_answers_is_given_up_in_time(

@@ -159,6 +159,14 @@ def test_a_client_that_proves_nothing_is_cut_off(guarded: BrokerProcess) -> None
         assert client.recv(1) == b""
 
 
+def test_our_client_that_proves_nothing_is_told_what_may_be_missing(
+    guarded: BrokerProcess,
+) -> None:
+    hint = r"at the first request: does it ask for SASL \(security\.protocol\)\?"
+    with pytest.raises(OSError, match=hint), open_client(guarded.bootstrap):
+        pass
+
+
 def test_librdkafka_is_told_the_users_and_that_there_are_no_acls(guarded: BrokerProcess) -> None:
     admin = librdkafka(guarded.bootstrap, "PLAIN", PASSWORD)
     described = admin.describe_user_scram_credentials([USER])

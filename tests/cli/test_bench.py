@@ -120,3 +120,17 @@ def test_medians_ratios_and_noise_are_those_of_the_rounds() -> None:
             "rounds": [[2.0, 1.0], [4.0, 2.0], [6.0, 2.0]],
         }
     ]
+
+
+def test_who_is_measured_first_changes_with_each_round() -> None:
+    order: list[str] = []
+
+    def side(name: str) -> Side:
+        def measure() -> dict[tuple[str, str], float]:
+            order.append(name)
+            return {("produce", "MB/s"): 1.0}
+
+        return Side(measure=measure, pid=None)
+
+    in_turn(side("here"), side("there"), rounds=3)
+    assert order == ["here", "there", "there", "here", "here", "there", "there", "here"]

@@ -110,6 +110,8 @@ def export(
         # A rename would put the file in the place of a pipe, or of a device.
         raise click.UsageError(f"{path} is not a file to be replaced: name a new one")
     path = path.resolve()  # what a link stands for is replaced, and the link stays
+    if not path.parent.is_dir():
+        raise click.UsageError(f"there is no folder {path.parent} to write {path.name} into")
     isolation = Isolation.READ_COMMITTED if read_committed else Isolation.READ_UNCOMMITTED
     batches = read_topic(
         session.bootstrap,

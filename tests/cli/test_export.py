@@ -64,6 +64,14 @@ def test_what_cannot_be_exported_is_said_and_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_is_not_there_is_named(command: Command, topic: str, tmp_path: Path) -> None:
+    folder = tmp_path / "nowhere"
+    done = command("export", topic, "--to", str(folder / "all.parquet"))
+    assert done.status == 2
+    assert f"there is no folder {folder} to write all.parquet into" in done.err
+    assert "partial" not in done.err
+
+
 def test_what_is_no_file_is_not_replaced_by_one(
     command: Command, topic: str, tmp_path: Path
 ) -> None:

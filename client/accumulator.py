@@ -28,6 +28,8 @@ from tidemark.protocol.records.records import Record
 from tidemark.protocol.types import NO_OFFSET, NO_TIMESTAMP_MS, Offset
 from tidemark.protocol.values import dataclass
 
+_REQUEST_BYTES_USUAL: Final = 100 * 1024 * 1024
+"""A broker's `socket.request.max.bytes`, if nobody has changed it. Clients are not told."""
 _EPOCH_MAX: Final = 2**15 - 1
 _SEQUENCE_MASK: Final = 2**31 - 1
 
@@ -225,6 +227,7 @@ class PartitionQueue:
             self._forget(batch)
             why = "" if is_led else "; the partition has no leader"
             why += f"; the last answer was {batch.last_error.name}" if batch.last_error else ""
+            why += _doubt(batch)
             what = f"not stored within {timeout_seconds:g} s{why}"
             error = RequestError(ErrorCode.REQUEST_TIMED_OUT, _about(batch, what))
             batch.settle(Failed(error))
@@ -303,6 +306,17 @@ class PartitionQueue:
         self._is_known = False
         for batch in self._returned:
             batch.sequence = None
+
+
+def _doubt(batch: Batch) -> str:
+    """A broker closes the connection of a request that is too large for it, and says nothing."""
+    size_bytes = len(batch.data or b"")
+    if batch.last_error is not ErrorCode.NETWORK_EXCEPTION or size_bytes < _REQUEST_BYTES_USUAL:
+        return ""
+    return (
+        f", and its {size_bytes} bytes may be more than the broker takes in one request"
+        f" (socket.request.max.bytes, {_REQUEST_BYTES_USUAL} where it is not set)"
+    )
 
 
 def _about(batch: Batch, message: str | None) -> str:

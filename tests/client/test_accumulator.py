@@ -264,6 +264,28 @@ def test_what_waits_too_long_expires_and_says_why_it_waited() -> None:
     assert stamp(waiting) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("code", "size_bytes", "doubts"),
+    [
+        (ErrorCode.NETWORK_EXCEPTION, 101 << 20, True),
+        (ErrorCode.NETWORK_EXCEPTION, 99 << 20, False),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, 101 << 20, False),
+    ],
+)
+def test_what_may_be_too_large_for_the_broker_says_so_when_it_expires(
+    code: ErrorCode, size_bytes: int, doubts: bool
+) -> None:
+    q = queue()
+    batch = add(q, b"a", now=0.0)
+    q.take()
+    batch.data = bytes(size_bytes)
+    answer(q, batch, code)
+    q.expire(3.0, 120.0)
+    assert isinstance(batch.outcome, Failed)
+    hint = f"its {size_bytes} bytes may be more than the broker takes in one request"
+    assert (hint in str(batch.outcome.error)) == doubts
+
+
 def test_what_expires_for_want_of_a_leader_says_so() -> None:
     q = queue()
     batch = add(q, b"a", now=0.0)

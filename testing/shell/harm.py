@@ -1,0 +1,59 @@
+"""What is done to the brokers of a run, and to their cables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final
+
+import trio
+
+from tidemark.testing.shell.hosted import ShellBroker
+
+_KINDS: Final = ("tear", "tear", "clog", "kill", "stop", "pause")
+_SECONDS_MAX: Final = 2.0
+
+
+async def harm(
+    brokers: Sequence[ShellBroker],
+    nursery: trio.Nursery,
+    rng: Random,
+    note: Callable[[str], None],
+    *,
+    seconds: float,
+) -> Counter[str]:
+    """One thing after the other, each healed before the next; how often there was which."""
+    done, until = Counter[str](), trio.current_time() + seconds
+    while trio.current_time() < until:
+        await trio.sleep(rng.expovariate(1.0))
+        broker, kind = rng.choice(brokers), rng.choice(_KINDS)
+        note(f"fault {kind} {broker.node}")
+        done[kind] += 1
+        await _do(kind, broker, nursery, rng)
+    note("healed")
+    return done
+
+
+async def _do(kind: str, broker: ShellBroker, nursery: trio.Nursery, rng: Random) -> None:
+    cable = rng.choice((broker.clients, broker.peers))
+    seconds = rng.random() * _SECONDS_MAX
+    match kind:
+        case "tear":
+            cable.tear(rng.random())
+        case "clog":
+            cable.clog()
+            await trio.sleep(seconds)
+            cable.flow()
+        case "pause":
+            broker.pause()
+            await trio.sleep(seconds)
+            broker.resume()
+        case "kill":
+            await broker.kill()
+            await trio.sleep(seconds)
+            await nursery.start(broker.run, None)
+        case _:
+            await broker.stop()
+            await trio.sleep(seconds)
+            await nursery.start(broker.run, None)

@@ -1,0 +1,183 @@
+"""One seed's run, and what came of it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from traceback import format_exception
+from typing import Final
+
+import trio
+from trio.testing import MockClock
+
+from tidemark.testing.checkers import Outcome, check
+from tidemark.testing.shell.cables import Cable
+from tidemark.testing.shell.clients import Clients
+from tidemark.testing.shell.harm import harm
+from tidemark.testing.shell.hosted import ShellBroker
+from tidemark.testing.shell.seams import seeded
+
+SECONDS: Final = 10.0
+"""For so long faults come, in virtual time."""
+_END_SECONDS_MAX: Final = 60.0
+"""Clients end, and everything can be read, so long after the last fault."""
+_LATENCIES: Final = (0.0, 0.001, 0.01)
+_SETTINGS: Final = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+}
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a run has come to."""
+
+    seed: int
+    found: list[str] = field(default_factory=list)
+    """What is wrong; nothing, if every promise was kept."""
+    faults: Counter[str] = field(default_factory=Counter)
+    sent: int = 0
+    """Records that were acknowledged."""
+    read: int = 0
+    """Records, each time that somebody got one."""
+    seconds: float = 0.0
+    """In virtual time."""
+    lines: list[str] = field(default_factory=list)
+    """When each piece of bytes arrived, and what was done, in order."""
+
+
+class _Errors(logging.Handler):
+    """A broker that logs an error has met something that it was not made for."""
+
+    def __init__(self, found: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._found = found
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._found.append(f"an error was logged: {record.getMessage()}")
+
+
+class _Run:
+    def __init__(self, verdict: Verdict, rng: Random, directory: Path) -> None:
+        self.verdict = verdict
+        self.brokers: list[ShellBroker] = []
+        self._rng = rng
+        self._directory = directory
+
+    def note(self, what: str) -> None:
+        self.verdict.lines.append(f"{trio.current_time():.6f} {what}")
+
+    def drawn(self) -> Random:
+        return Random(self._rng.getrandbits(64))
+
+    async def run(self) -> None:
+        count = self._rng.choice((1, 3))
+        async with trio.open_nursery() as nursery:
+            for node in range(1, count + 1):
+                self.brokers.append(await self._broker(node, count, nursery))
+            first = self.brokers[0]
+            for broker in self.brokers:
+                join = None if broker is first else first.peers.address
+                await nursery.start(broker.run, join)
+            await self._work(nursery)
+            for broker in self.brokers:
+                await broker.stop()
+            nursery.cancel_scope.cancel()
+        self.verdict.seconds = trio.current_time()
+
+    async def _broker(self, node: int, count: int, nursery: trio.Nursery) -> ShellBroker:
+        latency = self._rng.choice(_LATENCIES)
+        clients, peers = (
+            Cable(f"{kind} {node}", self.drawn(), self.note, latency=latency)
+            for kind in ("clients", "peers")
+        )
+        await nursery.start(clients.run)
+        await nursery.start(peers.run)
+        settings = {
+            **_SETTINGS,
+            "default.replication.factor": str(count),
+            "min.insync.replicas": str(count // 2 + 1),
+        }
+        return ShellBroker(node, self._directory / str(node), settings, clients, peers)
+
+    async def _work(self, nursery: trio.Nursery) -> None:
+        bootstrap = [broker.clients.address for broker in self.brokers]
+        clients = Clients(",".join(bootstrap), self.note)
+        with trio.move_on_after(_END_SECONDS_MAX) as opening:
+            await clients.make_topic()
+        async with trio.open_nursery() as working:
+            for _ in range(2):
+                working.start_soon(clients.produce, self.drawn())
+            working.start_soon(clients.consume, self.drawn())
+            peers = [broker.peers.address for broker in self.brokers]
+            working.start_soon(clients.babble, bootstrap + peers, self.drawn())
+            self.verdict.faults = await harm(
+                self.brokers, nursery, self.drawn(), self.note, seconds=SECONDS
+            )
+            clients.is_over = True
+            working.cancel_scope.deadline = trio.current_time() + _END_SECONDS_MAX
+        with trio.move_on_after(_END_SECONDS_MAX) as reading:
+            await clients.read_all()
+        scopes = {
+            "no topic could be made": opening,
+            "clients did not come to an end": working.cancel_scope,
+            "what there is could not be read": reading,
+        }
+        late = (what for what, scope in scopes.items() if scope.cancelled_caught)
+        self.verdict.found += [f"{what} within {_END_SECONDS_MAX} s" for what in late]
+        history = clients.history
+        self.verdict.found += [str(anomaly) for anomaly in check(history, may_jump=True)]
+        self.verdict.sent = sum(send.outcome is Outcome.OK for send in history.sends)
+        self.verdict.read = sum(len(poll.records) for poll in history.polls)
+
+
+def run(seed: int) -> Verdict:
+    """Run the seed. Nothing else may run in this process meanwhile."""
+    verdict, rng, clock = Verdict(seed), Random(seed), MockClock(autojump_threshold=0)
+    with (
+        _nothing_left_open(verdict.found),
+        _no_errors_logged(verdict.found),
+        TemporaryDirectory(prefix="tidemark-shell-", dir=_memory()) as directory,
+    ):
+        try:
+            with seeded(rng, clock):
+                trio.run(_Run(verdict, rng, Path(directory)).run, clock=clock)
+        except* Exception as errors:
+            verdict.found.append("".join(format_exception(errors)))
+    return verdict
+
+
+@contextmanager
+def _no_errors_logged(found: list[str]) -> Iterator[None]:
+    logger, errors = logging.getLogger("tidemark"), _Errors(found)
+    logger.addHandler(errors)
+    try:
+        yield
+    finally:
+        logger.removeHandler(errors)
+
+
+@contextmanager
+def _nothing_left_open(found: list[str]) -> Iterator[None]:
+    before = _descriptors()
+    yield
+    gc.collect()
+    if left := _descriptors() - before:
+        found.append(f"{left} descriptors were left open")
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def _memory() -> str | None:
+    """Where syncs cost nothing: no power fails here."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -246,8 +246,8 @@ class Progress:
         is_news = match > self.match
         if is_news:
             self.match = match
-            if self.next < match:  # acknowledged before what is in flight was forgotten
-                self.next = match
+        if self.next < self.match:  # acknowledged before what is in flight was forgotten
+            self.next = self.match
         if is_news or done:
             self.is_probing = False
             self.answers += 1

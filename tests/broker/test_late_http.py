@@ -31,7 +31,8 @@ def come_back(message, *arguments):
 
 async def get(port, path):
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-        await stream.send_all(f"GET {path} HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\n\\r\\n".encode())
+        asked = f"GET {path} HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\n\\r\\n"
+        await stream.send_all(asked.encode())
         answer = b"".join([part async for part in stream])
     return answer.decode().splitlines()
 

@@ -256,7 +256,8 @@ MUTATIONS = (
     Mutation(
         name="nothing behind a damaged batch is handed out unasked",
         file="client/handing_out.py",
-        old="                reading.jump(reading.position if whole is None else whole.next_offset)\n",
+        old="                reading.jump(reading.position if whole is None else "
+        "whole.next_offset)\n",
         new="",
         killed_by=f"{_FAILOVER}::test_a_damaged_batch_is_an_error_until_it_is_passed_over",
     ),

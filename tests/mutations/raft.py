@@ -15,6 +15,14 @@ def rule(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutatio
 
 
 MUTATIONS = (
+    Mutation(
+        name="what is sent next is never before what is there",
+        file="partitions/raft/progress.py",
+        old="        if self.next < self.match:  #",
+        new="        if is_news and self.next < self.match:  #",
+        killed_by="tests/partitions/raft/test_progress.py"
+        "::test_what_is_sent_next_does_not_go_back_behind_what_is_known_to_be_there",
+    ),
     # Votes
     rule(
         "a replica votes once in an epoch",

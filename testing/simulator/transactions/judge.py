@@ -75,13 +75,17 @@ class CommittedTransactions:
         ]
         return min([high_watermark, *undecided])
 
-    def is_aborted(self, header: BatchHeader) -> bool:
-        """Whether a batch is in a transaction that was aborted."""
-        return any(
-            each.producer_id == header.producer_id
-            and each.first_offset <= header.base_offset < each.marker_offset
-            for each in self._ended
-            if not each.is_commit
+    def aborted_of(self, header: BatchHeader) -> tuple[ProducerId, Offset] | None:
+        """The aborted transaction that a batch is in."""
+        return next(
+            (
+                (each.producer_id, each.first_offset)
+                for each in self._ended
+                if not each.is_commit
+                and each.producer_id == header.producer_id
+                and each.first_offset <= header.base_offset < each.marker_offset
+            ),
+            None,
         )
 
     def aborted(self, start: Offset, end: Offset) -> Iterator[tuple[ProducerId, Offset]]:
@@ -139,9 +143,9 @@ class TransactionJudge:
         what = f"of {headers[-1]} and before these were aborted: {sorted(due)}; told {sorted(told)}"
         require(told <= due, "readers are told only of what was aborted", name, what)
         # Of a transaction whose records are gone by compaction, a broker need not know any more.
-        silent = {producer_id for producer_id, _ in due - told}
+        silent = due - told
         read_on = any(
-            header.producer_id in silent and known.is_aborted(header)
+            known.aborted_of(header) in silent
             for header in headers
             if header.is_transactional and not header.is_control and header.record_count
         )

@@ -157,7 +157,9 @@ class Campaigns:
         yield from self._take_unanswered(now, replicas)
         heard, self._heard = self._heard, {}
         for key in heard:
-            self.seek(replicas[key], now)
+            # Once more and not again: from now on, who loses its leader is told of it.
+            if replicas[key].leader is None:
+                self.seek(replicas[key], now)
 
         def was_read(key: PartitionKey, since: float) -> bool:
             return self._was_read(replicas[key], since)

@@ -23,6 +23,14 @@ MUTATIONS = (
         killed_by="tests/partitions/replication/test_heard_in_passing.py"
         "::test_a_leader_that_is_heard_again_only_to_resign_is_replaced",
     ),
+    Mutation(
+        name="a group that has kept its leader is not looked at without end",
+        file="partitions/replication/campaigns.py",
+        old="            if replicas[key].leader is None:\n",
+        new="            if True:\n",
+        killed_by="tests/partitions/replication/test_heard_in_passing.py"
+        "::test_one_that_is_heard_again_and_leads_on_is_not",
+    ),
     # Persist before you speak
     _rule(
         "what waits for a batch waits until it is persisted",

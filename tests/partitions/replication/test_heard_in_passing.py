@@ -57,3 +57,8 @@ def test_one_that_is_heard_again_and_leads_on_is_not() -> None:
     alone.node.peer_up(LEADER, leader.node.incarnation, cluster.now)
     alone.take()
     assert not stands(cluster, alone)
+    # As when a replica that could not be written to takes part again, of whose leader it knows.
+    alone.node._campaigns.seek(alone.replica(), cluster.now)
+    alone.node.tick(cluster.now)
+    alone.take()
+    assert alone.node.next_deadline() > cluster.now, "there is nothing to be done at once"

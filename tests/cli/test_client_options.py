@@ -66,5 +66,5 @@ def test_brokers_that_are_named_by_nothing_are_not_those_of_the_default(command:
     """As a script does whose variable is not set."""
     for arguments in (["--bootstrap", "", "topic", "list"], ["topic", "list", "--bootstrap", ""]):
         refused = command(*arguments)
-        assert refused.status == 1
+        assert refused.status == 2
         assert "no bootstrap address" in refused.err

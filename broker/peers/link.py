@@ -329,17 +329,20 @@ class Link:
         try:
             connected = await connect(self._addresses)
         except OSError as error:
-            logger.debug("broker %d cannot be reached: %s", self.node, error)
-            self.trouble = f"it cannot be reached: {error}"
-            self._give_up_in_turn(f"it cannot be reached: {error}")
+            self._not_reached(error)
             return
         if self.is_cut:
             connected.close()
             return
         hello = hello_to(self.node, services.own, services.cluster_id)
-        outgoing = self._outgoing = Outgoing(
-            connected, hello, self, services.sockets, frame_bytes_max=services.frame_bytes_max
-        )
+        try:
+            outgoing = self._outgoing = Outgoing(
+                connected, hello, self, services.sockets, frame_bytes_max=services.frame_bytes_max
+            )
+        except OSError as error:  # there was no memory to watch another
+            connected.close()
+            self._not_reached(error)
+            return
         try:
             with trio.move_on_after(HELLO_SECONDS):
                 await outgoing.settled.wait()
@@ -348,6 +351,11 @@ class Link:
             await outgoing.ended_event.wait()
         finally:
             self._close_in_turn(outgoing, PeerEnd.LEFT_OUT, "it does not belong to the cluster")
+
+    def _not_reached(self, error: OSError) -> None:
+        logger.debug("broker %d cannot be reached: %s", self.node, error)
+        self.trouble = f"it cannot be reached: {error}"
+        self._give_up_in_turn(f"it cannot be reached: {error}")
 
     def _close_in_turn(self, outgoing: Outgoing, end: PeerEnd, reason: str) -> None:
         self._services.sockets.turn.run(partial(outgoing.close, end, reason))

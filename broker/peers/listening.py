@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -74,8 +75,8 @@ class Accepting:
         self._socket.close()
 
     def _listen(self) -> None:
-        self._is_listening = True
         self._reactor.add(self._socket.fileno(), READABLE, self._accept)
+        self._is_listening = True
 
     def _stop_listening(self) -> None:
         if self._is_listening:
@@ -97,6 +98,8 @@ class Accepting:
             self._begin(accepted)
 
     async def _listen_later(self) -> None:
-        await trio.sleep(_EXHAUSTED_SECONDS)
-        if not self._is_closed:
-            self._listen()
+        while not (self._is_closed or self._is_listening):
+            await trio.sleep(_EXHAUSTED_SECONDS)
+            with suppress(OSError):  # there was no memory for that
+                if not self._is_closed:
+                    self._listen()

@@ -155,7 +155,16 @@ class PeerNetwork:
             accepted.close()
             self._services.sockets.metrics.ended[PeerEnd.TOO_MANY].inc()
             return
-        incoming = Incoming(accepted, self, self._services.sockets)
+        try:
+            incoming = Incoming(accepted, self, self._services.sockets)
+        except OSError as error:
+            # The kernel has no memory to watch another, say; nobody else is to suffer from it.
+            accepted.close()
+            self._services.sockets.metrics.ended[PeerEnd.ERROR].inc()
+            self._services.sockets.odd_events.warn(
+                "failed connections of brokers", "a connection was not taken: %s", error
+            )
+            return
         self._strangers[incoming] = None
         self._tasks.start_soon(self._expect_hello, incoming)
 

@@ -195,6 +195,14 @@ MUTATIONS = (
         "test_a_journal_without_room_is_given_some_of_the_reserve_at_once",
     ),
     Mutation(
+        name="a disk that is never idle is not taken for full at a stop",
+        file="broker/server.py",
+        old="wait_durable(node.disk.newest)",
+        new="wait_idle()",
+        killed_by="tests/broker/test_stops.py"
+        "::test_a_follower_whose_disk_is_never_idle_stops_in_order",
+    ),
+    Mutation(
         name="a follower without room stays a voter",
         file="partitions/replication/group_replica.py",
         old="        if self.log.room.is_out:\n",

@@ -1,0 +1,55 @@
+"""What a broker waits for when it stops, while the others of its cluster work on."""
+
+import time
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.broker.clusters import open_brokers, wait_until
+from tests.broker.handlers.producing import batch, produce, request
+from tidemark.broker import server
+from tidemark.broker.metadata.topic import NewTopic
+from tidemark.broker.node import Node
+from tidemark.partitions.storage.journal.journal import Journal
+
+
+def slow_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = Journal.sync
+
+    def sync_slowly(journal: Journal, *, notes: bool) -> None:
+        time.sleep(0.05)
+        sync(journal, notes=notes)
+
+    monkeypatch.setattr(Journal, "sync", sync_slowly)
+
+
+async def test_a_follower_whose_disk_is_never_idle_stops_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others send it more as long as it runs: that is no disk which takes nothing."""
+    monkeypatch.setattr(server, "STOP_DISK_SECONDS", 3.0)
+
+    async def produce_for_ever(leader: Node) -> None:
+        while True:
+            await produce(leader, request(batch(), acks=1))
+            await trio.sleep(0.004)
+
+    async with open_brokers(tmp_path, 3) as brokers, trio.open_nursery() as tasks:
+        await brokers.create(NewTopic(name="t", partitions=1, replication_factor=3))
+
+        def leaders() -> list[Node]:
+            replicas = [(node, node.topics.replica("t", 0)) for node in brokers.nodes]
+            return [node for node, replica in replicas if replica and replica.is_serving]
+
+        await wait_until(lambda: len(leaders()) == 1)
+        (leader,) = leaders()
+        follower = next(number for number in (1, 2, 3) if number != leader.node_id)
+        disk = brokers[follower].disk
+        slow_down(monkeypatch)
+        tasks.start_soon(produce_for_ever, leader)
+        tasks.start_soon(produce_for_ever, leader)
+        await disk.wait_durable(disk.newest + 5)
+        await brokers.stop(follower)  # raises what the broker's block does
+        assert disk.error is None
+        tasks.cancel_scope.cancel()

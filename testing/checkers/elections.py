@@ -42,6 +42,10 @@ class Elections:
         """The leader of that epoch wants this node to lead the next one."""
         self._told_to_lead.add((to, epoch))
 
+    def is_told_to_lead(self, node: NodeId, epoch: Epoch) -> bool:
+        """Whether the leader of that epoch has wanted the node to lead the next one."""
+        return (node, epoch) in self._told_to_lead
+
     def asks_past_a_leader(self, node: NodeId, epoch: Epoch) -> None:
         """The node asks for votes that are given though a leader lives.
 
@@ -49,7 +53,7 @@ class Elections:
         heeds what was said long ago deposes a leader that nothing is wrong with.
         """
         before = Epoch(epoch - 1)
-        is_wanted = (node, before) in self._told_to_lead or self._leaders.get(before) == node
+        is_wanted = self.is_told_to_lead(node, before) or self._leaders.get(before) == node
         what = f"{node} asks for votes in epoch {epoch}, and is not wanted by who led {before}"
         require(is_wanted, "a live leader is followed only by whom it wants", self._group, what)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.header import check_crc, iter_headers
 from tidemark.protocol.types import Epoch, NodeId
@@ -79,7 +80,7 @@ def _judge_bytes(world: World) -> None:
 
 def _peaceful(world: World, core: list[NodeId]) -> list[SimulatedGroup]:
     """The groups in which nobody outside of the core has an epoch that is still to come, or hangs
-    with the promises that lead to one unread."""
+    with what leads to one unread: promises, or the word of the leader that it is to lead."""
     return [
         group
         for group in world.groups
@@ -87,6 +88,7 @@ def _peaceful(world: World, core: list[NodeId]) -> list[SimulatedGroup]:
             world.watch.groups[group.key].epoch_of(node)
             <= world.watch.groups[group.key].elections.epoch_max
             and not _may_be_promised(world, node, group)
+            and not _may_be_told_to_lead(world, node, group)
             for node in world.nodes
             if node not in core
         )
@@ -95,10 +97,28 @@ def _peaceful(world: World, core: list[NodeId]) -> list[SimulatedGroup]:
 
 def _may_be_promised(world: World, node: NodeId, group: SimulatedGroup) -> bool:
     """Whether it stopped in the midst of a campaign: it reads what it was told when it goes on."""
-    process, replica = world.brokers[node].process, world.brokers[node].replica(group.key)
-    if process is None or replica is None or process.paused_until <= world.queue.now:
-        return False
-    return replica.leader is None
+    replica = _hanging(world, node, group)
+    return replica is not None and replica.leader is None
+
+
+def _may_be_told_to_lead(world: World, node: NodeId, group: SimulatedGroup) -> bool:
+    """Whether it was told to lead after the group's epoch, and has not read it, for it would have
+    gone on to the next one: it stands once when it goes on, be the hand-over long given up."""
+    replica = _hanging(world, node, group)
+    elections = world.watch.groups[group.key].elections
+    return (
+        replica is not None
+        and replica.epoch == elections.epoch_max
+        and elections.is_told_to_lead(node, replica.epoch)
+    )
+
+
+def _hanging(world: World, node: NodeId, group: SimulatedGroup) -> GroupReplica | None:
+    """Its replica, if its process is there and stands still."""
+    process = world.brokers[node].process
+    if process is None or process.paused_until <= world.queue.now:
+        return None
+    return world.brokers[node].replica(group.key)
 
 
 def _stay_quiet(world: World, core: list[NodeId]) -> None:
@@ -124,6 +144,12 @@ def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) ->
     """The others come back, and disturb nobody: no election, and all catch up."""
     before = _epochs(world, peaceful)
     everyone = list(world.nodes)
+    stands = any(
+        _may_be_told_to_lead(world, node, group)
+        for group in world.groups
+        for node in everyone
+        if node not in core
+    )
     for node in everyone:
         world.brokers[node].dig_out()
     heal(world, everyone)
@@ -133,6 +159,8 @@ def _rejoin(world: World, core: list[NodeId], peaceful: list[SimulatedGroup]) ->
     if before != after:
         what = f"epochs were {before} and are {after}, when others came to {core}"
         raise Violation("who comes back disturbs nobody", "all groups", what)
+    if stands:
+        _stay_quiet(world, everyone)  # it does so once
 
 
 def _hand_over(world: World) -> None:

@@ -1,13 +1,16 @@
 """What a run is held to at its end: a good run meets each demand, and a planted bug misses it."""
 
+from typing import Any
+
 import pytest
 
 from tidemark.partitions.raft import voting
 from tidemark.partitions.raft.group import Group
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import Epoch, NodeId
 from tidemark.testing.simulator import liveness
 from tidemark.testing.simulator.consumer import Consumer
 from tidemark.testing.simulator.convergence import wait_converged
+from tidemark.testing.simulator.healing import heal
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.network import Network
 from tidemark.testing.simulator.run import simulate
@@ -59,6 +62,56 @@ def test_a_hand_over_that_another_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The successor's votes are refused, for the others hear a leader."""
     monkeypatch.setattr(voting, "_is_bound", lambda group, source, _: group.hears_leader(source))
     assert broken() == "a hand-over takes one election"
+
+
+def _tell_one_that_hangs(world: World) -> tuple[list[NodeId], list[NodeId]]:
+    """It reads that it is to lead when the others have long got on without it."""
+    (group,) = world.groups
+    leader = world.leader(group)
+    assert leader is not None
+    heir = next(node for node in world.nodes if node != leader.node_id)
+    world.brokers[heir].pause(1e6)
+    leader.tell(group.key, lambda core: core.hand_over(heir))
+    return [node for node in world.nodes if node != heir], []
+
+
+def test_one_that_was_told_to_lead_and_hung_stands_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    epochs = list[Epoch]()
+    rejoin = liveness._rejoin
+
+    def rejoins(world: World, *args: Any) -> None:  # Any: as `_rejoin`
+        elections = world.watch.groups[world.groups[0].key].elections
+        epochs.append(elections.epoch_max)
+        rejoin(world, *args)
+        epochs.append(elections.epoch_max)
+
+    monkeypatch.setattr(liveness, "choose_core", _tell_one_that_hangs)
+    monkeypatch.setattr(liveness, "_rejoin", rejoins)
+    assert broken() is None
+    before, after = epochs
+    assert after > before
+
+
+def test_one_that_was_told_to_lead_and_more_elections_than_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def heal_and_tell_another(world: World, core: list[NodeId]) -> None:
+        heal(world, core)
+        if core == world.nodes:
+            at = world.queue.now + 2 * liveness._quiet_seconds(world)
+            world.queue.at(at, _tell_another, world)
+
+    monkeypatch.setattr(liveness, "choose_core", _tell_one_that_hangs)
+    monkeypatch.setattr(liveness, "heal", heal_and_tell_another)
+    assert broken() == "no election while all is well"
+
+
+def _tell_another(world: World) -> None:
+    (group,) = world.groups
+    leader = world.leader(group)
+    assert leader is not None
+    heir = next(node for node in world.nodes if node != leader.node_id)
+    leader.tell(group.key, lambda core: core.hand_over(heir))
 
 
 def test_a_reader_that_does_not_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

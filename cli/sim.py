@@ -20,6 +20,7 @@ from tidemark.cli.sim_output import (
     print_trace,
     show_progress,
 )
+from tidemark.testing.simulator import twice
 from tidemark.testing.simulator.knobs import Layer
 from tidemark.testing.simulator.report import Report
 from tidemark.testing.simulator.run import SECONDS, Verdict, simulate
@@ -60,20 +61,28 @@ class _Run:
     scenario: Scenario | None = None
     name: str = ""
     lines_max: int = 0
+    is_twice: bool = False
 
     def __call__(self) -> Verdict:
         if self.scenario is not None:
             return self.scenario.run(lines_max=self.lines_max)
-        return simulate(self.seed, seconds=self.seconds, layer=self.layer, lines_max=self.lines_max)
+        lines_max = twice.LINES_MAX if self.is_twice else self.lines_max
+        verdict = simulate(self.seed, seconds=self.seconds, layer=self.layer, lines_max=lines_max)
+        if not self.is_twice:
+            return verdict
+        return twice.compared(
+            verdict, seconds=self.seconds, layer=self.layer, lines_max=self.lines_max
+        )
 
-    def again(self) -> str:
+    def again(self, verdict: Verdict) -> str:
         """The command that does it again."""
         if self.scenario is not None:
             return f"tidemark sim {self.name}"
         layer = "" if self.layer is Layer.FULL else f" --layer {self.layer.value}"
         is_usual = self.seconds == SECONDS[self.layer]
         seconds = "" if is_usual else f" --seconds {self.seconds:g}"
-        return f"tidemark sim --seed {self.seed}{layer}{seconds}"
+        again = " --twice" if verdict.invariant == twice.INVARIANT else ""
+        return f"tidemark sim --seed {self.seed}{layer}{seconds}{again}"
 
     @property
     def stem(self) -> str:
@@ -106,6 +115,13 @@ class _Run:
     help="Simulated seconds of faults in each run.  "
     f"[default: {SECONDS[Layer.FULL]:g}; core {SECONDS[Layer.CORE]:g}]",
 )
+@click.option(
+    "--twice",
+    "is_twice",
+    is_flag=True,
+    help="Run each seed a second time, in another process, and compare the two.  "
+    "[default: one seed in a hundred, where there are several]",
+)
 @click.option("--jobs", type=Whole(1), default=1, show_default=True, help="Processes.")
 @click.option("--trace", type=Whole(0, bits=64), metavar="LINES", help="Print what happened last.")
 @click.option(
@@ -129,6 +145,7 @@ def sim(
     seeds: range | None,
     layer: str | None,
     seconds: float | None,
+    is_twice: bool,
     jobs: int,
     trace: int | None,
     save: Path | None,
@@ -137,8 +154,9 @@ def sim(
 ) -> None:
     """Run clusters under simulated faults, and report what broke.
 
-    A seed gives the same run each time. A FILE is a run that was written down, knob by knob and
-    fault by fault: it stays what it is when the drawing of faults from seeds changes.
+    A seed gives the same run each time, in every process; where there are many, one in a hundred is
+    run twice to see that. A FILE is a run that was written down, knob by knob and fault by fault:
+    it stays what it is when the drawing of faults from seeds changes.
 
     The exit status is 0 if every run has kept every promise, and 3 if one has not.
     """
@@ -148,13 +166,24 @@ def sim(
         raise click.UsageError("a FILE says itself of which layer it is; --layer is for seeds")
     if files and seconds is not None:
         raise click.UsageError("a FILE says itself how long it runs; --seconds is for seeds")
+    if files and is_twice:
+        raise click.UsageError("--twice is for seeds")
     if files:
         runs = _of_files(files)
     else:
         chosen = range(seed, seed + 1) if seed is not None else seeds or range(100)
         chosen_layer = Layer(layer or Layer.FULL)
         length = seconds or SECONDS[chosen_layer]
-        runs = [_Run(number, length, chosen_layer) for number in chosen]
+        are_several = len(chosen) > 1
+        runs = [
+            _Run(
+                number,
+                length,
+                chosen_layer,
+                is_twice=is_twice or (are_several and twice.is_due(number)),
+            )
+            for number in chosen
+        ]
     if len(runs) == 1:
         runs[0] = replace(runs[0], lines_max=_TRACE_OF_A_FAILURE if trace is None else trace)
     elif trace is not None:
@@ -200,7 +229,9 @@ class _Finder:
     def _keep(
         self, run: _Run, verdict: Verdict, echo: Callable[[str], None], progress: Progress
     ) -> None:
-        echo(f"  again: {run.again()}")
+        echo(f"  again: {run.again(verdict)}")
+        if verdict.invariant == twice.INVARIANT:
+            return  # no file gives it again: it is not in the knobs, nor in the faults
         scenario = Scenario.of(verdict)
         if run.scenario is not None:
             scenario = replace(scenario, about=run.scenario.about)

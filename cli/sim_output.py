@@ -74,7 +74,8 @@ def _trace_line(line: Line, width: int) -> str:
 
 def print_pass(verdict: Verdict, echo: Echo) -> None:
     kept = click.style(f"kept every promise for {verdict.at:.1f} s", fg="green")
-    echo(f"seed {verdict.seed} {kept}, digest {verdict.digest}")
+    twice = ", twice" if verdict.was_repeated else ""
+    echo(f"seed {verdict.seed} {kept}{twice}, digest {verdict.digest}")
 
 
 def print_failure(verdict: Verdict, echo: Echo) -> None:
@@ -118,6 +119,7 @@ def print_report(report: Report) -> None:
     minutes = max(report.cpu_seconds, 1e-3) / 60
     facts: dict[str, Json] = {
         "runs": f"{report.runs}, {len(report.failures)} failed",
+        "run twice": f"{report.repeated}, in two processes",
         "simulated": f"{report.hours:.2f} hours, {report.hours / minutes:.2f} in a minute of CPU",
         "events": report.events,
         "elections": counts["leader"],

@@ -20,6 +20,8 @@ class Report:
     """Sums over runs."""
 
     runs: int = 0
+    repeated: int = 0
+    """Of the runs: their seeds were run a second time, in another process."""
     failures: list[Verdict] = field(default_factory=list)
     seconds: float = 0.0
     """Of simulated time."""
@@ -29,6 +31,7 @@ class Report:
 
     def add(self, verdict: Verdict) -> None:
         self.runs += 1
+        self.repeated += verdict.was_repeated
         if not verdict.passed:
             self.failures.append(verdict)
         self.seconds += verdict.at
@@ -69,6 +72,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         return {
             "runs": self.runs,
+            "repeated": self.repeated,
             "failed": len(self.failures),
             "failures": [_failure(verdict) for verdict in self.failures],
             "simulated_hours": round(self.hours, 4),

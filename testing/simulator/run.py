@@ -50,6 +50,8 @@ class Verdict:
     tape: tuple[Fault, ...] = ()
     coverage: Coverage
     lines: tuple[Line, ...] = ()
+    was_repeated: bool = False
+    """Whether the seed was run again in another process, and the two were compared (`twice`)."""
 
     @property
     def passed(self) -> bool:

@@ -22,7 +22,7 @@ from tidemark.testing.simulator.faults import Fault
 from tidemark.testing.simulator.knobs import Knobs, Layer
 from tidemark.testing.simulator.run import Verdict, simulate
 from tidemark.testing.simulator.scenarios import Scenario, read_scenario
-from tidemark.testing.simulator.trace import Line
+from tidemark.testing.simulator.trace import Line, Trace
 
 KNOBS = Knobs(seconds=2, nodes=1, voters=1, groups=1)
 SLOW = Fault(at=0.5, kind="slow disk", node=1, seconds=0.1, amount=0.1)
@@ -129,6 +129,35 @@ def test_a_line_that_is_too_long_for_its_lane_begins_before_it() -> None:
     assert len(unstyle(_trace_line(line, 40))) == 40
 
 
+def test_one_of_many_seeds_is_run_twice() -> None:
+    said = output("--seeds", "99-101", "--seconds", "0.5")
+    assert "RUN TWICE    1, in two processes\n" in said
+    assert "twice" not in output("--seed", "100", "--seconds", "0.5")
+
+
+def test_a_seed_is_run_twice_where_that_is_asked_for() -> None:
+    assert "s, twice, digest" in output("--seed", "3", "--seconds", "0.5", "--twice")
+    report = json.loads(output("--seeds", "3-4", "--seconds", "0.5", "--twice", "-o", "json"))
+    assert report["repeated"] == 2
+
+
+def test_two_runs_of_a_seed_that_part_are_a_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    note = Trace.note
+
+    def note_who_runs(self: Trace, time: float, node: int, topic: str, text: str) -> None:
+        note(self, time, node, topic, f"{text} in {os.getpid()}")
+
+    monkeypatch.setattr(Trace, "note", note_who_runs)
+    arguments = ("--seed", "3", "--seconds", "0.5", "--twice")
+    done = invoke(*arguments, "--save", str(tmp_path / "new"), "--shrink")
+    assert done.exit_code == 3
+    assert "seed 3 broke: a seed gives the same run" in done.stdout
+    assert f"again: tidemark sim {' '.join(arguments)}\n" in done.stdout
+    assert not (tmp_path / "new").exists()
+
+
 def test_failing_seeds_become_files(failing_seeds: None, tmp_path: Path) -> None:
     done = invoke("--seeds", "2-4", "--save", str(tmp_path / "new"))
     assert done.exit_code == 3
@@ -193,6 +222,7 @@ def test_a_knob_that_is_no_more_is_told(tmp_path: Path) -> None:
         (["--seed", "1", "--seeds", "2"], "give FILEs, or --seed, or --seeds"),
         (["a.json", "--seed", "1"], "give FILEs, or --seed, or --seeds"),
         (["a.json", "--seconds", "1"], "a FILE says itself how long it runs"),
+        (["a.json", "--twice"], "--twice is for seeds"),
         (["--seeds", "2", "--trace", "9"], "--trace is of one run"),
     ],
 )

@@ -39,7 +39,7 @@ simulate: $(READY) ## Simulated clusters under faults, from many seeds; small sc
 		-n $(WORKERS) tests/partitions tests/protocol
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/tidemark sim --layer transactions --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
-	PYTHONHASHSEED=0 $(BIN)/python -m tidemark.testing.shell 1 $(or $(SEEDS),300)
+	$(BIN)/python -m tidemark.testing.shell 1 $(or $(SEEDS),300)
 
 bench: $(READY) ## The benchmarks, and a page of their results; BENCH_OPTIONS="--quick", "--budget 20", "matrix --only partitions"
 	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)

@@ -1,6 +1,6 @@
 """`python -m tidemark.testing.shell FIRST [LAST]`: run these seeds, and say what broke.
 
-With `PYTHONHASHSEED=0` a seed does nearly the same each time: sets are gone through in one order.
+A seed does the same each time, byte for byte: the digest of its trace says whether it has.
 """
 
 import sys
@@ -26,7 +26,7 @@ def _told(verdict: Verdict) -> str:
     faults = ", ".join(f"{kind} {count}" for kind, count in sorted(verdict.faults.items()))
     what = (
         f"seed {verdict.seed}: {verdict.sent} sent, {verdict.read} read in {verdict.seconds:.0f} s "
-        f"of virtual time; {faults}"
+        f"of virtual time; {faults}; trace {verdict.digest}"
     )
     if not verdict.found:
         return what

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from random import Random
 from typing import Final
+from zlib import crc32
 
 import trio
 
@@ -89,7 +90,7 @@ class Cable:
                     await trio.sleep(self._rng.random() * self._latency)
                     await self._flows.wait()
                     await sink.send_all(piece)
-                    self._note(f"{name} {len(piece)}")
+                    self._note(f"{name} {len(piece)} {crc32(piece):08x}")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         scope.cancel()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -52,6 +53,11 @@ class Verdict:
     """In virtual time."""
     lines: list[str] = field(default_factory=list)
     """When each piece of bytes arrived, and what was done, in order."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that: the same each time that a seed is run, by the same code."""
+        return sha256("\n".join(self.lines).encode()).hexdigest()[:16]
 
 
 class _Errors(logging.Handler):

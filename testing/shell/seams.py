@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import random
 import secrets
+import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections import deque
@@ -18,6 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from queue import Empty
 from random import Random
+from types import FunctionType
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
@@ -25,7 +28,7 @@ import trio
 from trio.testing import MockClock
 
 from tidemark.broker.network.lingering import Lingering
-from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.replicas.writer_thread import WriterThread
 from tidemark.testing.shell.sockets import near_sockets
 
 _BEGAN: Final = 1_750_000_000.0
@@ -58,8 +61,8 @@ def seeded(rng: Random, clock: MockClock) -> Iterator[None]:
         _draw_chances(put, Random(rng.getrandbits(64)))
         _keep_time(put, clock)
         threads = Random(rng.getrandbits(64))
-        put(trio.to_thread, "run_sync", _on_the_loop(threads))
-        put(DiskWriter, "start", lambda writer: _WriterTask(writer, threads))
+        _keep_to_one_thread(put, threads)
+        put(WriterThread, "start", lambda thread: _WriterTask(thread, threads))
         yield
 
 
@@ -93,6 +96,32 @@ def _keep_time(put: Callable[[object, str, object], None], clock: MockClock) -> 
     put(time, "monotonic", clock.current_time)
     put(time, "time", lambda: _BEGAN + clock.current_time())
     put(time, "time_ns", lambda: int((_BEGAN + clock.current_time()) * 1e9))
+
+
+def _keep_to_one_thread(put: Callable[[object, str, object], None], rng: Random) -> None:
+    real, on_the_loop = trio.to_thread.run_sync, _on_the_loop(rng)
+    put(trio.to_thread, "run_sync", on_the_loop)
+    for function in _functions():
+        named = function.__kwdefaults__ or {}
+        if real in named.values():
+            drawn = {n: on_the_loop if value is real else value for n, value in named.items()}
+            put(function, "__kwdefaults__", drawn)
+    for kind in (threading.Thread, subprocess.Popen):
+        put(kind, "__init__", _refuse)
+
+
+def _refuse(self: object, *_: object, **__: object) -> None:
+    raise AssertionError(f"a {type(self).__name__} of its own: no seed says when it is done")
+
+
+def _functions() -> Iterator[FunctionType]:
+    """Those of production, which may have kept as a default what is put in another's place."""
+    for module in _own_modules():
+        for held in list(vars(module).values()):
+            if isinstance(held, FunctionType):
+                yield held
+            elif isinstance(held, type):
+                yield from (each for each in vars(held).values() if isinstance(each, FunctionType))
 
 
 def _own_modules() -> list[object]:
@@ -130,12 +159,12 @@ class _Idle(Exception):
 class _WriterTask:
     """A disk writer's thread, and its queue, as a task: what is put is written a while later."""
 
-    def __init__(self, writer: DiskWriter, rng: Random) -> None:
-        self._writer: Any = writer  # Any: its thread's side is its own
+    def __init__(self, thread: WriterThread, rng: Random) -> None:
+        self._thread: Any = thread  # Any: what it does is its own
         self._rng = rng
         self._groups: deque[object] = deque()
         self._works = False
-        writer._groups = self  # type: ignore[assignment] # it puts and gets, no more
+        thread._groups = self  # type: ignore[assignment] # it puts and gets, no more
 
     def put(self, group: object) -> None:
         self._groups.append(group)
@@ -154,7 +183,7 @@ class _WriterTask:
         await trio.sleep(self._rng.random() * _DISK_SECONDS_MAX)
         self._works = False
         try:
-            self._writer._write_until_stopped()
+            self._thread._write_until_stopped()
         except _Idle:
             return
 

@@ -1,6 +1,6 @@
 """A request with tens of thousands of elements, answered a little at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import trio
@@ -10,6 +10,13 @@ B = TypeVar("B")
 
 _ELEMENTS_AT_ONCE: Final = 1_000
 """Some milliseconds of work, topics, partitions, groups and members alike."""
+
+
+def portions(elements: Sequence[A]) -> Iterator[Sequence[A]]:
+    """All of these in their order, as many at a time as are worked on at once."""
+    at_once = _ELEMENTS_AT_ONCE
+    for at in range(0, len(elements), at_once):
+        yield elements[at : at + at_once]
 
 
 class Steps:

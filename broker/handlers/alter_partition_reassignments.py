@@ -9,6 +9,7 @@ from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.node import Node
 from tidemark.broker.reassigning.door import Asked
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import RequestError
 from tidemark.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -23,23 +24,25 @@ from tidemark.protocol.types import NodeId
 async def handle(
     node: Node, request: AlterPartitionReassignmentsRequest, _context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
-    asked = [each for topic in request.topics for each in _asked(topic)]
+    asked, steps = list[Asked](), Steps()
+    for topic in request.topics:
+        asked += _asked(topic)
+        await steps.did(1 + len(topic.partitions))
     answers = iter(
         await node.reassigning.door.take(
             asked, may_change_factor=request.allow_replication_factor_change
         )
     )
+    responses = list[ReassignableTopicResponse]()
+    for topic in request.topics:
+        partitions = await steps.each(
+            topic.partitions, lambda each: _answer(each.partition_index, next(answers))
+        )
+        responses.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
+        await steps.did(1)
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _answer(each.partition_index, next(answers)) for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
+        responses=responses,
     )
 
 

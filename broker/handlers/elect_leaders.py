@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from tidemark.broker.handlers.change import Change
-from tidemark.broker.moves.door import Asked, Taken
+from tidemark.broker.moves.door import Asked, Door, Taken
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps, portions
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.partitions.storage.state_db import PartitionKey
@@ -41,6 +42,10 @@ _CODES: Final[Mapping[Reason, ErrorCode]] = {
     Reason.NO_LEADER: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
     Reason.IN_MOTION: ErrorCode.REASSIGNMENT_IN_PROGRESS,
 }
+_NO_NEWS: Final = frozenset(
+    # A partition that was deleted meanwhile was not asked for by its name.
+    {ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+)
 _REASON: Final = "its preferred leader was elected"
 _NO_UNCLEAN: Final = (
     "it has no leader because no replica is there that surely holds all that was acknowledged: "
@@ -58,7 +63,7 @@ async def handle(
     if request.election_type == PREFERRED:
         results = await _elect_preferred(node, partitions, request.timeout_ms)
     elif request.election_type == UNCLEAN:
-        results = _refuse_unclean(node, partitions)
+        results = await _refuse_unclean(node, partitions)
     else:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"there is no election of type {request.election_type}"
@@ -66,9 +71,7 @@ async def handle(
     if partitions is None:
         # Who asks for all wants to hear of those that had a reason to change.
         results = {
-            at: result
-            for at, result in results.items()
-            if result.error_code != ErrorCode.ELECTION_NOT_NEEDED
+            at: result for at, result in results.items() if result.error_code not in _NO_NEWS
         }
     return ElectLeadersResponse(replica_election_results=_by_topic(results))
 
@@ -86,8 +89,18 @@ def _named(request: ElectLeadersRequest) -> Sequence[TopicPartition] | None:
 async def _elect_preferred(
     node: Node, partitions: Sequence[TopicPartition] | None, timeout_ms: int
 ) -> Results:
-    door = node.moves.door
+    door, results, steps = node.moves.door, Results(), Steps()
     await door.wait_leaders(partitions or ())
+    asked = door.existing(None) if partitions is None else list(dict.fromkeys(partitions))
+    for portion in portions(asked):
+        results.update(await _elect_portion(door, portion, timeout_ms))
+        await steps.did(len(portion))
+    return results
+
+
+async def _elect_portion(
+    door: Door, partitions: Sequence[TopicPartition], timeout_ms: int
+) -> Results:
     plan = door.plan_preferred(partitions)
     results = {
         refusal.partition: _result(
@@ -113,8 +126,8 @@ async def _elect_preferred(
     return results
 
 
-def _refuse_unclean(node: Node, partitions: Sequence[TopicPartition] | None) -> Results:
-    results: Results = {}
+async def _refuse_unclean(node: Node, partitions: Sequence[TopicPartition] | None) -> Results:
+    results, steps = Results(), Steps()
     for at in node.moves.door.existing(partitions):
         topic = node.topics.get(at.topic)
         leader = None
@@ -125,11 +138,13 @@ def _refuse_unclean(node: Node, partitions: Sequence[TopicPartition] | None) -> 
             if leader is None
             else _result(at.partition, ErrorCode.ELECTION_NOT_NEEDED, f"broker {leader} leads it")
         )
+        await steps.did(1)
     for at in partitions or ():
         unknown = _result(
             at.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {at}"
         )
         results.setdefault(at, unknown)
+        await steps.did(1)
     return results
 
 
@@ -165,9 +180,11 @@ async def wait_over(
     results = dict(_results(taken))
     moving = [at for at, result in results.items() if result.error_code == ErrorCode.NONE]
     results.update({at: _late(at) for at in moving})
+    steps = Steps()
     with trio.move_on_after(request.timeout_ms / 1000):
         for at in moving:
             results[at] = await _over(node, at)
+            await steps.did(1)
     return replace(taken, replica_election_results=_by_topic(results))
 
 

@@ -12,6 +12,7 @@ from tidemark.broker.moves.door import Answer, Asked, Taken
 from tidemark.broker.moves.outcomes import Wish
 from tidemark.broker.network.requests import RequestContext
 from tidemark.broker.replicas.leadership import NOBODY
+from tidemark.broker.steps import Steps
 from tidemark.partitions.state_machines.cluster_values import PartitionId
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode
@@ -34,17 +35,20 @@ async def handle(
     node: Node, request: MoveLeadersRequest, _context: RequestContext
 ) -> MoveLeadersResponse:
     """On the leader of the metadata: what is taken has a deadline, and is not over yet."""
-    asked = [
-        Asked(TopicPartition(each.topic, each.partition), NodeId(each.target))
-        for each in request.moves
-    ]
+    steps = Steps()
+    asked = await steps.each(request.moves, _asked)
     answers = await node.moves.door.take(
         asked,
         request.reason,
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    return MoveLeadersResponse(moves=[_taken(*each) for each in zip(asked, answers, strict=True)])
+    moves = await steps.each(zip(asked, answers, strict=True), lambda each: _taken(*each))
+    return MoveLeadersResponse(moves=moves)
+
+
+def _asked(move: LeaderMove) -> Asked:
+    return Asked(TopicPartition(move.topic, move.partition), NodeId(move.target))
 
 
 def _taken(asked: Asked, answer: Answer) -> MovedLeader:
@@ -63,13 +67,17 @@ async def wait_over(
     node: Node, request: MoveLeadersRequest, taken: MoveLeadersResponse
 ) -> MoveLeadersResponse:
     """On the broker that was asked: what has become of the moves that were taken."""
-    moves = list(taken.moves)
+    moves, steps = list(taken.moves), Steps()
     if not request.validate_only:
         with trio.move_on_after(max(request.timeout_ms, 0) / 1000 + LATE_SECONDS):
             for at, asked in enumerate(request.moves):
                 if moves[at].error_code == ErrorCode.NONE:
                     moves[at] = await _over(node, asked, moves[at])
-    return replace(taken, moves=[_with_leader(node, each, request.validate_only) for each in moves])
+                await steps.did(1)
+    return replace(
+        taken,
+        moves=await steps.each(moves, lambda each: _with_leader(node, each, request.validate_only)),
+    )
 
 
 async def _over(node: Node, asked: LeaderMove, taken: MovedLeader) -> MovedLeader:

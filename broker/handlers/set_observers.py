@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.broker.handlers.change import Change
 from tidemark.broker.network.requests import RequestContext
+from tidemark.broker.steps import Steps
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.set_observers import (
     ObservedPartition,
@@ -23,9 +24,11 @@ async def handle(
     node: Node, request: SetObserversRequest, _context: RequestContext
 ) -> SetObserversResponse:
     """On the leader of the metadata."""
-    return SetObserversResponse(
-        partitions=[await _set(node, asked) for asked in request.partitions]
-    )
+    steps, partitions = Steps(), list[ObserversSet]()
+    for asked in request.partitions:
+        partitions.append(await _set(node, asked))
+        await steps.did(1)
+    return SetObserversResponse(partitions=partitions)
 
 
 async def _set(node: Node, asked: ObservedPartition) -> ObserversSet:

@@ -6,7 +6,7 @@ come, only the leader of its group knows, and refuses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 import trio
@@ -14,7 +14,8 @@ import trio
 from tidemark.broker.metadata.brokers import Brokers
 from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.broker.node import Clock
-from tidemark.partitions.balancing.by_hand import PreferredPlan, plan_preferred, why_not_move
+from tidemark.broker.steps import Steps, portions
+from tidemark.partitions.balancing.by_hand import PreferredPlan, plan_preferred, why_not_moves
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group, Snapshot
@@ -88,13 +89,30 @@ class Door:
     ) -> list[Answer]:
         """An answer for each, in their order: a wish, or why there is none.
 
-        Raises `RequestError` if nothing could be written down. With `validate_only` nothing is.
+        Raises `RequestError` if they could not all be written down; those that were stay, and are
+        found when they are asked for again. With `validate_only` nothing is written.
         """
         await self.wait_leaders([each.partition for each in asked])
+        answers, steps, seen = list[Answer](), Steps(), set[TopicPartition]()
+        for portion in portions(asked):
+            again = seen.intersection(each.partition for each in portion)
+            answers += await self._take(portion, again, reason, timeout_ms, validate_only)
+            seen.update(each.partition for each in portion)
+            await steps.did(len(portion))
+        return answers
+
+    async def _take(
+        self,
+        asked: Sequence[Asked],
+        again: Set[TopicPartition],
+        reason: str,
+        timeout_ms: int,
+        validate_only: bool,
+    ) -> list[Answer]:
         answers: list[Answer] = []
 
         def decide(state: ClusterState) -> MoveLeaders:
-            answers[:] = self._answers(state, asked, reason, timeout_ms)
+            answers[:] = self._answers(state, asked, again, reason, timeout_ms)
             moves = tuple(_new(answers, state))
             return MoveLeaders(at_version=state.version, moves=moves)
 
@@ -104,14 +122,20 @@ class Door:
         return answers
 
     async def wait_leaders(self, partitions: Sequence[TopicPartition]) -> None:
-        """Until it is known who leads them, but not long: an election, or the news of it, may be
-        on its way. What has no leader then has none."""
+        """Until each was led by somebody, but not long: an election, or the news of it, may be on
+        its way. What has no leader then has none."""
+        steps = Steps()
         with trio.move_on_after(LEADER_SECONDS):
-            while any(  # noqa: ASYNC110 # nobody says when: it is learned from heartbeats
-                self._group(self._cluster.state, partition).leader is None
-                for partition in self.existing(partitions)
-            ):
-                await trio.sleep(_LOOK_SECONDS)
+            for partition in partitions:
+                while self._is_leaderless(partition):  # noqa: ASYNC110 # heartbeats tell, nobody says when
+                    await trio.sleep(_LOOK_SECONDS)
+                await steps.did(1)
+
+    def _is_leaderless(self, partition: TopicPartition) -> bool:
+        state = self._cluster.state
+        return any(
+            self._group(state, each).leader is None for each in _existing(state, [partition])
+        )
 
     def plan_preferred(self, partitions: Sequence[TopicPartition] | None) -> PreferredPlan:
         """Which leaders would go home, of these partitions or of all; and why others would not."""
@@ -123,11 +147,18 @@ class Door:
         return _all(state) if partitions is None else _existing(state, partitions)
 
     def _answers(
-        self, state: ClusterState, asked: Sequence[Asked], reason: str, timeout_ms: int
+        self,
+        state: ClusterState,
+        asked: Sequence[Asked],
+        again: Set[TopicPartition],
+        reason: str,
+        timeout_ms: int,
     ) -> Iterable[Answer]:
+        """`again`: partitions that were named before these."""
         deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
         view = self._view(state, [each.partition for each in asked])
-        seen = set[TopicPartition]()
+        why_not = why_not_moves(view, _SETTINGS)
+        seen = set(again)
         for each in asked:
             if each.partition in seen:
                 yield RequestError(
@@ -136,7 +167,7 @@ class Door:
                 continue
             seen.add(each.partition)
             wished = _wished(state, each)
-            why = why_not_move(view, _SETTINGS, each.partition, each.target)
+            why = why_not(each.partition, each.target)
             if wished is not None:
                 yield Taken(wished)
             elif why is not None:

@@ -7,9 +7,10 @@ sentence; whether the brokers can hold what they are to hold, only copying it wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from tidemark.broker.steps import Steps, portions
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_commands import Command, ReassignPartitions
 from tidemark.partitions.state_machines.cluster_reassignments import check_reassignment
@@ -59,10 +60,31 @@ class Door:
 
         Raises `RequestError` if nothing could be written down.
         """
+        answers, steps = list[RequestError | None](), Steps()
+        times = Counter((each.topic, each.partition) for each in asked)
+        for portion in portions(asked):
+            try:
+                answers += await self._take(portion, times, may_change_factor)
+            except RequestError as error:
+                if answers.count(None) == 0:
+                    raise
+                # Those before it are wished for.
+                answers += [error] * (len(asked) - len(answers))
+                break
+            await steps.did(len(portion))
+        return answers
+
+    async def _take(
+        self,
+        asked: Sequence[Asked],
+        times: Mapping[tuple[str, int], int],
+        may_change_factor: bool,
+    ) -> list[RequestError | None]:
+        """`times`: how often each partition is named, in all."""
         answers: list[RequestError | None] = []
 
         def decide(state: ClusterState) -> ReassignPartitions:
-            decided = list(self._decided(state, asked, may_change_factor))
+            decided = list(self._decided(state, asked, times, may_change_factor))
             answers[:] = [each if isinstance(each, RequestError) else None for each in decided]
             changes = tuple(each for each in decided if isinstance(each, Reassignment))
             return ReassignPartitions(at_version=state.version, reassignments=changes)
@@ -72,9 +94,12 @@ class Door:
         return answers
 
     def _decided(
-        self, state: ClusterState, asked: Sequence[Asked], may_change_factor: bool
+        self,
+        state: ClusterState,
+        asked: Sequence[Asked],
+        times: Mapping[tuple[str, int], int],
+        may_change_factor: bool,
     ) -> Iterator[Reassignment | RequestError]:
-        times = Counter((each.topic, each.partition) for each in asked)
         for each in asked:
             try:
                 if times[each.topic, each.partition] > 1:

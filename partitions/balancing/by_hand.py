@@ -6,7 +6,7 @@ a group that has just moved may move again. What cannot be done is refused all t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
@@ -34,12 +34,25 @@ def why_not_move(
     snapshot: Snapshot, settings: Settings, partition: TopicPartition, target: NodeId
 ) -> No | None:
     """Why the leader of `partition` cannot be moved to `target`; None if it can."""
-    group = next((each for each in snapshot.groups if each.partition == partition), None)
-    if group is None:
-        return No(Reason.UNKNOWN, f"there is no partition {partition}")
-    if group.leader == target and not group.is_moving:
-        return No(Reason.NOT_NEEDED, f"broker {target} leads it already")
-    return why_in_motion(group) or _Scene.of(snapshot, settings).why_not_to(group, target)
+    return why_not_moves(snapshot, settings)(partition, target)
+
+
+def why_not_moves(
+    snapshot: Snapshot, settings: Settings
+) -> Callable[[TopicPartition, NodeId], No | None]:
+    """What says that of any partition and any broker: there may be thousands of wishes."""
+    groups = {group.partition: group for group in snapshot.groups}
+    scene = _Scene.of(snapshot, settings)
+
+    def why_not(partition: TopicPartition, target: NodeId) -> No | None:
+        group = groups.get(partition)
+        if group is None:
+            return No(Reason.UNKNOWN, f"there is no partition {partition}")
+        if group.leader == target and not group.is_moving:
+            return No(Reason.NOT_NEEDED, f"broker {target} leads it already")
+        return why_in_motion(group) or scene.why_not_to(group, target)
+
+    return why_not
 
 
 class _Scene(NamedTuple):
@@ -85,11 +98,12 @@ def plan_preferred(
     _, groups = snapshot.in_order()
     moves: list[LeaderMove] = []
     refusals: list[Refusal] = []
+    asked = set(partitions or ())
     for group in groups:
-        if partitions is None or group.partition in partitions:
+        if partitions is None or group.partition in asked:
             _bring_home(group, scene, moves, refusals)
     known = {group.partition for group in groups}
-    for partition in sorted(set(partitions or ()) - known):
+    for partition in sorted(asked - known):
         no = No(Reason.UNKNOWN, f"there is no partition {partition}")
         refusals.append(_refusal(no, partition))
     return PreferredPlan(moves=tuple(moves), refusals=tuple(refusals))

@@ -6,6 +6,7 @@ import pytest
 
 from tests.partitions.state_machines.test_cluster import on
 from tests.partitions.state_machines.test_cluster_wishes import cluster, move, set_state, wish
+from tidemark.broker import steps
 from tidemark.broker.reassigning.door import Asked, Door, change_of
 from tidemark.partitions.state_machines.cluster import Applied, ClusterState
 from tidemark.partitions.state_machines.cluster_values import Assignment, BrokerState
@@ -84,7 +85,11 @@ def test_the_number_of_replicas_stays_if_that_is_asked_for() -> None:
     assert error.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-async def test_each_partition_is_taken_or_refused_by_itself() -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+async def test_each_partition_is_taken_or_refused_by_itself(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_ELEMENTS_AT_ONCE", at_once)
     state = cluster()
     state.apply(wish(state, move(4, partition=1)))
     answers = await Door(OneState(state), lambda _: True, lambda _: False).take(
@@ -115,3 +120,37 @@ async def test_each_partition_is_taken_or_refused_by_itself() -> None:
     )
     assert answer is not None
     assert answer.code is ErrorCode.REASSIGNMENT_IN_PROGRESS
+
+
+class Fails(OneState):
+    """The metadata, whose leader is gone after so many changes."""
+
+    def __init__(self, state: ClusterState, *, after: int) -> None:
+        super().__init__(state)
+        self.left = after
+
+    async def propose(self, decide: object) -> Applied:
+        if not self.left:
+            raise RequestError(ErrorCode.NOT_CONTROLLER)
+        self.left -= 1
+        return await super().propose(decide)
+
+
+async def test_what_was_wished_for_before_a_failure_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(steps, "_ELEMENTS_AT_ONCE", 1)
+    asked = [
+        Asked("orders", 0, on(1, 2, 4)),
+        Asked("orders", 1, on(1, 2, 4)),
+        Asked("none", 0, None),
+    ]
+    state = cluster()
+    door = Door(Fails(state, after=1), lambda _: True, lambda _: False)
+    first, *others = await door.take(asked)
+    assert first is None
+    assert [each and each.code for each in others] == [ErrorCode.NOT_CONTROLLER] * 2
+    (topic,) = state.topics.values()
+    assert topic.wanted.keys() == {0}
+    with pytest.raises(RequestError):
+        await Door(Fails(cluster(), after=0), lambda _: True, lambda _: False).take(asked)

@@ -16,9 +16,13 @@ from tidemark.broker.handlers import (
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.protocol.messages import alter_client_quotas as quotas
 from tidemark.protocol.messages import alter_configs, describe_configs, describe_quorum
+from tidemark.protocol.messages import alter_partition_reassignments as reassignments
 from tidemark.protocol.messages import delete_records as records
 from tidemark.protocol.messages import describe_producers as producers
+from tidemark.protocol.messages import elect_leaders as elections
+from tidemark.protocol.messages import move_leaders as moves
 from tidemark.protocol.messages import offset_for_leader_epoch as epochs
+from tidemark.protocol.messages import set_observers as observers
 from tidemark.protocol.messages import write_txn_markers as markers
 from tidemark.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -90,6 +94,34 @@ REQUESTS: Final[list[Message]] = [
         topics=[producers.TopicRequest(name="t", partition_indexes=[0] * COUNT)]
     ),
     DescribeReplicasRequest(topics=None),
+    reassignments.AlterPartitionReassignmentsRequest(
+        timeout_ms=100,
+        topics=[
+            reassignments.ReassignableTopic(
+                name=name,
+                partitions=[reassignments.ReassignablePartition(partition_index=0, replicas=[1])],
+            )
+            for name in NAMES
+        ],
+    ),
+    moves.MoveLeadersRequest(
+        timeout_ms=0,
+        reason="",
+        validate_only=False,
+        moves=[moves.LeaderMove(topic="t", partition=each, target=1) for each in range(COUNT)],
+    ),
+    elections.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=0),
+    elections.ElectLeadersRequest(
+        election_type=1,
+        topic_partitions=[elections.TopicPartitions(topic="t", partitions=range(COUNT))],
+        timeout_ms=0,
+    ),
+    observers.SetObserversRequest(
+        timeout_ms=100,
+        partitions=[
+            observers.ObservedPartition(topic=name, partition=0, observers=()) for name in NAMES
+        ],
+    ),
     markers.WriteTxnMarkersRequest(
         markers=[
             markers.WritableTxnMarker(

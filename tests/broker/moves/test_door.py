@@ -8,6 +8,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.broker.moves.cluster import ID, ONE, THREE, TOPIC_ID, TWO, Clock, open_cluster, propose
+from tidemark.broker import steps
 from tidemark.broker.metadata.brokers import Brokers, Quorum
 from tidemark.broker.metadata.cluster_log import ClusterLog
 from tidemark.broker.moves.door import Answer, Asked, Door, Taken
@@ -113,7 +114,11 @@ async def test_a_broker_with_a_full_disk_is_not_given_a_leader() -> None:
     assert isinstance(answer, Taken)
 
 
-async def test_each_of_several_has_an_answer_of_its_own() -> None:
+@pytest.mark.parametrize("at_once", [1, 3, 1000])
+async def test_each_of_several_has_an_answer_of_its_own(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "_ELEMENTS_AT_ONCE", at_once)
     door, cluster = await open_door()
     away, again, unknown, needless = await take(
         door, (AWAY, TWO), (AWAY, THREE), (TopicPartition("tides", 0), TWO), (HOME, ONE)

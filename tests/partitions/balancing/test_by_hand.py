@@ -1,6 +1,9 @@
 """Moves that an operator asks for, and who leads when all else fails."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
 import pytest
 
@@ -10,11 +13,14 @@ from tidemark.partitions.balancing.by_hand import (
     plan_drain,
     plan_preferred,
     why_not_move,
+    why_not_moves,
 )
 from tidemark.partitions.balancing.refusals import Reason
 from tidemark.partitions.balancing.settings import Settings
 from tidemark.partitions.balancing.snapshot import Broker, BrokerState, Group
 from tidemark.protocol.types import NodeId, TopicPartition
+
+T = TypeVar("T")
 
 EVERYWHERE = (1, 2, 3)
 SETTINGS = Settings()
@@ -117,6 +123,34 @@ def test_only_the_partitions_that_are_named_come_home() -> None:
     made = plan_preferred(snapshot(brokers(3), groups), SETTINGS, asked)
     assert [str(move.partition) for move in made.moves] == ["t-1"]
     assert [r.sentence for r in made.refusals] == ["there is no partition t-9"]
+
+
+class LookedThrough(list[T]):
+    """Counts how often somebody goes through it from its first to its last."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[T]:
+        self.times += 1
+        return super().__iter__()
+
+    def __contains__(self, each: object) -> bool:
+        self.times += 1
+        return super().__contains__(each)
+
+
+def test_thousands_of_wishes_are_not_looked_for_one_by_one() -> None:
+    groups = LookedThrough(group(f"t-{at}", EVERYWHERE, 2) for at in range(100))
+    asked = LookedThrough(each.partition for each in groups)
+    found = replace(snapshot(brokers(3), ()), groups=groups)
+    groups.times = 0
+    why_not = why_not_moves(found, SETTINGS)
+    assert not any(why_not(partition, NodeId(1)) for partition in asked)
+    assert groups.times == 1
+    asked.times = 0
+    made = plan_preferred(found, SETTINGS, asked)
+    assert len(made.moves) == len(groups)
+    assert asked.times <= 2
 
 
 def test_a_group_in_motion_or_without_a_leader_does_not_come_home() -> None:

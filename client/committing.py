@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import trio
@@ -23,6 +24,8 @@ from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import Offset, TopicPartition
 
 _REBALANCES: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS})
+_NO_GENERATION: Final = 0
+"""No group has it: the first is 1."""
 
 
 class Committer:
@@ -95,7 +98,11 @@ class Committer:
     @property
     def group_membership(self) -> GroupMembership:
         """In whose name commits are made now."""
-        return GroupMembership(group=self._group, membership=self._membership)
+        membership = self._membership
+        if self._member is not None and membership.generation < 0:
+            # Else it would be taken for one that is in no group, and whose commits nobody checks.
+            membership = replace(membership, generation=_NO_GENERATION)
+        return GroupMembership(group=self._group, membership=membership)
 
     @property
     def _membership(self) -> Membership:

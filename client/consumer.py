@@ -98,8 +98,14 @@ class Consumer(HandingOut):
 
     @property
     def group_membership(self) -> GroupMembership:
-        """This consumer in its group, as it is now: for `Producer.send_offsets_to_transaction`."""
-        return self._require_group().group_membership
+        """Who commits what was handed out last: for `Producer.send_offsets_to_transaction`.
+
+        This consumer as it is in its group now; but if partitions have been taken away since, as
+        it was then, and the group takes no commits of that generation any more. As with Java's
+        client, that holds until more is handed out.
+        """
+        committer = self._require_group()
+        return self._was or committer.group_membership
 
     def _require_group(self) -> Committer:
         self._require_open()
@@ -154,6 +160,7 @@ class Consumer(HandingOut):
         self._readings.buffer.changed.set()
 
     async def revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        self._remember_membership()
         # What is handed out after the commit would be read again by whoever gets them next.
         for topic_partition in partitions:
             self._hold(topic_partition)
@@ -163,8 +170,16 @@ class Consumer(HandingOut):
         self._drop(partitions)
 
     async def lost(self, partitions: frozenset[TopicPartition]) -> None:
+        self._remember_membership()
         self._drop(partitions)
         await self._tell(self._settings.on_revoked, partitions)
+
+    def _remember_membership(self) -> None:
+        """What was handed out may be of partitions that go now: it is nobody else's to commit."""
+        if self._committer is not None and self._was is None:
+            self._was = self._committer.group_membership
+        if self._reading is not None and self._taken < len(self._records):
+            self._put_back(self._reading)  # else what is handed out next would be of then, too
 
     async def _tell(
         self, callback: Rebalanced | None, partitions: frozenset[TopicPartition]

@@ -7,6 +7,7 @@ from typing import Self
 import trio
 
 from tidemark.client.consumer_settings import ConsumerSettings
+from tidemark.client.coordinator import GroupMembership
 from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.fetch_buffer import Reading
 from tidemark.client.reading import before_corrupt, corrupt_at, read_records
@@ -35,6 +36,8 @@ class HandingOut:
         self._callbacks_error: Exception | None = None
         self._gave_up: Exception | None = None
         """Why this consumer is no member of its group any more, and never will be."""
+        self._was: GroupMembership | None = None
+        """As whom it was given partitions that have been taken away since it handed out last."""
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
@@ -119,6 +122,7 @@ class HandingOut:
                     raise self._gave_up.with_traceback(None)
                 taken = self._readings.take()
                 if taken is not None:
+                    self._was = None
                     return taken
                 if self._is_at_end():
                     return None

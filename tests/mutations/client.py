@@ -12,6 +12,7 @@ _REVOKING = f"{_TESTS}/test_revoking.py"
 _FAILOVER = f"{_TESTS}/test_failover.py"
 _NETWORK = f"{_TESTS}/test_network.py"
 _TRANSACTIONS = f"{_TESTS}/test_transactions.py"
+_OFFSETS_IN_THEM = f"{_TESTS}/test_transactional_groups.py"
 
 MUTATIONS = (
     Mutation(
@@ -324,5 +325,40 @@ MUTATIONS = (
         old="connection.send_now(request, ProduceResponse)\n",
         new="connection.send_now(request, ProduceResponse, patience_seconds=2)\n",
         killed_by=f"{_FAILOVER}::test_a_leader_that_hangs_is_waited_for_no_longer_than_a_request",
+    ),
+    Mutation(
+        name="a transaction commits nothing of what was taken away since",
+        file="client/consumer.py",
+        old="return self._was or committer.group_membership",
+        new="return committer.group_membership",
+        killed_by=f"{_OFFSETS_IN_THEM}::test_nothing_is_committed_of_what_was_taken_away",
+    ),
+    Mutation(
+        name="nor of what was lost",
+        file="client/consumer.py",
+        old="        self._remember_membership()\n        self._drop(",
+        new="        self._drop(",
+        killed_by=f"{_OFFSETS_IN_THEM}::test_who_has_lost_its_place_commits_nothing",
+    ),
+    Mutation(
+        name="what is handed out after partitions went is of what is left",
+        file="client/handing_out.py",
+        old="                    self._was = None\n",
+        new="",
+        killed_by=f"{_OFFSETS_IN_THEM}::test_what_is_handed_out_after_partitions_went_is_committed",
+    ),
+    Mutation(
+        name="what had come before partitions went is handed out as of what is left",
+        file="client/consumer.py",
+        old="            self._put_back(self._reading)  # else",
+        new="            pass  # else",
+        killed_by=f"{_OFFSETS_IN_THEM}::test_what_is_handed_out_after_partitions_went_is_committed",
+    ),
+    Mutation(
+        name="who is in no generation is not taken for who is in no group",
+        file="client/committing.py",
+        old="if self._member is not None and membership.generation < 0:",
+        new="if False:",
+        killed_by=f"{_OFFSETS_IN_THEM}::test_who_is_no_member_yet_commits_nothing",
     ),
 )

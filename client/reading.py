@@ -68,14 +68,25 @@ def _is_abort(data: BytesLike, header: BatchHeader, at: int) -> bool:
 
 
 def corrupt_at(
-    topic_partition: TopicPartition, fetch_offset: Offset, error: CorruptBatch
+    topic_partition: TopicPartition,
+    fetch_offset: Offset,
+    error: CorruptBatch,
+    *,
+    go_on: str = "seek is how to go on behind it",
 ) -> CorruptBatch:
     """The same error, for who knows offsets and no bytes."""
     what = (
         f"{error.what}; it is in what was fetched of {topic_partition} from offset {fetch_offset},"
-        " and seek is how to go on behind it"
+        f" and {go_on}"
     )
     return CorruptBatch(error.at, what)
+
+
+def corrupt_in(fetched: FetchedBatches, error: CorruptBatch, *, go_on: str) -> CorruptBatch:
+    """As `corrupt_at`, where it begins in what was fetched."""
+    whole = before_corrupt(fetched, error)
+    at = fetched.fetch_offset if whole is None else whole.next_offset
+    return corrupt_at(fetched.topic_partition, at, error, go_on=go_on)
 
 
 def before_corrupt(fetched: FetchedBatches, error: CorruptBatch) -> FetchedBatches | None:

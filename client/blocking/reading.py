@@ -7,6 +7,7 @@ the broker and the network do not stand still, and no more than that is ever ahe
 import time
 from collections.abc import Generator, Sequence
 from random import Random
+from typing import Final
 
 from tidemark.client.addresses import Address, parse_bootstrap
 from tidemark.client.blocking.brokers import Brokers
@@ -14,12 +15,12 @@ from tidemark.client.blocking.connection import BlockingConnection
 from tidemark.client.blocking.kept import KeptConnections
 from tidemark.client.codes import check
 from tidemark.client.offsets import Isolation
-from tidemark.client.reading import next_offset
+from tidemark.client.reading import corrupt_at, next_offset
 from tidemark.client.records import FetchedBatches
 from tidemark.client.retries import may_pass
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.buffers import Buffers
-from tidemark.protocol.errors import ErrorCode, RequestError, TidemarkError
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, TidemarkError
 from tidemark.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -29,6 +30,7 @@ from tidemark.protocol.messages.fetch import (
 )
 from tidemark.protocol.types import NO_EPOCH, Epoch, NodeId, Offset, TopicPartition
 
+BEGIN_BEHIND: Final = "who begins behind it can read on"
 _MAX_WAIT_MS = 500
 
 
@@ -55,8 +57,9 @@ def read_batches(
     not there yet. Follows the partition when its leader moves; with a `rack` in the settings, reads
     from the replica there that the leader names, as long as that is of use. Raises `RequestError`
     (OFFSET_OUT_OF_RANGE where `start` is not in the log, what will not pass), and what may pass
-    after the client's `retry_timeout_seconds`. Close the iterator to let go of the connection: it
-    goes back to `connections`, where it came from, or is closed.
+    after the client's `retry_timeout_seconds`; `CorruptBatch` for a damaged header, once all before
+    it was given. Close the iterator to let go of the connection: it goes back to `connections`,
+    where it came from, or is closed.
 
     With `patience_seconds`, for a range that is known to be there, it raises `NothingCame` when for
     so long nothing has: the topic may have been made anew, with fewer records.
@@ -247,12 +250,21 @@ class _RangeReader:
         if data.records is None or not len(data.records):
             return None
         assert isinstance(data.records, bytes | memoryview)
-        following = next_offset(data.records)
+        records = memoryview(data.records)
+        try:
+            following = next_offset(records)
+        except CorruptBatch as error:
+            # What is before it is good; then it is the first of what is fetched next.
+            records = records[: error.at]
+            following = next_offset(records)
+            if following is None or following[0] <= self._position:
+                at = self._topic_partition, self._position
+                raise corrupt_at(*at, error, go_on=BEGIN_BEHIND) from error
         if following is None:
             raise RequestError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{self._topic_partition} at {self._position}: no whole batch in"
-                f" {len(data.records)} bytes",
+                f" {len(records)} bytes",
             )
         start, self._position = self._position, max(following[0], self._position)
         return FetchedBatches(
@@ -261,7 +273,7 @@ class _RangeReader:
             self._position,
             Offset(data.high_watermark),
             following[1],
-            memoryview(data.records),
+            records,
             tuple(
                 (transaction.producer_id, Offset(transaction.first_offset))
                 for transaction in data.aborted_transactions or ()

@@ -7,12 +7,13 @@ from typing import Final
 import pyarrow as pa
 
 from tidemark.client.blocking.kept import KeptConnections
-from tidemark.client.blocking.reading import read_batches
+from tidemark.client.blocking.reading import BEGIN_BEHIND, read_batches
 from tidemark.client.offsets import Isolation
-from tidemark.client.reading import visible_batches
+from tidemark.client.reading import before_corrupt, corrupt_in, visible_batches
 from tidemark.client.records import FetchedBatches
 from tidemark.client.settings import ClientSettings
 from tidemark.protocol.buffers import Buffers
+from tidemark.protocol.errors import CorruptBatch
 from tidemark.protocol.records.columns import SCHEMA, decode_columns
 from tidemark.protocol.types import Offset, TopicPartition
 
@@ -38,7 +39,7 @@ def read_columns(
 
     On a blocking socket; see `tidemark.client.blocking.read_batches` for what it waits for and what
     it raises, and `tidemark.protocol.records.columns.SCHEMA` for the columns. Also raises
-    `CorruptBatch`.
+    `CorruptBatch`, which says where it is, once all that lies before it was given.
     """
     memory = Buffers()
     with closing(
@@ -56,14 +57,32 @@ def read_columns(
         )
     ) as fetches:
         for fetched in fetches:
-            batch = to_columns(
-                fetched, end=Offset(end), columns=columns, isolation=isolation, memory=memory
-            )
+            batch, damage = _whole(fetched, Offset(end), columns, isolation, memory)
             # Both may be written over as soon as nobody else has them.
             del fetched
-            if batch.num_rows:
+            if batch is not None and batch.num_rows:
                 yield batch
             del batch
+            if damage is not None:
+                raise damage
+
+
+def _whole(
+    fetched: FetchedBatches,
+    end: Offset,
+    columns: Sequence[str],
+    isolation: Isolation,
+    memory: Buffers,
+) -> tuple[pa.RecordBatch | None, CorruptBatch | None]:
+    """What can be read of a fetch: all, or what lies before a damaged batch, and that error."""
+    try:
+        return _decode(fetched, end, columns, isolation, memory), None
+    except CorruptBatch as error:
+        damage = corrupt_in(fetched, error, go_on=BEGIN_BEHIND)
+        whole = before_corrupt(fetched, error)
+    if whole is None:
+        return None, damage
+    return _decode(whole, end, columns, isolation, memory), damage
 
 
 def to_columns(
@@ -76,14 +95,41 @@ def to_columns(
 ) -> pa.RecordBatch:
     """The records of a fetch from its position on, below `end`, as columns.
 
-    With `Consumer.fetch_batches` this is how a trio consumer reads columns.
+    With `Consumer.fetch_batches` this is how a trio consumer reads columns. Raises `CorruptBatch`:
+    all of the fetch is refused, and it says where the damaged batch begins.
     """
-    data = fetched.data
-    if fetched.aborted:
-        data = memoryview(
-            b"".join(
-                data[at : at + header.size_bytes]
-                for at, header in visible_batches(data, fetched.aborted, isolation)
-            )
-        )
-    return decode_columns(data, start=fetched.fetch_offset, end=end, columns=columns, memory=memory)
+    try:
+        return _decode(fetched, end, columns, isolation, memory)
+    except CorruptBatch as error:
+        raise corrupt_in(fetched, error, go_on=BEGIN_BEHIND) from error
+
+
+def _decode(
+    fetched: FetchedBatches,
+    end: Offset | None,
+    columns: Sequence[str],
+    isolation: Isolation,
+    memory: Buffers | None,
+) -> pa.RecordBatch:
+    """Raises `CorruptBatch` with the batch's position in the fetch."""
+    data, start = fetched.data, fetched.fetch_offset
+    if not fetched.aborted:
+        return decode_columns(data, start=start, end=end, columns=columns, memory=memory)
+    visible = [
+        (at, data[at : at + header.size_bytes])
+        for at, header in visible_batches(data, fetched.aborted, isolation)
+    ]
+    joined = memoryview(b"".join(batch for _, batch in visible))
+    try:
+        return decode_columns(joined, start=start, end=end, columns=columns, memory=memory)
+    except CorruptBatch as error:
+        raise CorruptBatch(_place(visible, error.at), error.what) from error
+
+
+def _place(visible: Sequence[tuple[int, memoryview]], at: int) -> int:
+    """Where that lies in the fetch which, with these batches joined, lies at `at`."""
+    for place, batch in visible:
+        if at < len(batch):
+            return place + at
+        at -= len(batch)
+    raise AssertionError("it lies in one of them")

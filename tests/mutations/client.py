@@ -12,6 +12,7 @@ _REVOKING = f"{_TESTS}/test_revoking.py"
 _FAILOVER = f"{_TESTS}/test_failover.py"
 _NETWORK = f"{_TESTS}/test_network.py"
 _TRANSACTIONS = f"{_TESTS}/test_transactions.py"
+_DAMAGE = f"{_TESTS}/test_damage.py"
 _OFFSETS_IN_THEM = f"{_TESTS}/test_transactional_groups.py"
 
 MUTATIONS = (
@@ -360,5 +361,35 @@ MUTATIONS = (
         old="if self._member is not None and membership.generation < 0:",
         new="if False:",
         killed_by=f"{_OFFSETS_IN_THEM}::test_who_is_no_member_yet_commits_nothing",
+    ),
+    Mutation(
+        name="what lies before a damaged header is given by who reads a range",
+        file="client/blocking/reading.py",
+        old="            records = records[: error.at]\n",
+        new="            records = records[:0]\n",
+        killed_by=f"{_DAMAGE}::test_what_lies_before_damage_is_given_and_the_error_says_where",
+    ),
+    Mutation(
+        name="columns are given of what lies before a damaged batch",
+        file="client/columns/reading.py",
+        old="        whole = before_corrupt(fetched, error)\n",
+        new="        whole = None\n",
+        killed_by=f"{_DAMAGE}::test_what_lies_before_damage_is_given_and_the_error_says_where",
+    ),
+    Mutation(
+        name="what lies before a damaged batch is handed out by a consumer",
+        file="client/handing_out.py",
+        old="whole = before_corrupt(fetched, error)",
+        new="whole = None",
+        killed_by=f"{_TESTS}/test_failover.py"
+        "::test_what_lies_before_a_damaged_batch_is_handed_out_first",
+    ),
+    Mutation(
+        name="and what lies before a damaged header",
+        file="client/fetcher.py",
+        old="            records = memoryview(records)[: error.at]\n",
+        new="            records = memoryview(records)[:0]\n",
+        killed_by=f"{_TESTS}/test_failover.py"
+        "::test_what_lies_before_a_damaged_batch_is_handed_out_first",
     ),
 )

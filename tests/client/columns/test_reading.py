@@ -6,6 +6,8 @@ from tidemark.client.columns import COLUMNS, to_columns
 from tidemark.client.offsets import Isolation
 from tidemark.client.reading import read_records
 from tidemark.client.records import FetchedBatches
+from tidemark.protocol.errors import CorruptBatch
+from tidemark.protocol.records.header import iter_headers
 from tidemark.protocol.records.records import Record, encode_batch
 from tidemark.protocol.types import NO_EPOCH, Offset, TopicPartition
 
@@ -65,3 +67,17 @@ def test_a_fetch_has_the_same_records_in_columns(
     assert tuple(columns.schema.names) == COLUMNS
     assert columns["offset"].to_pylist() == [record.offset for record in records]
     assert columns["value"].to_pylist() == [record.value for record in records]
+
+
+def test_damage_is_named_by_its_place_in_what_was_fetched() -> None:
+    """Also where an aborted transaction lies before it, which is left out."""
+    damaged = bytearray(LOG)
+    damaged[-1] ^= 1
+    aborted = ((ABORTED, Offset(2)),)
+    fetched = FetchedBatches(
+        TopicPartition("t", 0), Offset(0), Offset(10), Offset(10), NO_EPOCH, memoryview(damaged)
+    )._replace(aborted=aborted)
+    with pytest.raises(CorruptBatch, match="t-0 from offset 7,") as found:
+        to_columns(fetched, isolation=Isolation.READ_COMMITTED)
+    (*_, last) = (at for at, _ in iter_headers(LOG))
+    assert found.value.at == last

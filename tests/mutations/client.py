@@ -392,4 +392,40 @@ MUTATIONS = (
         killed_by=f"{_TESTS}/test_failover.py"
         "::test_what_lies_before_a_damaged_batch_is_handed_out_first",
     ),
+    Mutation(
+        name="what comes back of a lost connection waits for newer metadata",
+        file="client/sender.py",
+        old="                retry_at = now + max(pause, backoff.max_seconds)\n",
+        new="",
+        killed_by=f"{_FAILOVER}::test_after_a_lost_connection_the_new_leader_is_asked_for_first",
+    ),
+    Mutation(
+        name="metadata that does not come holds no record up for long",
+        file="client/sender.py",
+        old="now + max(pause, backoff.max_seconds)",
+        new="now + 60",
+        killed_by=f"{_FAILOVER}::test_metadata_that_does_not_come_holds_no_record_up_for_long",
+    ),
+    Mutation(
+        name="a queue's hold ends when the metadata have come",
+        file="client/routes.py",
+        old="                    queue.retry_from(at)\n",
+        new="",
+        killed_by=f"{_FAILOVER}::test_after_a_lost_connection_the_new_leader_is_asked_for_first",
+    ),
+    Mutation(
+        name="a topic that is deleted keeps no member from its others",
+        file="client/group.py",
+        old="            if topic not in self._found:\n",
+        new="            if True:\n",
+        killed_by=f"{_GROUP}::test_a_group_reads_on_when_one_of_its_topics_is_deleted",
+    ),
+    Mutation(
+        name="a partitioner names a partition that there is",
+        file="client/routes.py",
+        old="isinstance(partition, SupportsIndex) and 0 <= (at := index(partition)) < count",
+        new="isinstance(partition, SupportsIndex) and (at := index(partition)) < count",
+        killed_by=f"{_TESTS}/test_producer.py"
+        "::test_a_partitioner_that_names_no_partition_is_told_so",
+    ),
 )

@@ -161,13 +161,12 @@ def _as_leader(
     committed = replica.high_watermark
     found = {node.node_id: _own(node, replica, VOTER)}
     for each in replica.member.group.progress():
-        end_offset = max(each.match.offset, _UNKNOWN)
         found[each.node] = ReplicaDescription(
             broker=each.node,
             role=VOTER if each.is_voter else LEARNER,
             is_alive=node.brokers.is_alive(each.node),
-            end_offset=end_offset,
-            lag_records=_UNKNOWN if end_offset < 0 else max(0, committed - end_offset),
+            end_offset=each.end_offset,
+            lag_records=_UNKNOWN if each.end_offset < 0 else max(0, committed - each.end_offset),
         )
     for broker, standing in replica.observer_standings().items():
         if broker in known:

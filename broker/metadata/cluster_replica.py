@@ -138,7 +138,7 @@ class GroupLiveness:
         last = replica.group.shape.last
         own = Standing(self._node.node_id, replica.log_end, True)
         others = [
-            (each.is_voter, Standing(each.node, each.match.offset, each.match == last))
+            (each.is_voter, Standing(each.node, each.end_offset, each.match == last))
             for each in replica.group.progress()
         ]
         voters = [own, *(standing for is_voter, standing in others if is_voter)]

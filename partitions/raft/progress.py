@@ -6,7 +6,7 @@ from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.marks import mark
 from tidemark.partitions.raft.messages import AppendResponse
 from tidemark.partitions.raft.replica import NEVER, NOWHERE
-from tidemark.protocol.types import NodeId, Position
+from tidemark.protocol.types import NO_OFFSET, NodeId, Offset, Position
 from tidemark.protocol.values import dataclass
 
 
@@ -24,6 +24,11 @@ class NodeProgress:
     """Grows with each answer that told something new: no progress is what does not move this."""
     bytes_sent: int
     """Of records, in this epoch; what was sent again counts again."""
+
+    @property
+    def end_offset(self) -> Offset:
+        """Up to where it holds the log; `NO_OFFSET` if it has not said anything to this leader."""
+        return NO_OFFSET if self.match == NOWHERE else self.match.offset
 
 
 class Progress:

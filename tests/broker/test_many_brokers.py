@@ -11,11 +11,12 @@ import trio
 from tests.broker.clusters import Brokers, open_brokers, wait_until
 from tests.broker.handlers.asking import ask
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.handlers import CHANGES, metadata
+from tidemark.broker.handlers import CHANGES, describe_replicas, metadata
 from tidemark.broker.metadata import cluster_snapshots
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.server import open_broker
+from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, StorageError
 from tidemark.protocol.messages.create_topics import (
     CreatableTopic,
@@ -33,6 +34,11 @@ from tidemark.protocol.messages.describe_quorum_response import (
 )
 from tidemark.protocol.messages.describe_quorum_response import (
     PartitionData as QuorumOfPartition,
+)
+from tidemark.protocol.messages.describe_replicas import (
+    DescribeReplicasRequest,
+    DescribeReplicasResponse,
+    DescribeReplicasTopic,
 )
 from tidemark.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tidemark.protocol.types import NodeId
@@ -126,6 +132,36 @@ async def test_the_quorum_is_described_by_whoever_is_asked(tmp_path: Path) -> No
         )
         assert elsewhere.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert elsewhere.leader_id == view.leader_id
+
+
+async def test_of_a_replica_that_this_leader_never_heard_nobody_says_how_far_it_is(
+    tmp_path: Path,
+) -> None:
+    async with open_brokers(tmp_path, 3) as brokers:
+        await wait_voters(brokers, [1, 2, 3])
+        await create(brokers[1], "waves", partitions=1, replicas=3)
+        gone, again, stays = 1, 2, 3
+        await brokers.stop(gone)
+        await brokers.stop(again)  # now nobody leads, and who leads next has not led before
+        await brokers.start(again)
+        topic = brokers[stays].topics.get("waves")
+        assert topic is not None
+        key = PartitionKey(topic.id, 0)
+        left = (again, stays)
+        await wait_until(lambda: any(_heard(brokers[n], key) >= {*left} for n in left))
+        leader = next(brokers[n] for n in left if _heard(brokers[n], key))
+        voters = (await quorum(leader, "waves")).current_voters
+        assert [each.log_end_offset for each in voters if each.replica_id == gone] == [-1]
+        request = DescribeReplicasRequest(topics=(DescribeReplicasTopic(topic="waves"),))
+        answer: DescribeReplicasResponse = await ask(describe_replicas.handle, leader, request, 1)
+        replicas = answer.topics[0].partitions[0].replicas
+        assert [(r.end_offset, r.lag_records) for r in replicas if r.broker == gone] == [(-1, -1)]
+
+
+def _heard(node: Node, key: PartitionKey) -> set[int]:
+    """Whose logs the leader knows; nobody's if this broker does not lead."""
+    told = node.brokers.quorum(key)
+    return set() if told is None else {v.node_id for v in told.voters if v.end_offset >= 0}
 
 
 async def test_after_the_controller_is_gone_another_one_goes_on(tmp_path: Path) -> None:

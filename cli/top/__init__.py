@@ -14,7 +14,7 @@ import trio
 from tidemark.cli.numbers import Real, Whole
 from tidemark.cli.session import Session, talks_to_brokers
 from tidemark.cli.top.figures import Figures
-from tidemark.cli.top.screen import Screen
+from tidemark.cli.top.screen import WIDE, Screen
 from tidemark.cli.top.sight import Sight, look
 from tidemark.client import Client, RequestError
 
@@ -50,7 +50,7 @@ def top(session: Session, seconds: float, frames: int | None) -> None:
 
     Rates are those since the last look. CAUGHT-UP-IN is when a group will have read everything at
     its present speed; "never" if it falls behind or stands still. LAG of a broker is how far its
-    slowest replica is behind.
+    slowest replica is behind. A narrow terminal is shown fewer columns.
 
     Where the output is not a terminal, each frame is printed in full, below the one before.
     """
@@ -63,7 +63,7 @@ async def _watch(client: Client, *, seconds: float, frames: int | None) -> None:
     if sys.stdout.isatty():
         await _draw(client, Console(), seconds, frames)
         return
-    console, screen = Console(file=sys.stdout, width=200), Screen()
+    console, screen = Console(file=sys.stdout, width=WIDE), Screen()
     async for figures in _looks(client, seconds, frames):
         with console.capture() as capture:
             console.print(screen.frame(figures))
@@ -77,7 +77,8 @@ async def _draw(client: Client, console: Console, seconds: float, frames: int | 
     screen = Screen()
     with Live(console=console, auto_refresh=False, screen=frames is None) as live:
         async for figures in _looks(client, seconds, frames):
-            live.update(screen.frame(figures, height=console.height), refresh=True)
+            width, height = console.size
+            live.update(screen.frame(figures, width=width, height=height), refresh=True)
 
 
 async def _looks(client: Client, seconds: float, frames: int | None) -> AsyncIterator[Figures]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from tidemark.cli.health import HEALTHY
 from tidemark.cli.output import cell
 from tidemark.cli.top.figures import BrokerFigures, Figures, GroupFigures, TopicFigures
+from tidemark.cli.top.fitting import Column, fitting_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,6 +22,32 @@ T = TypeVar("T")
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _HISTORY: Final = 60
 _STATES: Final = {"up": "green", "down": "bold red", "disk full": "bold red"}
+WIDE: Final = 200
+"""Cells of a frame that no terminal shows."""
+_BROKERS: Final = (
+    Column("BROKER"),
+    Column("ADDRESS", spare=5),
+    Column("RACK", spare=6),
+    Column("STATE"),
+    Column("LEADS", is_right=True, spare=3),
+    Column("REPLICAS", is_right=True, spare=4),
+    Column("LAG", is_right=True),
+    Column("IN/S", is_right=True, spare=1),
+    Column("OUT/S", is_right=True, spare=2),
+)
+_TOPICS: Final = (
+    Column("TOPIC", is_name=True),
+    Column("PARTITIONS", is_right=True, spare=1),
+    Column("RECORDS/S", is_right=True),
+    Column("TROUBLE"),
+)
+_GROUPS: Final = (
+    Column("GROUP", is_name=True),
+    Column("STATE", spare=1),
+    Column("LAG", is_right=True),
+    Column("READS/S", is_right=True, spare=2),
+    Column("CAUGHT-UP-IN", is_right=True),
+)
 _FEW_ROWS: Final = 3
 _AROUND: Final = 10
 """Lines that are no rows of topics or groups: headings, gaps, the first lines."""
@@ -32,7 +59,9 @@ class Screen:
     def __init__(self) -> None:
         self._rates: deque[float] = deque(maxlen=_HISTORY)
 
-    def frame(self, figures: Figures, *, height: int | None = None) -> RenderableType:
+    def frame(
+        self, figures: Figures, *, width: int = WIDE, height: int | None = None
+    ) -> RenderableType:
         """All there is to see, in as many lines as the terminal has; `None`: as many as it takes.
 
         Of brokers there are all, of topics and groups those at the top of their lists.
@@ -46,13 +75,13 @@ class Screen:
             rows = max((height - _AROUND - len(brokers)) // 2, _FEW_ROWS)
         return Group(
             _headline(figures),
-            _rate(figures, self._rates),
+            _rate(figures, self._rates, width),
             "",
-            _brokers(brokers),
+            _brokers(brokers, width),
             "",
-            *_cut("topics", figures.topics(), rows, _topics),
+            *_cut("topics", figures.topics(), rows, _topics, width),
             "",
-            *_cut("groups", figures.groups(), rows, _groups),
+            *_cut("groups", figures.groups(), rows, _groups, width),
         )
 
 
@@ -90,68 +119,62 @@ def _headline(figures: Figures) -> Text:
     )
 
 
-def _rate(figures: Figures, rates: Sequence[float]) -> Text:
+def _rate(figures: Figures, rates: Sequence[float], width: int) -> Text:
     from rich.text import Text
 
-    return Text.assemble(
-        (f"{figures.per_second:,.0f} records/s  ", "bold"), (sparkline(rates), "cyan")
-    )
+    now = f"{figures.per_second:,.0f} records/s  "
+    bars = sparkline(rates)[-max(width - len(now), 1) :]
+    return Text.assemble((now, "bold"), (bars, "cyan"))
 
 
-def _brokers(brokers: Sequence[BrokerFigures]) -> Table:
+def _brokers(brokers: Sequence[BrokerFigures], width: int) -> Table:
     from rich.text import Text
 
-    table = _table("BROKER", "ADDRESS", "RACK", "STATE", *map(_right, _BROKER_NUMBERS))
+    rows = []
     for each in brokers:
         state = Text(each.state, style=_STATES.get(each.state, "yellow"))
         if each.is_controller:
             state.append(" controller", style="dim")
-        table.add_row(
-            str(each.node_id),
-            cell(each.address),
-            cell(each.rack),
-            state,
-            str(each.leaders),
-            str(each.replicas),
-            cell(each.lag),
-            _bytes(each.bytes_in),
-            _bytes(each.bytes_out),
-        )
-    return table
+        plain = map(Text, (str(each.node_id), cell(each.address), cell(each.rack)))
+        counts = (str(each.leaders), str(each.replicas), cell(each.lag))
+        rates = (_bytes(each.bytes_in), _bytes(each.bytes_out))
+        rows.append([*plain, state, *map(Text, (*counts, *rates))])
+    return fitting_table(_BROKERS, rows, width)
 
 
-def _topics(topics: Sequence[TopicFigures]) -> Table:
+def _topics(topics: Sequence[TopicFigures], width: int) -> Table:
     from rich.text import Text
 
-    table = _table("TOPIC", *map(_right, ("PARTITIONS", "RECORDS/S")), "TROUBLE")
-    for each in topics:
-        table.add_row(
+    rows = [
+        [
             Text(cell(each.name)),
-            str(each.partitions),
-            f"{each.per_second:,.0f}",
+            Text(str(each.partitions)),
+            Text(f"{each.per_second:,.0f}"),
             Text(cell(each.trouble), style="bold red" if each.trouble else "dim"),
-        )
-    return table
+        ]
+        for each in topics
+    ]
+    return fitting_table(_TOPICS, rows, width)
 
 
-def _groups(groups: Sequence[GroupFigures]) -> Table:
+def _groups(groups: Sequence[GroupFigures], width: int) -> Table:
     from rich.text import Text
 
-    table = _table("GROUP", "STATE", *map(_right, ("LAG", "READS/S", "CAUGHT-UP-IN")))
+    rows = []
     for each in groups:
         falls_behind = each.left_seconds is not None and isinf(each.left_seconds)
-        table.add_row(
-            Text(cell(each.name)),
-            cell(each.state),
-            f"{each.lag:,}",
-            f"{each.per_second:,.0f}",
-            Text(lasting(each.left_seconds), style="red" if falls_behind else ""),
-        )
-    return table
+        left = Text(lasting(each.left_seconds), style="red" if falls_behind else "")
+        words = (cell(each.name), cell(each.state), f"{each.lag:,}", f"{each.per_second:,.0f}")
+        rows.append([*map(Text, words), left])
+    return fitting_table(_GROUPS, rows, width)
 
 
 def _cut(
-    what: str, rows: Sequence[T], most: int | None, draw: Callable[[Sequence[T]], Table]
+    what: str,
+    rows: Sequence[T],
+    most: int | None,
+    draw: Callable[[Sequence[T], int], Table],
+    width: int,
 ) -> Sequence[RenderableType]:
     """The table of the first rows, and how many there are beyond."""
     from rich.text import Text
@@ -159,28 +182,8 @@ def _cut(
     if not rows:
         return [Text(f"no {what}", style="dim")]
     if most is None or len(rows) <= most:
-        return [draw(rows)]
-    return [draw(rows[: most - 1]), Text(f"{len(rows) - most + 1:,} more", style="dim")]
-
-
-_BROKER_NUMBERS: Final = ("LEADS", "REPLICAS", "LAG", "IN/S", "OUT/S")
-
-
-def _right(heading: str) -> tuple[str, str]:
-    return heading, "right"
-
-
-def _table(*headings: str | tuple[str, str]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        match heading:
-            case str():
-                table.add_column(heading, no_wrap=True)
-            case (title, _):
-                table.add_column(title, justify="right", no_wrap=True)
-    return table
+        return [draw(rows, width)]
+    return [draw(rows[: most - 1], width), Text(f"{len(rows) - most + 1:,} more", style="dim")]
 
 
 def _bytes(count: int | None) -> str:

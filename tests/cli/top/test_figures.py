@@ -6,6 +6,7 @@ from math import inf
 from uuid import UUID
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from tidemark.cli.health import ClusterFacts
@@ -44,6 +45,10 @@ def topic(name: str, *partitions: PartitionDescription) -> TopicDescription:
     )
 
 
+HEADINGS = {
+    *("BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "REPLICAS", "LAG", "IN/S", "OUT/S"),
+    *("TOPIC", "PARTITIONS", "RECORDS/S", "TROUBLE", "GROUP", "READS/S", "CAUGHT-UP-IN"),
+}
 TOPICS = (topic("idle", partition(0)), topic("rides", partition(0), partition(1)))
 
 
@@ -136,10 +141,12 @@ def test_the_group_furthest_behind_comes_first() -> None:
     assert [(each.name, each.lag) for each in groups] == [("b", 90), ("a", 10), ("c", 0)]
 
 
-def drawn(figures: Figures, *, height: int | None = None) -> str:
-    console = Console(file=StringIO(), width=120)
+def drawn(figures: Figures, *, width: int = 120, height: int | None = None) -> str:
+    console, screen = Console(file=StringIO(), width=width), Screen()
+    for _ in range(70):
+        frame = screen.frame(figures, width=width, height=height)
     with console.capture() as captured:
-        console.print(Screen().frame(figures, height=height))
+        console.print(frame)
     return captured.get()
 
 
@@ -155,6 +162,33 @@ def test_a_frame_shows_all_and_no_more_lines_than_there_are() -> None:
     assert len(frame.splitlines()) <= 30
     assert "more" in frame
     assert "healthy" in frame
+
+
+@pytest.mark.parametrize(
+    ("width", "shown", "left_out"),
+    [
+        (80, ("ADDRESS", "RACK", "PARTITIONS", "READS/S"), ()),
+        (65, ("ADDRESS", "REPLICAS", "PARTITIONS", "READS/S"), ("RACK",)),
+        (57, ("REPLICAS", "PARTITIONS", "READS/S"), ("RACK", "ADDRESS")),
+        (40, ("BROKER", "STATE", "LAG", "CAUGHT-UP-IN"), ("RACK", "ADDRESS", "READS/S")),
+    ],
+)
+def test_a_narrow_terminal_has_fewer_columns_and_no_heading_is_cut(
+    width: int, shown: tuple[str, ...], left_out: tuple[str, ...]
+) -> None:
+    long = "the-longest-name-that-anybody-has-given-to-a-topic-of-this-cluster"
+    topics = tuple(topic(f"{number}-{long}", partition(0)) for number in range(30))
+    ends = {(f"0-{long}", 0): 50}
+    committed = {f"{number}-{long}": {(f"0-{long}", 0): number} for number in range(30)}
+    frame = drawn(Figures(None, sight(0.0, ends, committed, topics)), width=width, height=30)
+    lines = frame.splitlines()
+    assert len(lines) <= 30
+    assert max(map(cell_len, lines)) <= width
+    headings = {word for line in lines if line.strip().isupper() for word in line.split()}
+    assert headings <= HEADINGS, "whole ones"
+    assert headings >= {"TOPIC", "GROUP", *shown}
+    assert not headings.intersection(left_out)
+    assert "0-the-longest" in frame
 
 
 def test_why_there_is_no_newer_look_is_said() -> None:

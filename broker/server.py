@@ -242,8 +242,7 @@ async def _open_node(
         handlers[ForwardRequest] = forwarded_to(node)
         handlers[AskRequest] = between_brokers.asked_of(node)
         asking.node = node
-        disk = services.disk
-        parts.reactor.is_more_on_its_way = lambda: disk.newest > disk.durable
+        parts.reactor.is_more_on_its_way = services.disk.commits.is_behind
         yield node, network
 
 

@@ -29,10 +29,11 @@ from typing import Final, NamedTuple, Protocol
 
 import trio
 
-from tidemark.broker.replicas.disk import DiskWriter, Synced
+from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.broker.replicas.removals import Removals
 from tidemark.partitions.storage.journal.blocks import Lsn
+from tidemark.partitions.storage.journal.group_commits import Synced
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.left_groups import remember
 from tidemark.partitions.storage.refusals import may_pass

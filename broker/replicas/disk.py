@@ -1,18 +1,12 @@
-"""The group commit: one writer thread per data directory, and one journal.
+"""The disk, as the loop sees it: batches of journal records go in, and are durable some time later.
 
-What a turn has made durable-to-be is one batch of journal records. Batches are queued; whenever the
-thread is free it gets all that is queued, writes it, syncs once, and reports back to the loop; what
-came meanwhile is the next group. So a busy disk makes the groups larger and not the queue longer.
-A little that comes alone, on a quick disk, the loop writes and syncs itself (`quick_syncs`), unless
-other brokers were told of it: they may be a majority without this one's disk, and a loop that syncs
-would not hear them.
+What is written together is decided by `GroupCommits`; here is who writes it. The data directory's
+one thread does (`writer_thread.py`). A little that comes alone, on a quick disk, the loop writes
+and syncs itself (`quick_syncs`), unless other brokers were told of it: they may be a majority
+without this one's disk, and a loop that syncs would not hear them.
 
 A large run of batches is not written twice: its log's files are synced first, and the journal has
 only a record that says so.
-
-A write for which there is no room on the disk, or no descriptor, is tried again until there is,
-and so is a sync that could not be begun: nothing has happened to what was written before, and
-whoever waits goes on waiting.
 
 A sync that fails is never tried again: the kernel may have dropped the pages and would report
 success (the fsyncgate of 2018). Nothing is known about the disk any more, so nothing that
@@ -22,83 +16,30 @@ waited is answered, and the broker stops.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import field
-from functools import partial
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 import trio
 
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.quick_syncs import QuickSyncs
+from tidemark.broker.replicas.writer_thread import Failed, WriteAheadJournal, WriterThread
+from tidemark.partitions.storage.journal.group_commits import (
+    CommitGroup,
+    GroupCommits,
+    Persisted,
+    Synced,
+)
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import NO_ROOM, may_pass, was_not_asked
-from tidemark.protocol.values import dataclass
+from tidemark.partitions.storage.refusals import may_pass, was_not_asked
 
 STOP_SECONDS_MAX: Final = 30.0
-ROOM_RETRY_SECONDS: Final = 0.2
-NOTE_SECONDS: Final = 0.002
-"""So long is waited for the next group before the journal notes that all is synced."""
-
-
-class WriteAheadJournal(Protocol):
-    """The journal, as far as the thread needs it. Both block, and raise `OSError`."""
-
-    def write(self, records: Sequence[JournalRecord]) -> object: ...
-    def sync(self, *, notes: bool) -> None: ...
-    def note_synced(self) -> None:
-        """Nothing depends on it, and it does not raise."""
-        ...
-
-
-class Synced(Protocol):
-    """Files that are to be on the disk before the journal says so. Blocks, and raises `OSError`."""
-
-    @property
-    def subject(self) -> Hashable:
-        """Whose files these are: what is made later for the same covers all of this."""
-        ...
-
-    def run(self) -> None: ...
-
-
-Persisted = Callable[[int], None]
-"""Told of a batch that is durable, as all before it are. Must not raise."""
-
-Failed = Callable[[OSError], None]
-
-
-@dataclass(slots=True)
-class _Group:
-    """What is written and synced at once."""
-
-    batch: int = 0
-    """The newest of its batches; they are durable in their order."""
-    batches: int = 0
-    syncs: dict[Hashable, Synced] = field(default_factory=dict)
-    """By their subjects: each is synced once, by then with all that the group has of it."""
-    records: list[JournalRecord] = field(default_factory=list)
-    persisted: Persisted = lambda batch: None
-
-    def add(
-        self,
-        batch: int,
-        records: Sequence[JournalRecord],
-        persisted: Persisted,
-        syncs: Sequence[Synced],
-    ) -> None:
-        self.batch, self.persisted = batch, persisted
-        self.batches += 1
-        self.records += records
-        for sync in syncs:
-            self.syncs[sync.subject] = sync
 
 
 class DiskWriter:
-    """Queues batches of journal records for the writer thread. Used on the loop's thread only.
+    """Has batches of journal records written, by the thread or at once. Used on the loop's thread
+    only.
 
     `call_in_loop` runs a function as a turn on the loop's thread from any other; `failed` is told
     of the first error, after which nothing is written; `make_room` is called from any thread when
@@ -119,30 +60,40 @@ class DiskWriter:
         when_done: Callable[[Callable[[], None]], None] = lambda callback: callback(),
     ) -> None:
         self._journal = journal
-        self._call_in_loop = call_in_loop
         self._when_done = when_done
         self._failed = failed
-        self._warn = warn
-        self._make_room = make_room
         self._observe = observe
-        self._queued = _Group()
-        self._groups: SimpleQueue[_Group | None] = SimpleQueue()
-        self._using_journal = Lock()
-        """The thread does, or the loop."""
+        self.thread = WriterThread(
+            journal,
+            call_in_loop=call_in_loop,
+            written=self._written_by_thread,
+            failed=self.fail,
+            warn=warn,
+            make_room=make_room,
+        )
+        self._using_journal = self.thread.using_journal
+        self.commits = GroupCommits(self.thread.write)
         self._pace = QuickSyncs()
         self._others = 0
         """How many sync other files in the same directory now."""
-        self._busy = False
-        self._is_stopping = False
-        self._idle = trio.Event()
-        self._idle.set()
-        self._synced = trio.Event()
+        self._told: trio.Event | None = None
+        """Set, and taken away, when a group is durable, or none will be. Made by whoever waits."""
         self._has_failed = trio.Event()
-        self.newest = 0
+
+    @property
+    def newest(self) -> int:
         """The newest batch that was handed out."""
-        self.durable = 0
+        return self.commits.newest
+
+    @property
+    def durable(self) -> int:
         """The newest batch that is durable, as all before it are."""
-        self.error: OSError | None = None
+        return self.commits.durable
+
+    @property
+    def error(self) -> OSError | None:
+        """Why nothing is written any more."""
+        return self.commits.error
 
     def write(
         self,
@@ -159,13 +110,9 @@ class DiskWriter:
         `persisted` is told of it, or of a later one that was written with it; perhaps before this
         returns, but not if others were told something in the same turn (`is_told`).
         """
-        if self.error is not None:
-            return
-        assert batch > self.newest, "batches come in order"
-        self.newest = batch
-        self._queued.add(batch, records, persisted, syncs)
-        if not self._busy and (is_told or not self._sync_here()):
-            self._submit()
+        group = self.commits.add(batch, records, persisted, syncs)
+        if group is not None and (is_told or not self._write_here(group)):
+            self.thread.write(group)
 
     @contextmanager
     def others(self) -> Iterator[None]:
@@ -179,17 +126,18 @@ class DiskWriter:
 
     def fail(self, error: OSError) -> None:
         """Another sync of this data directory has failed: nothing is written any more."""
-        if self.error is None:
-            self.error = error
-            self._queued = _Group()
-            self._idle.set()
-            self._synced.set()
+        if self.commits.fail(error):
+            self._tell_waiting()
             self._has_failed.set()
             self._failed(error)
 
+    # Waiting
+
     async def wait_idle(self) -> None:
-        """Until nothing is queued or being synced, or a sync has failed."""
-        await self._idle.wait()
+        """Until nothing is queued or being synced, or a sync has failed. For when nothing comes any
+        more: a disk that takes all that comes may never be idle."""
+        while self.commits.is_writing and self.commits.error is None:
+            await self._wait_told()
 
     async def wait_failed(self) -> None:
         """Until a sync has failed, which ends the broker."""
@@ -197,12 +145,24 @@ class DiskWriter:
 
     async def wait_durable(self, batch: int) -> None:
         """Until this batch is durable, or never will be, because a sync has failed."""
-        while self.durable < batch and self.error is None:
-            await self._synced.wait()
+        while self.commits.durable < batch and self.commits.error is None:
+            await self._wait_told()
 
-    def _sync_here(self) -> bool:
-        """Write and sync what is queued on the loop, if that is worth it; else it is left."""
-        group, started = self._queued, time.perf_counter()
+    async def _wait_told(self) -> None:
+        if self._told is None:
+            self._told = trio.Event()
+        await self._told.wait()
+
+    def _tell_waiting(self) -> None:
+        if self._told is not None:
+            self._told.set()
+            self._told = None
+
+    # On the loop
+
+    def _write_here(self, group: CommitGroup) -> bool:
+        """Write and sync a group on the loop, if that is worth it; else it is for the thread."""
+        started = time.perf_counter()
         size_bytes = sum(len(record.payload) for record in group.records)
         if self._others or group.syncs or not self._pace.may_sync(started, size_bytes):
             return False
@@ -220,11 +180,10 @@ class DiskWriter:
             return True
         finally:
             self._using_journal.release()
-        self._queued = _Group()
         ended = time.perf_counter()
         self._pace.took(ended, ended - started, on_loop=True)
+        self._written(group, ended - started)
         self._when_done(self._note_here)
-        self._tell(group, ended - started)
         return True
 
     def _has_room_for(self, records: Sequence[JournalRecord]) -> bool:
@@ -238,92 +197,24 @@ class DiskWriter:
         return True
 
     def _note_here(self) -> None:
-        if not self._busy and self.error is None and self._using_journal.acquire(blocking=False):
+        is_at_rest = not self.commits.is_writing and self.commits.error is None
+        if is_at_rest and self._using_journal.acquire(blocking=False):
             try:
                 self._journal.note_synced()
             finally:
                 self._using_journal.release()
 
-    def _submit(self) -> None:
-        if self._idle.is_set():
-            self._idle = trio.Event()
-        group, self._queued = self._queued, _Group()
-        self._busy = True
-        self._groups.put(group)
+    # What has become of a group
 
-    def _report(self, group: _Group, seconds: float) -> None:
-        self._busy = False
-        if self.error is not None:
-            return
+    def _written_by_thread(self, group: CommitGroup, seconds: float) -> None:
         self._pace.took(time.perf_counter(), seconds, on_loop=False)
-        # The next group first: the disk works while this one is answered.
-        if self._queued.batches:
-            self._submit()
-        else:
-            self._idle.set()
-        self._tell(group, seconds)
+        self._written(group, seconds)
 
-    def _tell(self, group: _Group, seconds: float) -> None:
-        self.durable = group.batch
-        self._observe(seconds, group.batches)
-        self._synced.set()
-        self._synced = trio.Event()
-        group.persisted(group.batch)
-
-    def _write_until_stopped(self) -> None:
-        """The thread. It knows nothing but the journal, and touches no state of the loop's."""
-        group = self._groups.get()
-        while group is not None:
-            started = time.perf_counter()
-            try:
-                for sync in group.syncs.values():
-                    self._insist(sync.run, was_not_asked)
-                with self._using_journal:
-                    self._insist(partial(self._journal.write, group.records), may_pass)
-                    self._insist(partial(self._journal.sync, notes=False), was_not_asked)
-            except OSError as error:
-                self._call_in_loop(partial(self.fail, error))
-                return
-            self._call_in_loop(partial(self._report, group, time.perf_counter() - started))
-            group = self._next_group()
-
-    def _next_group(self) -> _Group | None:
-        """What is to be written next; the journal's note, meanwhile, if there is time.
-
-        Not at once: the loop, which has just been told, would wait for the interpreter, and the
-        next block says the same.
-        """
-        with suppress(Empty):
-            return self._groups.get(timeout=NOTE_SECONDS)
-        with self._using_journal:
-            self._journal.note_synced()
-        return self._groups.get()
-
-    def _insist(
-        self, step: Callable[[], object], may_be_repeated: Callable[[OSError], bool]
-    ) -> None:
-        while True:
-            try:
-                step()
-                return
-            except OSError as error:
-                if not may_be_repeated(error):
-                    raise
-                if error.errno in NO_ROOM and self._make_room():
-                    continue
-                if self._is_stopping:
-                    raise
-                self._call_in_loop(partial(self._warn, error))
-                time.sleep(ROOM_RETRY_SECONDS)
-
-    def start(self) -> Thread:
-        thread = Thread(target=self._write_until_stopped, name="disk writer", daemon=True)
-        thread.start()
-        return thread
-
-    def stop(self) -> None:
-        self._is_stopping = True
-        self._groups.put(None)
+    def _written(self, group: CommitGroup, seconds: float) -> None:
+        if self.commits.error is None:
+            self.commits.written(group)
+            self._observe(seconds, group.batches)
+            self._tell_waiting()
 
 
 @asynccontextmanager
@@ -347,11 +238,11 @@ async def open_disk_writer(
         observe=observe,
         when_done=turn.last,
     )
-    thread = writer.start()
+    thread = writer.thread.start()
     try:
         yield writer
     finally:
         with trio.move_on_after(STOP_SECONDS_MAX, shield=True):
             await writer.wait_idle()
-            writer.stop()
+            writer.thread.stop()
             await trio.to_thread.run_sync(thread.join, abandon_on_cancel=True)

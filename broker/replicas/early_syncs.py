@@ -14,7 +14,8 @@ from typing import Final, Protocol
 
 import trio
 
-from tidemark.broker.replicas.disk import DiskWriter, Synced
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.storage.journal.group_commits import Synced
 
 EARLY_BYTES: Final = 2 * 1024 * 1024
 """So much of a log is synced together. Of many logs with little in each, none is: a sync each would

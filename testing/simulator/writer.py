@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVarTuple, Unpack
 
 from tidemark.partitions.replication.outbox import Output
+from tidemark.partitions.storage.journal.group_commits import CommitGroup, GroupCommits
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.records import JournalRecord
 
@@ -40,61 +42,59 @@ class WriterOwner(Protocol):
 
 
 class Writer:
-    """One process's writer. What waits while it syncs is written together: the group commit."""
+    """One process's writer. What is written together, and who hears of it when, is the real thing's
+    to say (`GroupCommits`); how long the disk takes is played."""
 
     def __init__(self, owner: WriterOwner, journal: Journal) -> None:
         self._owner = owner
         self._journal = journal
-        self._waiting: list[Output] = []
-        self._is_busy = False
-        self.synced_batch = 0
+        self._commits = GroupCommits(self._begin)
+        self._outputs: deque[Output] = deque()
+        """Whose batches are not durable yet."""
 
     @property
-    def is_idle(self) -> bool:
-        return not self._is_busy
+    def synced_batch(self) -> int:
+        return self._commits.durable
 
     def put(self, output: Output) -> None:
-        self._waiting.append(output)
-        if not self._is_busy:
-            self._begin()
+        self._outputs.append(output)
+        group = self._commits.add(output.batch, output.records, self._owner.persisted, output.syncs)
+        if group is not None:
+            self._begin(group)
 
-    def _begin(self) -> None:
-        self._is_busy = True
-        outputs, self._waiting = self._waiting, []
-        self._owner.later(self._owner.disk_seconds("write"), self._write, outputs)
+    def _begin(self, group: CommitGroup) -> None:
+        self._owner.later(self._owner.disk_seconds("write"), self._write, group)
 
-    def _write(self, outputs: list[Output]) -> None:
-        records = [record for output in outputs for record in output.records]
+    def _write(self, group: CommitGroup) -> None:
         # Before: of a write that fails, a part may be there.
-        self._owner.written(records)
+        self._owner.written(group.records)
         try:
-            for output in outputs:
-                for sync in output.syncs:
-                    sync.run()
+            for sync in group.syncs.values():
+                sync.run()
         except OSError as error:
-            self._owner.disk_failed(error)
+            self._fail(error)
             return
         try:
-            self._journal.write(records)
+            self._journal.write(group.records)
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                self._owner.later(_RETRY_SECONDS, self._write, outputs)
+                self._owner.later(_RETRY_SECONDS, self._write, group)
             else:
-                self._owner.disk_failed(error)
+                self._fail(error)
             return
-        self._owner.later(self._owner.disk_seconds("sync"), self._sync, outputs)
+        self._owner.later(self._owner.disk_seconds("sync"), self._sync, group)
         self._owner.moment("sync")
 
-    def _sync(self, outputs: list[Output]) -> None:
+    def _sync(self, group: CommitGroup) -> None:
         try:
             self._journal.sync()
         except OSError as error:
-            self._owner.disk_failed(error)
+            self._fail(error)
             return
-        for output in outputs:
-            self._owner.durable(output)
-        self.synced_batch = outputs[-1].batch
-        self._is_busy = False
-        if self._waiting:
-            self._begin()
-        self._owner.persisted(self.synced_batch)
+        while self._outputs and self._outputs[0].batch <= group.batch:
+            self._owner.durable(self._outputs.popleft())
+        self._commits.written(group)
+
+    def _fail(self, error: OSError) -> None:
+        self._commits.fail(error)
+        self._owner.disk_failed(error)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tidemark.broker.replicas.disk import DiskWriter, Persisted, Synced
+from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.partitions.storage.journal.group_commits import Persisted, Synced
 from tidemark.partitions.storage.journal.records import JournalRecord
 
 

@@ -112,7 +112,7 @@ async def test_a_checkpoint_records_what_is_on_the_disk_then(bench: Bench) -> No
 
 async def test_nothing_is_recorded_before_the_journal_has_it(bench: Bench) -> None:
     bench.append()
-    bench.disk.newest += 1  # another batch, which the disk does not come to
+    bench.disk.commits.newest += 1  # another batch, which the disk does not come to
     with trio.move_on_after(0.05) as waiting:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(bench.checkpoints.checkpoint)
@@ -151,12 +151,12 @@ async def test_a_log_that_is_about_to_be_cut_is_not_captured(bench: Bench) -> No
 async def test_who_removes_a_replica_meanwhile_can_wait_for_its_row(bench: Bench) -> None:
     """It was captured before: what is removed from the database after that does not come back."""
     bench.append()
-    bench.disk.newest += 1
+    bench.disk.commits.newest += 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(bench.checkpoints.checkpoint)
         await trio.sleep(0.02)
         bench.replica.is_available = False
-        bench.disk.newest -= 1
+        bench.disk.commits.newest -= 1
         bench.disk.write(bench.disk.newest + 2, [], lambda batch: None)
         assert bench.recovery_point() is None
         await bench.checkpoints.wait_saved()

@@ -136,7 +136,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="want of descriptors does not use up the reserve",
-        file="broker/replicas/disk.py",
+        file="broker/replicas/writer_thread.py",
         old="if error.errno in NO_ROOM and self._make_room():",
         new="if self._make_room():",
         killed_by="tests/broker/test_disk.py"
@@ -188,7 +188,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="the journal is given some of the reserve before anybody waits",
-        file="broker/replicas/disk.py",
+        file="broker/replicas/writer_thread.py",
         old="and self._make_room():\n",
         new="and False:\n",
         killed_by="tests/broker/test_disk.py::"

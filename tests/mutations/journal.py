@@ -90,8 +90,8 @@ MUTATIONS = (
     ),
     Mutation(
         name="the disk writer has the journal note it, once nothing follows",
-        file="broker/replicas/disk.py",
-        old="        with self._using_journal:\n            self._journal.note_synced()\n",
+        file="broker/replicas/writer_thread.py",
+        old="        with self.using_journal:\n            self._journal.note_synced()\n",
         new="",
         killed_by="tests/broker/test_disk.py"
         "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
@@ -115,9 +115,31 @@ MUTATIONS = (
     Mutation(
         name="a leader hears its followers while its own disk is at work",
         file="broker/replicas/disk.py",
-        old="(is_told or not self._sync_here())",
-        new="not self._sync_here()",
+        old="(is_told or not self._write_here(group))",
+        new="not self._write_here(group)",
         killed_by="tests/broker/test_disk.py::test_what_others_were_told_of_does_not_hold_the_loop",
+    ),
+    storage_rule(
+        "while a group is being written no other one is",
+        "journal/group_commits.py",
+        old="        if self.is_writing:\n            return None\n",
+        new="",
+        killed_by="journal/test_group_commits.py::test_what_comes_while_a_group_is_written_is_the_next_group",
+    ),
+    storage_rule(
+        "nothing is told of what was being written when the disk failed",
+        "journal/group_commits.py",
+        old="        if self.error is not None:\n            return\n        following =",
+        new="        following =",
+        killed_by="journal/test_group_commits.py"
+        "::test_nothing_is_told_of_what_was_being_written_when_the_disk_failed",
+    ),
+    storage_rule(
+        "what is synced for a group is the newest of each log",
+        "journal/group_commits.py",
+        old="            group.syncs[sync.subject] = sync\n",
+        new="            group.syncs.setdefault(sync.subject, sync)\n",
+        killed_by="journal/test_group_commits.py::test_what_a_group_relies_on_is_synced_once_by_its_newest",
     ),
     Mutation(
         name="a disk that was slow does not hold the loop up again and again",

@@ -1,0 +1,129 @@
+"""The one thread of a data directory: it writes to the journal what it is handed, and syncs it.
+
+It knows nothing but the journal, and touches no state of the loop's; what is to be known there is
+called there. What is written together, and who hears of it, is decided elsewhere (`GroupCommits`).
+
+A write for which there is no room on the disk, or no descriptor, is tried again until there is, and
+so is a sync that could not be begun: nothing has happened to what was written before, and whoever
+waits goes on waiting. Any other failure is the thread's end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Final, Protocol
+
+from tidemark.partitions.storage.journal.group_commits import CommitGroup
+from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.partitions.storage.refusals import NO_ROOM, may_pass, was_not_asked
+
+ROOM_RETRY_SECONDS: Final = 0.2
+NOTE_SECONDS: Final = 0.002
+"""So long is waited for the next group before the journal notes that all is synced."""
+
+Failed = Callable[[OSError], None]
+
+
+class WriteAheadJournal(Protocol):
+    """The journal, as far as it is needed here. Both block, and raise `OSError`."""
+
+    def write(self, records: Sequence[JournalRecord]) -> object: ...
+    def sync(self, *, notes: bool) -> None: ...
+    def note_synced(self) -> None:
+        """Nothing depends on it, and it does not raise."""
+        ...
+
+
+class WriterThread:
+    """Groups are reported in the order of their coming: with `written` and how many seconds each
+    took, or with `failed` and nothing after it.
+
+    `call_in_loop` runs a function as a turn on the loop's thread; `written`, `failed` and `warn`,
+    which is told again and again of what is tried again, are called so. `make_room` is called when
+    the disk is full, on the thread, and says whether it has made some.
+    """
+
+    def __init__(
+        self,
+        journal: WriteAheadJournal,
+        *,
+        call_in_loop: Callable[[Callable[[], None]], None],
+        written: Callable[[CommitGroup, float], None],
+        failed: Failed,
+        warn: Failed,
+        make_room: Callable[[], bool],
+    ) -> None:
+        self._journal = journal
+        self._call_in_loop = call_in_loop
+        self._written = written
+        self._failed = failed
+        self._warn = warn
+        self._make_room = make_room
+        self._is_stopping = False
+        self._groups: SimpleQueue[CommitGroup | None] = SimpleQueue()
+        self.using_journal = Lock()
+        """To be held by whoever writes to the journal: the thread does, or the loop."""
+
+    def write(self, group: CommitGroup) -> None:
+        """Have it written and synced, behind those that came before. From any thread."""
+        self._groups.put(group)
+
+    def start(self) -> Thread:
+        thread = Thread(target=self._write_until_stopped, name="disk writer", daemon=True)
+        thread.start()
+        return thread
+
+    def stop(self) -> None:
+        """Write what has come, and end. What would have to be tried again is not, from now on."""
+        self._is_stopping = True
+        self._groups.put(None)
+
+    def _write_until_stopped(self) -> None:
+        group = self._groups.get()
+        while group is not None:
+            started = time.perf_counter()
+            try:
+                for sync in group.syncs.values():
+                    self._insist(sync.run, was_not_asked)
+                with self.using_journal:
+                    self._insist(partial(self._journal.write, group.records), may_pass)
+                    self._insist(partial(self._journal.sync, notes=False), was_not_asked)
+            except OSError as error:
+                self._call_in_loop(partial(self._failed, error))
+                return
+            self._call_in_loop(partial(self._written, group, time.perf_counter() - started))
+            group = self._next_group()
+
+    def _next_group(self) -> CommitGroup | None:
+        """What is to be written next; the journal's note, meanwhile, if there is time.
+
+        Not at once: the loop, which has just been told, would wait for the interpreter, and the
+        next block says the same.
+        """
+        with suppress(Empty):
+            return self._groups.get(timeout=NOTE_SECONDS)
+        with self.using_journal:
+            self._journal.note_synced()
+        return self._groups.get()
+
+    def _insist(
+        self, step: Callable[[], object], may_be_repeated: Callable[[OSError], bool]
+    ) -> None:
+        while True:
+            try:
+                step()
+                return
+            except OSError as error:
+                if not may_be_repeated(error):
+                    raise
+                if error.errno in NO_ROOM and self._make_room():
+                    continue
+                if self._is_stopping:
+                    raise
+                self._call_in_loop(partial(self._warn, error))
+                time.sleep(ROOM_RETRY_SECONDS)

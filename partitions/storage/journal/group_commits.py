@@ -1,0 +1,124 @@
+"""The group commit: which batches are written and synced at once, and who hears of it when.
+
+What a turn wants to be durable is one batch of journal records. While some are being written, those
+that come wait; all that waits is the next group. So a busy disk makes the groups larger and not the
+queue longer.
+
+What an order of events could break is decided here:
+
+1. one group is being written at a time, and the batches of a group are durable in their order;
+2. once one is durable, the next is handed over before the last is told of: the disk works while
+   what waited for it is answered;
+3. what a group's records rely on is synced once for the group, by then with all that the group has
+   of it;
+4. once something has failed, nothing is handed over and nothing told, not of what is being written
+   then either, whatever becomes of it.
+
+It refuses to know who writes: a thread or the loop (`broker/replicas/disk.py`), or what a simulator
+plays. Nor does it know of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import field
+from typing import Protocol
+
+from tidemark.partitions.storage.journal.records import JournalRecord
+from tidemark.protocol.values import dataclass
+
+
+class Synced(Protocol):
+    """Files that are to be on the disk before the journal says so. Blocks, and raises `OSError`."""
+
+    @property
+    def subject(self) -> Hashable:
+        """Whose files these are: what is made later for the same covers all of this."""
+        ...
+
+    def run(self) -> None: ...
+
+
+Persisted = Callable[[int], None]
+"""Told of a batch that is durable, as all before it are. Must not raise."""
+
+
+@dataclass(slots=True)
+class CommitGroup:
+    """What is written and synced at once."""
+
+    batch: int = 0
+    """The newest of its batches; they are durable in their order."""
+    batches: int = 0
+    syncs: dict[Hashable, Synced] = field(default_factory=dict)
+    """By their subjects. To be run before the records are written."""
+    records: list[JournalRecord] = field(default_factory=list)
+    persisted: Persisted = lambda batch: None
+
+
+class GroupCommits:
+    """The batches of one journal. Invariant: `durable <= newest`, and while nothing is being
+    written nothing waits."""
+
+    __slots__ = ("_hand_over", "_waiting", "durable", "error", "is_writing", "newest")
+
+    def __init__(self, hand_over: Callable[[CommitGroup], None]) -> None:
+        """`hand_over` has a group written that waited for the one before it."""
+        self._hand_over = hand_over
+        self._waiting = CommitGroup()
+        self.is_writing = False
+        self.newest = 0
+        """The newest batch that has come."""
+        self.durable = 0
+        """The newest batch that is durable, as all before it are."""
+        self.error: OSError | None = None
+        """Why nothing is written any more."""
+
+    def add(
+        self,
+        batch: int,
+        records: Sequence[JournalRecord],
+        persisted: Persisted,
+        syncs: Sequence[Synced],
+    ) -> CommitGroup | None:
+        """A batch has come. What is returned is to be written now, by whomever the caller chooses,
+        and `written` is to be called then; `None` if it has to wait."""
+        if self.error is not None:
+            return None
+        assert batch > self.newest, "batches come in order"
+        self.newest = batch
+        group = self._waiting
+        group.batch, group.persisted = batch, persisted
+        group.batches += 1
+        group.records += records
+        for sync in syncs:
+            group.syncs[sync.subject] = sync
+        if self.is_writing:
+            return None
+        self.is_writing, self._waiting = True, CommitGroup()
+        return group
+
+    def written(self, group: CommitGroup) -> None:
+        """The group that was to be written is, and is synced."""
+        if self.error is not None:
+            return
+        following = self._waiting
+        if following.batches:
+            self._waiting = CommitGroup()
+            self._hand_over(following)
+        else:
+            self.is_writing = False
+        self.durable = group.batch
+        group.persisted(group.batch)
+
+    def fail(self, error: OSError) -> bool:
+        """Nothing is known about the disk any more. Whether that is new."""
+        if self.error is not None:
+            return False
+        self.error = error
+        self._waiting = CommitGroup()
+        return True
+
+    def is_behind(self) -> bool:
+        """Whether something that has come is not durable yet."""
+        return self.newest > self.durable

@@ -101,6 +101,11 @@ class Batch:
         batch.can_split = False  # It was made by somebody who wanted it so.
         return batch
 
+    @property
+    def encoded_bytes(self) -> int:
+        """Its size on its way; 0 before it is encoded, and once it is settled."""
+        return len(self.data or b"")
+
     def encode(self, compression: Compression) -> None:
         """Close it: from now on it is bytes."""
         if self.data is None:

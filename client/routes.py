@@ -11,6 +11,7 @@ from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIde
 from tidemark.client.background import Signal
 from tidemark.client.network import Network
 from tidemark.client.pool import Pool
+from tidemark.client.request_limits import RequestLimits
 from tidemark.client.sender import BrokerSender, SendSettings
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, TopicPartition
@@ -70,6 +71,7 @@ class Routes:
         self._settings = settings
         self._limits = limits
         self._identity = identity
+        self._request_limits = RequestLimits(network, nursery)
         self._senders: dict[NodeId, BrokerSender] = {}
         self._stale = Signal()
         self._held: dict[PartitionQueue, float] = {}
@@ -155,6 +157,7 @@ class Routes:
             self._network,
             self._pool,
             self._settings,
+            self._request_limits,
             is_flushing=lambda: self.flushing > 0,
             offer_to_leader=self.offer,
             retry_when_refreshed=self._retry_when_refreshed,

@@ -18,6 +18,7 @@ from tidemark.client.connection import Connection, Reply
 from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.network import Network, address_of
 from tidemark.client.pool import Pool
+from tidemark.client.request_limits import NAME, OVERHEAD_BYTES, RequestLimits
 from tidemark.client.retries import STALE_METADATA
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 from tidemark.protocol.messages.produce import (
@@ -57,6 +58,7 @@ class BrokerSender:
         network: Network,
         pool: Pool,
         settings: SendSettings,
+        limits: RequestLimits,
         *,
         is_flushing: Callable[[], bool],
         offer_to_leader: Callable[[PartitionQueue], None],
@@ -66,6 +68,7 @@ class BrokerSender:
         self._network = network
         self._pool = pool
         self._settings = settings
+        self._limits = limits
         self._is_flushing = is_flushing
         self._offer_to_leader = offer_to_leader
         self._retry_when_refreshed = retry_when_refreshed
@@ -127,7 +130,10 @@ class BrokerSender:
         if self._requests_in_flight >= self._settings.in_flight_max:
             return taken, wake_at
         linger_seconds = 0.0 if self._is_flushing() else self._settings.linger_seconds
-        room_bytes = self._settings.request_bytes_max
+        batch_bytes_max = self._limits.room_bytes(self.node_id)
+        room_bytes, entry_bytes = self._settings.request_bytes_max, 0
+        if batch_bytes_max is not None:
+            room_bytes, entry_bytes = min(room_bytes, batch_bytes_max), OVERHEAD_BYTES
         for queue in list(self._offered):
             due = queue.due(linger_seconds)
             if due is None:
@@ -135,13 +141,25 @@ class BrokerSender:
             elif due > now:
                 wake_at = min(wake_at, due)
             elif not taken or queue.next_bytes <= room_bytes:
-                room_bytes -= queue.next_bytes
-                taken[queue.topic, queue.partition] = (queue, queue.take())
+                next_bytes, batch = queue.next_bytes, queue.take()
+                if batch_bytes_max is not None and batch.encoded_bytes > batch_bytes_max:
+                    self._refuse(queue, batch, batch_bytes_max)
+                    continue
+                room_bytes -= next_bytes + entry_bytes
+                taken[queue.topic, queue.partition] = (queue, batch)
                 # To the end, so that the others come first in the next request.
                 del self._offered[queue]
                 if queue.has_more:
                     self._offered[queue] = None
         return taken, wake_at
+
+    def _refuse(self, queue: PartitionQueue, batch: Batch, bytes_max: int) -> None:
+        """As the broker would if it said why it closes a connection."""
+        what = (
+            f"its {batch.encoded_bytes} bytes are more than broker {self.node_id} takes at once"
+            f" ({NAME}={bytes_max + OVERHEAD_BYTES}): make the record smaller, or raise that there"
+        )
+        self._answered(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, what)
 
     async def _send(self, taken: Taken) -> None:
         """Send one request. Cancelled, its batches stay in flight: the producer is closing."""
@@ -162,6 +180,7 @@ class BrokerSender:
     def _send_on(self, connection: Connection, taken: Taken) -> None:
         """Send one request on a connection that is drained."""
         request = _request(taken, self._settings)
+        size_bytes = sum(batch.encoded_bytes for _, batch in taken.values())
         try:
             if self._settings.acks == 0:
                 connection.send_unanswered_now(request)
@@ -170,6 +189,7 @@ class BrokerSender:
                 return
             reply = connection.send_now(request, ProduceResponse)
         except OSError as error:
+            self._limits.lost(self.node_id, size_bytes)
             self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
         except RequestError as error:
             self._all_answered(taken, error.code, error.message)
@@ -178,17 +198,19 @@ class BrokerSender:
         else:
             self._requests_in_flight += 1
             # Not a task for each request: that would be a fifth of what a small one costs.
-            reply.then(partial(self._receive, taken, reply))
+            reply.then(partial(self._receive, taken, reply, size_bytes))
 
-    def _receive(self, taken: Taken, reply: Reply[ProduceResponse]) -> None:
+    def _receive(self, taken: Taken, reply: Reply[ProduceResponse], size_bytes: int) -> None:
         self._requests_in_flight -= 1
         if self._offered:
             self._signal.set()
         try:
             response = reply.result()
         except OSError as error:
+            self._limits.lost(self.node_id, size_bytes)
             self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))
             return
+        self._limits.answered(self.node_id, size_bytes)
         for topic in response.responses:
             for partition in topic.partition_responses:
                 known = taken.pop((topic.name, partition.index), None)

@@ -13,6 +13,7 @@ _FAILOVER = f"{_TESTS}/test_failover.py"
 _NETWORK = f"{_TESTS}/test_network.py"
 _TRANSACTIONS = f"{_TESTS}/test_transactions.py"
 _DAMAGE = f"{_TESTS}/test_damage.py"
+_REQUEST_LIMITS = f"{_TESTS}/test_request_limits.py"
 _OFFSETS_IN_THEM = f"{_TESTS}/test_transactional_groups.py"
 
 MUTATIONS = (
@@ -427,5 +428,24 @@ MUTATIONS = (
         new="isinstance(partition, SupportsIndex) and (at := index(partition)) < count",
         killed_by=f"{_TESTS}/test_producer.py"
         "::test_a_partitioner_that_names_no_partition_is_told_so",
+    ),
+    Mutation(
+        name="a broker that may have been sent too much is asked what it takes",
+        file="client/sender.py",
+        old="            self._limits.lost(self.node_id, size_bytes)\n"
+        "            self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))\n"
+        "            return\n",
+        new="            self._all_answered(taken, ErrorCode.NETWORK_EXCEPTION, str(error))\n"
+        "            return\n",
+        killed_by=f"{_REQUEST_LIMITS}"
+        "::test_a_record_that_is_too_large_for_the_broker_fails_at_once",
+    ),
+    Mutation(
+        name="a request has no more batches than the broker takes",
+        file="client/sender.py",
+        old="min(room_bytes, batch_bytes_max), OVERHEAD_BYTES",
+        new="room_bytes, OVERHEAD_BYTES",
+        killed_by=f"{_REQUEST_LIMITS}"
+        "::test_batches_that_are_too_large_together_go_in_several_requests",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 from tidemark.broker.network.requests import Pending
@@ -22,5 +23,8 @@ class Asker(Generic[A, R]):
         self._respond = respond
 
     def take(self, answer: object) -> None:
+        """Whatever goes wrong in it is this one's: others are answered after it, and what the
+        machine has decided is still to be written."""
         assert isinstance(answer, self._kind)
-        self.pending.complete(self._respond(answer))
+        assert not self.pending.is_complete, "a request is answered once"
+        self.pending.try_complete(partial(self._respond, answer))

@@ -31,16 +31,17 @@ def handle(
 
 
 def _respond_to_one(answer: LeaveAnswer) -> LeaveGroupResponse:
-    ((_, error),) = answer.members
-    return LeaveGroupResponse(error_code=error)
+    errors = [error for _, error in answer.members]
+    return LeaveGroupResponse(error_code=answer.error or errors[0])
 
 
 def _respond(answer: LeaveAnswer) -> LeaveGroupResponse:
     return LeaveGroupResponse(
+        error_code=answer.error,
         members=[
             MemberResponse(
                 member_id=leaver.member_id, group_instance_id=leaver.instance_id, error_code=error
             )
             for leaver, error in answer.members
-        ]
+        ],
     )

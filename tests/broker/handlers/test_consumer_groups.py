@@ -6,14 +6,23 @@ from uuid import UUID
 
 import pytest
 
-from tests.broker.handlers.asking import ask
-from tests.broker.handlers.group_clients import AT_ONCE, GROUP, create_topic, find
-from tests.broker.nodes import open_node
+from tests.broker.handlers.asking import ask, wait
+from tests.broker.handlers.group_clients import (
+    AT_ONCE,
+    GROUP,
+    create_topic,
+    find,
+    join,
+    join_request,
+)
+from tests.broker.nodes import context, open_node
 from tidemark.broker.handlers import (
     api_versions,
     consumer_group_describe,
     consumer_group_heartbeat,
     describe_groups,
+    join_group,
+    leave_group,
     list_groups,
     offset_commit,
     offset_fetch,
@@ -27,6 +36,7 @@ from tidemark.protocol.messages.consumer_group_heartbeat_response import (
     ConsumerGroupHeartbeatResponse,
 )
 from tidemark.protocol.messages.describe_groups import DescribeGroupsRequest
+from tidemark.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tidemark.protocol.messages.list_groups import ListGroupsRequest
 from tidemark.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -190,3 +200,37 @@ async def test_the_feature_says_that_groups_can_be_assigned_here(tmp_path: Path)
             assert levels["group.version"] == 1
             supported = {each.name for each in answer.supported_features}
             assert ("group.version" in supported) == (version == 4), "trap A6: from 0 only there"
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 5])
+async def test_who_waits_to_have_left_is_told_when_the_group_is_another(
+    tmp_path: Path, version: int
+) -> None:
+    """Its leaving is on its way to the log when a member of the other kind joins the group that it
+    leaves empty: that one, and the coordinator, go on."""
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        await beat(node)
+        leave = LeaveGroupRequest(
+            group_id=GROUP, member_id="m", members=[MemberIdentity(member_id="m")]
+        )
+        left = leave_group.handle(node, leave, context(version))
+        assert not left.is_complete
+        joined = join_group.handle(node, join_request(), context(9))
+        assert (await wait(left)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert (await wait(joined)).error_code == ErrorCode.MEMBER_ID_REQUIRED
+        assert (await join(node)).error_code == ErrorCode.NONE
+
+
+async def test_who_waits_to_have_left_is_told_when_the_coordinator_is_one_no_more(
+    tmp_path: Path,
+) -> None:
+    async with open_node(tmp_path, **AT_ONCE) as node:
+        await find(node)
+        await create_topic(node)
+        await beat(node)
+        leave = LeaveGroupRequest(group_id=GROUP, member_id="m")
+        left = leave_group.handle(node, leave, context(2))
+        node.coordinator.resign()
+        assert (await wait(left)).error_code == ErrorCode.NOT_COORDINATOR

@@ -25,7 +25,7 @@ from tidemark.broker.network.requests import Pending
 from tidemark.broker.network.timers import Timers
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices
-from tidemark.partitions.state_machines.groups.settings import GroupSettings
+from tidemark.partitions.state_machines.groups.settings import COMMIT_BYTES_MAX, GroupSettings
 from tidemark.partitions.state_machines.topic_names import CONSUMER_OFFSETS
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.types import NodeId, Offset, ProducerId, TopicPartition
@@ -287,6 +287,7 @@ def _group_settings(settings: BrokerSettings, group_configs: GroupConfigs) -> Gr
         consumer_group_members_max=settings.group_consumer_max_size,
         consumer_assignors=settings.group_consumer_assignors,
         offset_metadata_bytes_max=settings.offset_metadata_max_bytes,
+        commit_bytes_max=min(COMMIT_BYTES_MAX, settings.socket_request_max_bytes),
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
     )
 

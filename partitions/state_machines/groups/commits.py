@@ -1,5 +1,7 @@
 """OffsetCommit: who may commit in a group's name (trap G7), and what is written."""
 
+from typing import Final
+
 from tidemark.partitions.state_machines.groups.effects import ReplyWhenStored, Turn
 from tidemark.partitions.state_machines.groups.group import Group
 from tidemark.partitions.state_machines.groups.kinds import AnyGroup, is_dead, is_empty
@@ -12,6 +14,9 @@ from tidemark.partitions.state_machines.groups.requests import (
 )
 from tidemark.partitions.state_machines.token import Token
 from tidemark.protocol.errors import ErrorCode
+
+_RECORD_BYTES: Final = 100
+"""What a record of a commit takes, without the names in it."""
 
 
 def commit(group: AnyGroup, request: Commit, token: Token, turn: Turn) -> None:
@@ -28,6 +33,10 @@ def commit(group: AnyGroup, request: Commit, token: Token, turn: Turn) -> None:
         for partition, offset in request.offsets.items()
         if not _fits(offset, bytes_max)
     }
+    if _bytes_of(request) > turn.settings.commit_bytes_max:
+        error = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        turn.reply(token, CommitAnswer(error=error, refused_partitions=too_large))
+        return
     records = [
         offset_record(request, partition, offset, turn.at.wall_ms)
         for partition, offset in request.offsets.items()
@@ -75,6 +84,16 @@ def _check_generation(group: Group, request: Commit) -> ErrorCode:
 def _names_no_member(request: Commit) -> bool:
     is_nobody = not request.member_id and request.instance_id is None
     return is_nobody and request.generation < 0
+
+
+def _bytes_of(request: Commit) -> int:
+    """What it takes in the log, at most: each record says the group's name."""
+    each_bytes = _RECORD_BYTES + len(request.group_id.encode())
+    names_bytes = sum(
+        len(partition.topic) + len(offset.metadata.encode())
+        for partition, offset in request.offsets.items()
+    )
+    return each_bytes * len(request.offsets) + names_bytes
 
 
 def _fits(offset: OffsetToCommit, bytes_max: int) -> bool:

@@ -9,6 +9,8 @@ from tidemark.partitions.state_machines.config_table import parse_all
 from tidemark.partitions.state_machines.group_configs import GROUP_SETTINGS
 from tidemark.protocol.values import dataclass
 
+COMMIT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Every record says the group's name: with one of 32 kB, a small request could be a gigabyte."""
 _MINUTE_MS = 60_000
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -23,6 +25,9 @@ class GroupSettings:
     session_timeout_max_ms: int = 30 * _MINUTE_MS
     group_members_max: int = 2**31 - 1
     offset_metadata_bytes_max: int = 4_096
+    commit_bytes_max: int = COMMIT_BYTES_MAX
+    """What the commits of one request may take in the log, where they are one batch."""
+
     offsets_retention_ms: int = 7 * 24 * 60 * _MINUTE_MS
 
     consumer_session_timeout_ms: int = 45_000

@@ -24,8 +24,10 @@ def main(words: list[str]) -> int:
 
 def _told(verdict: Verdict) -> str:
     faults = ", ".join(f"{kind} {count}" for kind, count in sorted(verdict.faults.items()))
+    ends = ", ".join(f"{end} {count}" for end, count in sorted(verdict.transactions.items()))
     what = (
-        f"seed {verdict.seed}: {verdict.sent} sent, {verdict.read} read in {verdict.seconds:.0f} s "
+        f"seed {verdict.seed}: {verdict.sent} sent, {verdict.read} read, "
+        f"{verdict.commits} commits, transactions: {ends}, in {verdict.seconds:.0f} s "
         f"of virtual time; {faults}; trace {verdict.digest}"
     )
     if not verdict.found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 from typing import Final
@@ -13,6 +14,21 @@ import trio
 _READ_BYTES_MAX: Final = 65536
 _ODD_PIECES: Final = 0.2
 _PIECES_MAX: Final = 4
+
+
+def _flowing() -> trio.Event:
+    flows = trio.Event()
+    flows.set()
+    return flows
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A connection, and the one to the broker that goes with it."""
+
+    name: str
+    scope: trio.CancelScope
+    flows: trio.Event = field(default_factory=_flowing)
 
 
 class Cable:
@@ -31,11 +47,9 @@ class Cable:
         self._rng = rng
         self._note = note
         self._latency = latency
-        self._connected: dict[int, trio.CancelScope] = {}
+        self._connected: dict[int, _Pair] = {}
         self._numbers = 0
-        self._is_clogged = False
-        self._flows = trio.Event()
-        self._flows.set()
+        self._flows = _flowing()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -46,29 +60,36 @@ class Cable:
 
     def tear(self, share: float = 1.0) -> None:
         """End connections, this share of them, with what is on its way."""
-        for scope in list(self._connected.values()):
+        for pair in list(self._connected.values()):
             if self._rng.random() < share:
-                scope.cancel()
+                pair.scope.cancel()
 
     def clog(self) -> None:
         """Nothing arrives any more, until `flow`."""
-        if not self._is_clogged:
-            self._is_clogged, self._flows = True, trio.Event()
+        self._flows = trio.Event()
 
     def flow(self) -> None:
-        self._is_clogged = False
         self._flows.set()
+
+    async def hang(self, seconds: float) -> None:
+        """Nothing arrives through one of the connections for so long: somebody hangs."""
+        if not self._connected:
+            return
+        pair = self._rng.choice(list(self._connected.values()))
+        pair.flows = trio.Event()
+        await trio.sleep(seconds)
+        pair.flows.set()
 
     async def _serve(self, near: trio.SocketStream) -> None:
         number, self._numbers = self._numbers, self._numbers + 1
         with trio.CancelScope() as scope:
-            self._connected[number] = scope
+            pair = self._connected[number] = _Pair(f"{self.name} {number}", scope)
             try:
-                await self._join(near, f"{self.name} {number}")
+                await self._join(near, pair)
             finally:
                 del self._connected[number]
 
-    async def _join(self, near: trio.SocketStream, name: str) -> None:
+    async def _join(self, near: trio.SocketStream, pair: _Pair) -> None:
         if self.upstream is None:
             return
         host, _, port = self.upstream.rpartition(":")
@@ -77,23 +98,23 @@ class Cable:
         except OSError:
             return
         async with far, trio.open_nursery() as nursery:
-            scope = nursery.cancel_scope
-            nursery.start_soon(self._pump, near, far, f"{name} >", scope)
-            nursery.start_soon(self._pump, far, near, f"{name} <", scope)
+            nursery.start_soon(self._pump, near, far, pair, ">")
+            nursery.start_soon(self._pump, far, near, pair, "<")
 
     async def _pump(
-        self, source: trio.SocketStream, sink: trio.SocketStream, name: str, scope: trio.CancelScope
+        self, source: trio.SocketStream, sink: trio.SocketStream, pair: _Pair, way: str
     ) -> None:
         try:
             while data := await source.receive_some(_READ_BYTES_MAX):
                 for piece in self._pieces(data):
                     await trio.sleep(self._rng.random() * self._latency)
                     await self._flows.wait()
+                    await pair.flows.wait()
                     await sink.send_all(piece)
-                    self._note(f"{name} {len(piece)} {crc32(piece):08x}")
+                    self._note(f"{pair.name} {way} {len(piece)} {crc32(piece):08x}")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
-        scope.cancel()
+        pair.scope.cancel()
 
     def _pieces(self, data: bytes) -> list[bytes]:
         if self._rng.random() >= _ODD_PIECES or len(data) < 2:

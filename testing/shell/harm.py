@@ -11,8 +11,10 @@ import trio
 
 from tidemark.testing.shell.hosted import ShellBroker
 
-_KINDS: Final = ("tear", "tear", "clog", "kill", "stop", "pause")
+_KINDS: Final = ("tear", "tear", "clog", "hang", "kill", "stop", "pause")
 _SECONDS_MAX: Final = 2.0
+_HANG_SECONDS_MAX: Final = 4.0
+"""Longer than a member may be silent."""
 
 
 async def harm(
@@ -45,6 +47,8 @@ async def _do(kind: str, broker: ShellBroker, nursery: trio.Nursery, rng: Random
             cable.clog()
             await trio.sleep(seconds)
             cable.flow()
+        case "hang":
+            await cable.hang(rng.random() * _HANG_SECONDS_MAX)
         case "pause":
             broker.pause()
             await trio.sleep(seconds)

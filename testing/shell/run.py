@@ -19,11 +19,13 @@ from typing import Final
 import trio
 from trio.testing import MockClock
 
-from tidemark.testing.checkers import Outcome, check
+from tidemark.testing.checkers import History, Outcome
 from tidemark.testing.shell.cables import Cable
 from tidemark.testing.shell.clients import Clients
 from tidemark.testing.shell.harm import harm
 from tidemark.testing.shell.hosted import ShellBroker
+from tidemark.testing.shell.judging import judge
+from tidemark.testing.shell.members import SETTINGS, Members
 from tidemark.testing.shell.seams import seeded
 
 SECONDS: Final = 10.0
@@ -34,6 +36,8 @@ _LATENCIES: Final = (0.0, 0.001, 0.01)
 _SETTINGS: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    **SETTINGS,
 }
 
 
@@ -49,6 +53,10 @@ class Verdict:
     """Records that were acknowledged."""
     read: int = 0
     """Records, each time that somebody got one."""
+    transactions: Counter[str] = field(default_factory=Counter)
+    """How many came to which end."""
+    commits: int = 0
+    """Those that were acknowledged to members, without a transaction."""
     seconds: float = 0.0
     """In virtual time."""
     lines: list[str] = field(default_factory=list)
@@ -115,34 +123,60 @@ class _Run:
         return ShellBroker(node, self._directory / str(node), settings, clients, peers)
 
     async def _work(self, nursery: trio.Nursery) -> None:
-        bootstrap = [broker.clients.address for broker in self.brokers]
-        clients = Clients(",".join(bootstrap), self.note)
-        with trio.move_on_after(_END_SECONDS_MAX) as opening:
-            await clients.make_topic()
+        bootstrap = ",".join(broker.clients.address for broker in self.brokers)
+        clients = Clients(bootstrap, self.note)
+        members = Members(clients, self.drawn())
+        final = History()
+        with self._at_most("no topics could be made"):
+            await clients.make_topics()
+        async with trio.open_nursery() as grouping:
+            grouping.start_soon(members.look_on)
+            for own, other in ((1, 2), (2, 1)):
+                grouping.start_soon(members.read, self.drawn())
+                grouping.start_soon(members.copy, f"copier-{own}", f"copier-{other}", self.drawn())
+            await self._load(clients, nursery)
+            with self._at_most("the ends of what there is were not told"):
+                await members.note_ends()
+            grouping.cancel_scope.deadline = trio.current_time() + _END_SECONDS_MAX
+        self._note_late("groups did not come to the end", grouping.cancel_scope)
+        with self._at_most("what there is could not be read"):
+            final = await clients.read_all()
+        self.verdict.found += [str(each) for each in judge(clients.history, final, members)]
+        self._count(clients.history, members)
+
+    async def _load(self, clients: Clients, nursery: trio.Nursery) -> None:
+        """Clients come and go, and so do brokers."""
         async with trio.open_nursery() as working:
             for _ in range(2):
                 working.start_soon(clients.produce, self.drawn())
-            working.start_soon(clients.consume, self.drawn())
-            peers = [broker.peers.address for broker in self.brokers]
-            working.start_soon(clients.babble, bootstrap + peers, self.drawn())
+            for topic in clients.isolation:
+                working.start_soon(clients.consume, topic, self.drawn())
+            addresses = [
+                cable.address for each in self.brokers for cable in (each.clients, each.peers)
+            ]
+            working.start_soon(clients.babble, addresses, self.drawn())
             self.verdict.faults = await harm(
                 self.brokers, nursery, self.drawn(), self.note, seconds=SECONDS
             )
             clients.is_over = True
             working.cancel_scope.deadline = trio.current_time() + _END_SECONDS_MAX
-        with trio.move_on_after(_END_SECONDS_MAX) as reading:
-            await clients.read_all()
-        scopes = {
-            "no topic could be made": opening,
-            "clients did not come to an end": working.cancel_scope,
-            "what there is could not be read": reading,
-        }
-        late = (what for what, scope in scopes.items() if scope.cancelled_caught)
-        self.verdict.found += [f"{what} within {_END_SECONDS_MAX} s" for what in late]
-        history = clients.history
-        self.verdict.found += [str(anomaly) for anomaly in check(history, may_jump=True)]
+        self._note_late("clients did not come to an end", working.cancel_scope)
+
+    @contextmanager
+    def _at_most(self, what: str) -> Iterator[None]:
+        with trio.move_on_after(_END_SECONDS_MAX) as scope:
+            yield
+        self._note_late(what, scope)
+
+    def _note_late(self, what: str, scope: trio.CancelScope) -> None:
+        if scope.cancelled_caught:
+            self.verdict.found.append(f"{what} within {_END_SECONDS_MAX} s")
+
+    def _count(self, history: History, members: Members) -> None:
         self.verdict.sent = sum(send.outcome is Outcome.OK for send in history.sends)
         self.verdict.read = sum(len(poll.records) for poll in history.polls)
+        self.verdict.transactions = Counter(each.outcome.value for each in members.transactions)
+        self.verdict.commits = len(members.commits)
 
 
 def run(seed: int) -> Verdict:

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from queue import Empty
 from random import Random
@@ -29,6 +29,7 @@ from trio.testing import MockClock
 
 from tidemark.broker.network.lingering import Lingering
 from tidemark.broker.replicas.writer_thread import WriterThread
+from tidemark.partitions.storage.files import OsFiles
 from tidemark.testing.shell.sockets import near_sockets
 
 _BEGAN: Final = 1_750_000_000.0
@@ -106,8 +107,14 @@ def _keep_to_one_thread(put: Callable[[object, str, object], None], rng: Random)
         if real in named.values():
             drawn = {n: on_the_loop if value is real else value for n, value in named.items()}
             put(function, "__kwdefaults__", drawn)
+    put(OsFiles, "sync_directories", _sync_one_by_one)
     for kind in (threading.Thread, subprocess.Popen):
         put(kind, "__init__", _refuse)
+
+
+def _sync_one_by_one(files: OsFiles, paths: Sequence[str]) -> None:
+    for path in paths:
+        files.sync_directory(path)
 
 
 def _refuse(self: object, *_: object, **__: object) -> None:

@@ -62,6 +62,11 @@ def test_a_record_that_is_not_there_any_more_is_noticed(monkeypatch: pytest.Monk
     assert any("lost" in each for each in run(2).found)
 
 
+def test_a_copy_that_was_given_up_and_is_read_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Clients, "isolation", dict.fromkeys(Clients.isolation, "read_uncommitted"))
+    assert any("G1a" in each for each in run(2).found)
+
+
 def test_a_descriptor_that_is_left_open_is_noticed(left_open: list[int]) -> None:
     assert any("descriptors were left open" in each for each in run(2).found)
     assert left_open

@@ -31,9 +31,9 @@ from tidemark.partitions.raft.ready import Leadership, Outgoing, Ready
 from tidemark.partitions.replication.appending import AppendingReplica
 from tidemark.partitions.replication.applier import apply_committed, with_snapshot
 from tidemark.partitions.replication.checking import RefusedMessage, checked
-from tidemark.partitions.replication.failing import HeldReady, may_be_done_later
 from tidemark.partitions.replication.group_log import Appended
 from tidemark.partitions.replication.out_of_room import without_records
+from tidemark.partitions.replication.participating import HeldReady, may_be_done_later
 from tidemark.partitions.replication.peer_messages import GroupMessage
 from tidemark.partitions.replication.steady_replica import SteadyReplica
 from tidemark.partitions.replication.trimming import TrimmingReplica

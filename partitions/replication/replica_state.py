@@ -24,7 +24,7 @@ from tidemark.partitions.storage.state_db import Condition, PartitionState
 from tidemark.protocol.types import Epoch, NodeId, Offset, Position
 
 if TYPE_CHECKING:
-    from tidemark.partitions.replication.failing import HeldReady
+    from tidemark.partitions.replication.participating import HeldReady
 
 # Made for every run of batches: calling the class takes twice the time.
 _position: Final = partial(tuple.__new__, Position)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidemark.partitions.raft import steady
 from tidemark.partitions.replication.checking import checked_headers
-from tidemark.partitions.replication.failing import FailingReplica
+from tidemark.partitions.replication.participating import ParticipatingReplica
 from tidemark.protocol.errors import CorruptBatch, RequestError, StorageError
 from tidemark.protocol.types import BytesLike, Epoch, NodeId, Offset, Position
 
@@ -25,7 +25,7 @@ RUN_BYTES_MAX: Final = 1024 * 1024
 """About as much is in one message, so that a heartbeat waits for one and not for all."""
 
 
-class SteadyReplica(FailingReplica):
+class SteadyReplica(ParticipatingReplica):
     """The part of a `GroupReplica` that has a short way."""
 
     __slots__ = ()

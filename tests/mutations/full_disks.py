@@ -27,7 +27,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a follower whose disk takes nothing more does not stay one",
-        file="partitions/replication/failing.py",
+        file="partitions/replication/participating.py",
         old="""        self.fail(f"cannot be written to now: {error}")
         self._judge(error)
 """,
@@ -49,7 +49,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a cut whose sync finds no room is the end, too",
-        file="partitions/replication/failing.py",
+        file="partitions/replication/participating.py",
         old="        return may_pass(error) and not isinstance(error, SyncFailed)\n",
         new="        return may_pass(error)\n",
         killed_by="tests/partitions/replication/test_cluster.py"

@@ -141,7 +141,7 @@ MUTATIONS = (
     ),
     _rule(
         "what the disk did not take is taken back whole",
-        "failing.py",
+        "participating.py",
         old="            self._store.truncate(end_offset)\n",
         new="            pass\n",
         killed_by="test_full_disks.py"
@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     _rule(
         "a core that begins anew finds only what is durable",
-        "failing.py",
+        "participating.py",
         old="        self._store.when_durable(self._begin_anew)\n",
         new="        self._begin_anew()\n",
         killed_by="test_full_disks.py::test_after_a_full_disk_nothing_counts_that_was_not_synced_before",
@@ -225,7 +225,7 @@ MUTATIONS = (
     ),
     _rule(
         "a checkpoint does not pass off what a failed replica has as what it should have",
-        "failing.py",
+        "participating.py",
         old="        self.log.doubt(self.high_watermark)\n",
         new="",
         killed_by="test_cluster.py::test_a_log_that_cannot_be_cut_is_cut_by_the_next_start",
@@ -265,7 +265,7 @@ MUTATIONS = (
     ),
     _rule(
         "a replica that is gone keeps no checkpoint waiting",
-        "failing.py",
+        "participating.py",
         old="            self._host.held -= 1  # nobody comes back to it\n",
         new="",
         killed_by="test_late_cuts.py"
@@ -289,7 +289,7 @@ MUTATIONS = (
     ),
     _rule(
         "the journal has nothing of what a full disk did not take behind a cut",
-        "failing.py",
+        "participating.py",
         old="            self._store.stage(Ready(truncate_to=last))\n",
         new="            pass\n",
         killed_by="test_late_cuts.py"
@@ -297,7 +297,7 @@ MUTATIONS = (
     ),
     _rule(
         "a reset commits what its log begins at, also where no room is behind it",
-        "failing.py",
+        "participating.py",
         old="            self._commit(group.committed)  # what a reset begins at is\n",
         new="            pass\n",
         killed_by="test_late_cuts.py"

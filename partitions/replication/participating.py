@@ -1,7 +1,8 @@
-"""What becomes of a replica whose disk refuses something, for now or for good.
+"""Whether a replica takes part in its group.
 
-It takes no part then: nothing more is promised, and who led has resigned. What was said holds, for
-it was durable when it was said.
+One whose disk refuses something, for now or for good, does not: nothing more is promised, and who
+led has resigned. What was said holds, for it was durable when it was said. Once the disk takes it,
+the replica takes part again, as after a new start.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def may_be_done_later(error: Exception) -> bool:
     return isinstance(error, NotRecorded)
 
 
-class FailingReplica(ReplicaState):
-    """The part of a `GroupReplica` that deals with what the disk refuses."""
+class ParticipatingReplica(ReplicaState):
+    """The part of a `GroupReplica` that ends with what the disk refuses, and begins again."""
 
     __slots__ = ()
 

@@ -38,6 +38,9 @@ _CONSUMERS: Final = (-1, -2)
 _ENDPOINTS_SINCE: Final = 16
 _CONFIRM_MS: Final = 1_000
 """How long a leader may take to be certain that it leads, before it calls an offset too large."""
+_WAITED_FOR_MAX: Final = 50_000
+"""So many partitions the fetches of one connection may wait for, if there are several: they take
+memory, and each is looked at again whenever one of its partitions moves."""
 
 
 def handle(
@@ -73,6 +76,8 @@ def handle(
         # A client that says it is a replica could move the high watermark (CVE-2018-1288).
         return plan.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     reading = plan.read()
+    if connection.waited_for and connection.waited_for + len(plan) > _WAITED_FOR_MAX:
+        return fetch.respond(reading)
     if plan.doubted and not reading.is_enough:
         wait_ms = max(request.max_wait_ms, _CONFIRM_MS)
         return _ParkedFetch(fetch, reading, wait_ms).pending
@@ -134,6 +139,8 @@ class _ParkedFetch:
         self.pending: Pending[FetchResponse] = Pending()
         self._fetch = fetch
         self._plan = plan = fetch.plan
+        self._session, self._waited_for = fetch.context.session, len(plan)
+        self._session.waited_for += self._waited_for
         self._timer = fetch.node.timers.after(max_wait_ms / 1000, self.answer_now)
         self._questions: list[tuple[Replica, Question]] = []
         self.pending.on_abandon(self._leave)
@@ -167,6 +174,9 @@ class _ParkedFetch:
         return None
 
     def _leave(self) -> None:
+        """Doing it twice is allowed."""
+        self._session.waited_for -= self._waited_for
+        self._waited_for = 0
         self._timer.cancel()
         for replica in self._plan.replicas:
             replica.stop_waiting(self)

@@ -43,6 +43,8 @@ class Session:
     """False for a request that has waited long enough: it is to be answered, whatever it is."""
     fetches: int = 0
     """How many there were; each begins with another of its partitions."""
+    waited_for: int = 0
+    """How many partitions its fetches wait for, which the broker has to remember meanwhile."""
     user: str | None = None
     """Who the client has proven to be; set by SaslAuthenticate."""
     one_batches: OneBatches | None = None

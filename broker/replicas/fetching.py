@@ -119,6 +119,10 @@ class ReadingPlan:
             replica = None if name is None else topics.replica(name, partition.partition)
             yield Wanted(name, topic_id, partition, replica)
 
+    def __len__(self) -> int:
+        """How many partitions it is for."""
+        return len(self._wanted)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be read at all."""

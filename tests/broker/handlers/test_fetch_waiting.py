@@ -11,7 +11,8 @@ from tests.broker.handlers.asking import wait
 from tests.broker.handlers.fetching import Want, asking, begin_fetch, fetch, fill, offsets, read
 from tests.broker.handlers.producing import batch, new_topic, produce, request
 from tests.broker.jumping import jumping
-from tests.broker.nodes import open_node
+from tests.broker.nodes import context, open_node
+from tidemark.broker.handlers import fetch as handler
 from tidemark.broker.network.requests import Pending
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.fetch import FetchResponse
@@ -63,6 +64,34 @@ async def test_f8_a_fetch_waits_for_min_bytes_of_all_its_partitions(tmp_path: Pa
         with trio.fail_after(20):
             response = await wait(answer)
         assert [len(read(each.partitions[0])) for each in response.responses] == [size, 2 * size]
+
+
+async def test_one_connection_waits_for_so_many_partitions_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may send many requests before it is answered, and each may name what there is."""
+    monkeypatch.setattr(handler, "_WAITED_FOR_MAX", 5)
+    async with open_node(tmp_path) as node:
+        await fill(node)
+        one, other = context(12), context(12)
+        pair = asking(*[Want(offset=6)] * 2, max_wait_ms=60_000)
+        waiting = [handler.handle(node, pair, one) for _ in range(2)]
+        assert all(isinstance(each, Pending) for each in waiting)
+        over = handler.handle(node, pair, one)
+        assert isinstance(over, FetchResponse)
+        assert [len(each.partitions) for each in over.responses] == [2]
+        # Who waits for nothing else may always wait.
+        many = asking(*[Want(offset=6)] * 9, max_wait_ms=60_000)
+        assert isinstance(handler.handle(node, many, other), Pending)
+        await produce(node, request(batch(b"new")))
+        for each in waiting:
+            assert isinstance(each, Pending)
+            assert each.is_complete
+        again = asking(*[Want(offset=7)] * 2, max_wait_ms=60_000)
+        last = handler.handle(node, again, one)
+        assert isinstance(last, Pending)
+        last.abandon()
+        assert one.session.waited_for == other.session.waited_for == 0
 
 
 async def test_f8_nobody_waits_for_more_than_the_limits_allow(tmp_path: Path) -> None:

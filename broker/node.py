@@ -1,4 +1,4 @@
-"""What every handler can reach: the parts of one running broker, made by `server.open_broker`."""
+"""What every handler can reach: the parts of one running broker, made by `open_node`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SystemClock:
 
 @dataclass(slots=True, kw_only=True)
 class Node:
-    """One broker's parts. Handlers read it; only `server.py` puts it together."""
+    """One broker's parts. Handlers read it; only `open_node.py` puts it together."""
 
     settings: BrokerSettings
     node_id: NodeId

@@ -54,6 +54,14 @@ class BoundListener:
         host, port = self.socket.getsockname()[:2]
         return Address(host, port)
 
+    @property
+    def advertised(self) -> Address:
+        """What to say of it where no client has come by it yet: on every interface, this machine's
+        own loopback."""
+        host, port = self.address.host, self.address.port
+        local_host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return self.listener.shown_to(local_host=local_host, bound_port=port)
+
 
 class Accepting:
     """Takes clients from listeners, in the reactor's turns, until it is closed.

@@ -8,7 +8,7 @@ import trio
 
 from tests.broker.clusters import open_brokers, wait_until
 from tests.broker.handlers.producing import batch, produce, request
-from tidemark.broker import server
+from tidemark.broker import stopping
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.partitions.storage.journal.journal import Journal
@@ -28,7 +28,7 @@ async def test_a_follower_whose_disk_is_never_idle_stops_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others send it more as long as it runs: that is no disk which takes nothing."""
-    monkeypatch.setattr(server, "STOP_DISK_SECONDS", 3.0)
+    monkeypatch.setattr(stopping, "STOP_DISK_SECONDS", 3.0)
 
     async def produce_for_ever(leader: Node) -> None:
         while True:

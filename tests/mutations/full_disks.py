@@ -196,7 +196,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a disk that is never idle is not taken for full at a stop",
-        file="broker/server.py",
+        file="broker/stopping.py",
         old="wait_durable(node.disk.newest)",
         new="wait_idle()",
         killed_by="tests/broker/test_stops.py"

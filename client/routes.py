@@ -1,5 +1,6 @@
 """Who sends from which of a producer's queues: the sender of the partition's leader."""
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from operator import index
@@ -9,6 +10,7 @@ import trio
 
 from tidemark.client.accumulator import BatchLimits, PartitionQueue, ProducerIdentity
 from tidemark.client.background import Signal
+from tidemark.client.descriptions import TopicDescription
 from tidemark.client.network import Network
 from tidemark.client.pool import Pool
 from tidemark.client.request_limits import RequestLimits
@@ -32,25 +34,40 @@ class TopicRoutes:
     """The partitions that have a leader, or all if none has: where keyless records may go."""
     keyless: PartitionQueue = _NOWHERE
     """The partition that keyless records go to now."""
+    topic_id: uuid.UUID | None = None
+    count: int = 0
+    """How many partitions there are; queues may be left of more, of before it was made anew."""
 
     def queue(self, partition: int) -> PartitionQueue:
         """A partition's queue, by a number that the caller has chosen."""
-        if not 0 <= partition < len(self.queues):
+        if not isinstance(partition, SupportsIndex):
+            raise TypeError(f"a partition is a whole number, not {partition!r}")
+        if not 0 <= partition < self.count:
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"{self.name} has {len(self.queues)} partitions, no partition {partition}",
+                f"{self.name} has {self.count} partitions, no partition {partition}",
             )
         return self.queues[partition]
 
     def placed(self, partition: object) -> PartitionQueue:
         """A partition's queue, by what a partitioner has returned."""
-        count = len(self.queues)
+        count = self.count
         if not (isinstance(partition, SupportsIndex) and 0 <= (at := index(partition)) < count):
             raise ValueError(
                 f"the partitioner gave {partition!r} for topic {self.name}, which has"
                 f" {count} partitions, counted from 0"
             )
         return self.queues[at]
+
+    def learn(self, described: TopicDescription) -> None:
+        """How many partitions it has now: fewer only if it has been made anew, for a broker that
+        lags behind may know of fewer."""
+        count = len(described.partitions)
+        if described.topic_id == self.topic_id and count < self.count:
+            return
+        self.topic_id, self.count = described.topic_id, count
+        if self.keyless.partition >= count:
+            self.keyless = _NOWHERE
 
 
 class Routes:
@@ -110,12 +127,16 @@ class Routes:
         sender = self.topics[queue.topic].senders[queue.partition]
         if sender is not None:
             sender.offer(queue)
+        elif queue.has_more:
+            self._stale.set()
 
     def send_or_offer(self, queue: PartitionQueue) -> None:
         """As `offer`; what is due is sent at once where nothing has to be waited for."""
         sender = self.topics[queue.topic].senders[queue.partition]
         if sender is not None:
             sender.send_or_offer(queue)
+        else:
+            self._stale.set()
 
     def update(self) -> None:
         """Give every partition to the sender of the broker that leads it now."""
@@ -123,19 +144,22 @@ class Routes:
         for topic in self.topics.values():
             self._add_partitions(topic)
             led: list[int] = []
-            for partition in range(len(topic.queues)):
+            for partition, queue in enumerate(topic.queues):
                 leader = self._network.view.leader(TopicPartition(topic.name, partition))
                 if leader is not None:
                     led.append(partition)
+                elif partition < topic.count or queue.has_more:
+                    has_leaderless = True
                 self._assign(topic, partition, leader.node_id if leader else None)
-            has_leaderless |= len(led) < len(topic.queues)
-            topic.led = led or range(len(topic.queues))
+            topic.led = led or range(topic.count)
         if has_leaderless:
             self._stale.set()
 
     def _add_partitions(self, topic: TopicRoutes) -> None:
         described = self._network.view.topics.get(topic.name)
-        for partition in range(len(topic.queues), len(described.partitions) if described else 0):
+        if described is not None:
+            topic.learn(described)
+        for partition in range(len(topic.queues), topic.count):
             queue = PartitionQueue(topic.name, partition, self._limits, self._identity)
             topic.queues.append(queue)
             topic.senders.append(None)

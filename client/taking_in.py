@@ -114,7 +114,7 @@ class TakingIn:
         if partition is not None:
             queue = known.queue(partition)
         elif key is not None:
-            queue = known.placed(self._settings.partitioner(key, len(known.queues)))
+            queue = known.placed(self._settings.partitioner(key, known.count))
         else:
             queue = known.keyless
         record = Record(_FIRST, timestamp_ms, key, value, named)

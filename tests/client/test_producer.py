@@ -1,5 +1,6 @@
 """The producer against a real broker."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
@@ -257,3 +258,30 @@ async def test_the_delivery_timeout_bounds_the_wait_for_a_broker_that_is_gone(to
             ):
                 await (await producer.send(topic, b"y")).wait()
         await cluster.start()
+
+
+async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_sent_to(
+    client: Client, topic: str
+) -> None:
+    """Records are placed by how many it has now."""
+    await client.admin.create_topic(topic, partitions=8)
+    keys = numbered(20)
+    async with client.producer(delivery_timeout_seconds=1) as producer:
+
+        async def send_all() -> bool:
+            futures = [await producer.send(topic, key, key) for key in keys]
+            futures += [await producer.send(topic, b"keyless") for _ in keys]
+            await producer.flush()
+            # Those that were taken in before it was known find no partition.
+            with suppress(RequestError):
+                return all(future.result().partition == 0 for future in futures)
+            return False
+
+        assert not await send_all()
+        await client.admin.delete_topic(topic)
+        await client.admin.create_topic(topic, partitions=1)
+        with trio.fail_after(30):
+            while not await send_all():
+                pass
+        with pytest.raises(RequestError, match="has 1 partitions, no partition 1"):
+            await producer.send(topic, b"x", partition=1)

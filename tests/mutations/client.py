@@ -448,4 +448,20 @@ MUTATIONS = (
         killed_by=f"{_REQUEST_LIMITS}"
         "::test_batches_that_are_too_large_together_go_in_several_requests",
     ),
+    Mutation(
+        name="records are placed by how many partitions a topic has that was made anew",
+        file="client/routes.py",
+        old="if described.topic_id == self.topic_id and count < self.count:",
+        new="if count < self.count:",
+        killed_by=f"{_TESTS}/test_producer.py"
+        "::test_a_topic_that_is_made_anew_with_fewer_partitions_is_sent_to",
+    ),
+    Mutation(
+        name="and by all that it has had, where it was not",
+        file="client/routes.py",
+        old="if described.topic_id == self.topic_id and count < self.count:",
+        new="if False:",
+        killed_by=f"{_TESTS}/test_routes.py"
+        "::test_a_topic_has_fewer_partitions_only_if_it_was_made_anew",
+    ),
 )

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode, MalformedMessage, RequestError
 
@@ -40,6 +41,7 @@ class OwnLog:
         end all connections between brokers, each time anew."""
         self._replica = replica
         self._batch_bytes_max = batch_bytes_max
+        self._odd_events = OddEvents(logger)
         self._report = report
         self._epoch = replica.epoch
         self._to_append: deque[tuple[int, bytes | None]] = deque()
@@ -108,7 +110,10 @@ class OwnLog:
     def _settle(self, number: int, error: RequestError | None) -> None:
         """The write's outcome is known; report what can be reported in order."""
         if error is not None:
-            logger.warning("%s: a write failed: %s", self._replica.name, error)
+            # A client can have its own fail, as often as it likes: a producer that is fenced.
+            self._odd_events.warn(
+                "failed writes", "%s: a write failed: %s", self._replica.name, error
+            )
         self._outcomes[number] = ErrorCode.NONE if error is None else _as_coordinators(error.code)
         while self._outcomes:
             first = next(iter(self._outcomes))

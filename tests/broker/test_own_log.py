@@ -7,6 +7,7 @@ import pytest
 from tests.broker.handlers.producing import batch, new_topic
 from tests.broker.nodes import open_node
 from tidemark.broker.coordinating.own_log import OwnLog, encoded
+from tidemark.broker.network.odd_events import LINES_PER_PERIOD
 from tidemark.broker.replicas.replica import Replica
 from tidemark.protocol.errors import ErrorCode
 from tidemark.protocol.messages.consumer_offsets import OffsetCommitKey
@@ -76,3 +77,16 @@ async def test_what_has_no_bytes_fails_in_its_turn_and_the_rest_is_written(tmp_p
             (2, ErrorCode.NONE),
         ]
         assert replica.log_end == 2
+
+
+async def test_writes_that_fail_again_and_again_do_not_fill_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_node(tmp_path) as node:
+        replica = await new_topic(node, flush="os")
+        log = OwnLog(replica, lambda *_: None, batch_bytes_max=1)
+        for number in range(100):
+            log.append(number, batch())
+        log.flush()
+        said = [each for each in caplog.messages if "a write failed" in each]
+        assert len(said) == LINES_PER_PERIOD

@@ -50,6 +50,8 @@ class RequestLimits:
 
     def lost(self, node_id: NodeId, size_bytes: int) -> None:
         """The connection was lost with that."""
+        if self._nursery.cancel_scope.cancel_called:
+            return  # The producer is closing, and its connections with it: nobody asks any more.
         known_bytes = self._answered.get(node_id, _LEAST_BYTES)
         if size_bytes > known_bytes and node_id not in self._asking:
             self._asking.add(node_id)

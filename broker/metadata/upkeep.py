@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Final
 
 import trio
@@ -13,6 +14,8 @@ from tidemark.broker.replicas.replica_parts import ReplicaServices
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.protocol.errors import CorruptBatch, StorageError
 
+RETRY_SECONDS: Final = 5.0
+"""Until what could not be removed is tried again."""
 FIRST_SWEEP_SECONDS_MAX: Final = 30.0
 FULL_DISK_SWEEP_SECONDS: Final = 5.0
 """Between two passes while the disk is full: a shorter retention is to be of use soon."""
@@ -21,15 +24,31 @@ logger = logging.getLogger(__name__)
 
 
 async def remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
-    """Remove the directories of deleted topics: once at the start, and after each deletion."""
+    """Remove the directories of deleted topics: once at the start, and after each deletion; those
+    that cannot be removed, for want of a descriptor say, a while later."""
     while True:
         hosting.has_leftovers = trio.Event()
+        is_done = await _remove_all(directory)
+        with trio.move_on_after(math.inf if is_done else RETRY_SECONDS):
+            await hosting.has_leftovers.wait()
+
+
+async def _remove_all(directory: DataDirectory) -> bool:
+    """Whether nothing is left of them."""
+    try:
+        paths = await trio.to_thread.run_sync(directory.deleted)
+    except OSError as error:
+        logger.warning("deleted topics' files cannot be removed yet: %s", error)
+        return False
+    failure: OSError | None = None
+    for path in paths:
         try:
-            for path in await trio.to_thread.run_sync(directory.deleted):
-                await trio.to_thread.run_sync(directory.remove, path)
+            await trio.to_thread.run_sync(directory.remove, path)
         except OSError as error:
-            logger.warning("a deleted topic's files cannot be removed yet: %s", error)
-        await hosting.has_leftovers.wait()
+            failure = error
+    if failure is not None:
+        logger.warning("a deleted topic's files cannot be removed yet: %s", failure)
+    return failure is None
 
 
 async def sweep(settings: BrokerSettings, services: ReplicaServices, hosting: Hosting) -> None:

@@ -195,6 +195,14 @@ MUTATIONS = (
         "test_a_journal_without_room_is_given_some_of_the_reserve_at_once",
     ),
     Mutation(
+        name="files of a deleted topic that could not be removed are removed later",
+        file="broker/metadata/upkeep.py",
+        old="math.inf if is_done else RETRY_SECONDS",
+        new="math.inf",
+        killed_by="tests/broker/test_upkeep.py"
+        "::test_files_of_a_deleted_topic_that_could_not_be_removed_are_removed_later",
+    ),
+    Mutation(
         name="a disk that is never idle is not taken for full at a stop",
         file="broker/stopping.py",
         old="wait_durable(node.disk.newest)",

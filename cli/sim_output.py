@@ -35,6 +35,7 @@ _COLOURS: Final = {
 _TIME_WIDTH: Final = 9
 _LANE_WIDTH: Final = 11
 _PIPE_WIDTH: Final = 1_000_000
+_BAR_WIDTH: Final = 50
 _LINE_SECONDS: Final = 30.0
 """How often a line is printed where there is no terminal to draw on."""
 _SHORT_PHASES: Final = {
@@ -133,6 +134,7 @@ def print_report(report: Report) -> None:
     print_sections({}, facts, [], Form.TABLE)
     _print_matrix("FAULT", report.faults)
     _print_matrix("AFTER A", report.answers)
+    _print_plateau(report)
     never = ", ".join(report.marks_never) or "none"
     click.echo("\n" + _wrapped("MARKS REACHED  ", _counted(report.marks) or "none"))
     click.echo("\n" + _wrapped("MARKS NEVER REACHED  ", never))
@@ -151,6 +153,18 @@ def _print_matrix(title: str, rows: Mapping[str, Counter[str]]) -> None:
     for name, phases in rows.items():
         cells = "".join(f"{_short(phases[phase]):>5}" for phase in PHASES)
         click.echo(f"{name:<14}{_short(phases.total()):>6}{cells}")
+
+
+def _print_plateau(report: Report) -> None:
+    """How many states of groups were seen, and how many of them each tenth of the runs added."""
+    plateau = report.plateau
+    if len(plateau) < 2:
+        return
+    click.echo(f"\n{'STATES':<14}{report.states:>6}  NEW IN EACH TENTH OF THE RUNS")
+    most = max(max(plateau), 1)
+    for number, count in enumerate(plateau, 1):
+        bar = "█" * -(-_BAR_WIDTH * count // most)
+        click.echo(f"{f'{number}':<14}{count:>6}  {bar}".rstrip())
 
 
 def _short(count: int) -> str:

@@ -64,6 +64,9 @@ class World(Protocol):
     def moment(self, node: NodeId, name: str) -> None:
         """Something worth disturbing has happened to a node."""
 
+    def look(self, key: PartitionKey, *, is_common: bool = False) -> None:
+        """A group may be as it never was before."""
+
     def started(self, broker: Broker) -> None: ...
 
     def stopped(self, broker: Broker) -> None: ...

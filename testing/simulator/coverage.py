@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from tidemark.testing.simulator.novelty import State
+
 PHASES: Final = (
     "idle",
     "electing",
@@ -34,8 +36,11 @@ class Coverage:
     """Of the core's rare branches."""
     counts: Counter[str] = field(default_factory=Counter)
     """Elections, commits, messages and the like."""
+    states: set[State] = field(default_factory=set)
+    """In how many ways groups were seen (`novelty`). Only counted: a set's order is no run's."""
 
     def add(self, other: Coverage) -> None:
         self.cells.update(other.cells)
         self.marks.update(other.marks)
         self.counts.update(other.counts)
+        self.states |= other.states

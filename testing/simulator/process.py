@@ -269,6 +269,7 @@ class Process:
             elif record.kind in (RecordKind.TRUNCATE, RecordKind.RESET):
                 trace.note(now, node_id, "truncate", f"{record.kind.name} {record.key.partition}")
                 self.moment("truncate")
+                self.world.look(record.key)
         for change in output.changes:
             replica = self.replicas.get(change.key)
             if replica is None:
@@ -283,9 +284,11 @@ class Process:
             where = f"{judge.name} epoch {replica.epoch} leader {replica.leader}"
             if change.leadership:
                 trace.note(now, node_id, "role", where)
+                self.world.look(change.key, is_common=not replica.is_leader)
             if change.committed:
                 trace.note(now, node_id, "commit", f"{judge.name} {replica.committed}")
                 self.moment("commit")
+                self.world.look(change.key, is_common=True)
             if change.failed:
                 self.world.replica_failed(node_id, replica)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 from tidemark.testing.simulator.coverage import PHASES, Coverage
 from tidemark.testing.simulator.kinds import TIMED_KINDS
@@ -13,6 +14,7 @@ from tidemark.testing.simulator.known_marks import known_marks
 from tidemark.testing.simulator.run import Verdict
 
 _AFTER = "after "
+_TENTHS: Final = 10
 
 
 @dataclass(slots=True)
@@ -28,6 +30,8 @@ class Report:
     cpu_seconds: float = 0.0
     events: int = 0
     coverage: Coverage = field(default_factory=Coverage)
+    new_states: list[int] = field(default_factory=list)
+    """By each run: those that no run before it had seen."""
 
     def add(self, verdict: Verdict) -> None:
         self.runs += 1
@@ -37,6 +41,7 @@ class Report:
         self.seconds += verdict.at
         self.cpu_seconds += verdict.cpu_seconds
         self.events += verdict.events
+        self.new_states.append(len(verdict.coverage.states - self.coverage.states))
         self.coverage.add(verdict.coverage)
 
     @property
@@ -69,6 +74,18 @@ class Report:
         """The rare branches that no run has taken."""
         return sorted(known_marks() - self.marks.keys())
 
+    @property
+    def states(self) -> int:
+        """In how many ways groups were seen (`novelty`)."""
+        return len(self.coverage.states)
+
+    @property
+    def plateau(self) -> list[int]:
+        """The new states of each tenth of the runs, or of each run where there are fewer."""
+        parts = min(_TENTHS, self.runs)
+        ends = [self.runs * number // parts for number in range(parts + 1)] if parts else []
+        return [sum(self.new_states[start:end]) for start, end in pairwise(ends)]
+
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         return {
             "runs": self.runs,
@@ -81,6 +98,8 @@ class Report:
             "counts": dict(sorted(self.counts.items())),
             "faults": {kind: _with_sum(phases) for kind, phases in self.faults.items()},
             "answers": {moment: _with_sum(phases) for moment, phases in self.answers.items()},
+            "states": self.states,
+            "new_states": self.plateau,
             "marks": dict(sorted(self.marks.items())),
             "marks_never": self.marks_never,
         }

@@ -20,6 +20,7 @@ from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.nemesis import Nemesis
 from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.novelty import COMMON_EACH, states_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.process import Process
 from tidemark.testing.simulator.producer import Producer
@@ -68,6 +69,8 @@ class World:
         self.trace = trace
         self.queue = EventQueue()
         self.coverage = Coverage()
+        self._common = 0
+        """How many common moments there were."""
         self.history = History()
         self.groups: Sequence[SimulatedGroup] = draw_groups(seed, knobs)
         self.watch = Watch(self.groups)
@@ -180,6 +183,15 @@ class World:
     def moment(self, node: NodeId, name: str) -> None:
         self.coverage.counts[name] += 1
         self.nemesis.moment(node, name)
+
+    def look(self, key: PartitionKey, *, is_common: bool = False) -> None:
+        """How that group is may be new."""
+        self._common += is_common
+        if is_common and self._common % COMMON_EACH:
+            return
+        replicas = [broker.replica(key) for broker in self.brokers.values()]
+        there = [each.group for each in replicas if each is not None and each.failure is None]
+        self.coverage.states.update(states_of(there))
 
     def started(self, broker: Broker) -> None:
         """Its connections come up, one after the other."""

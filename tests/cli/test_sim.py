@@ -93,6 +93,17 @@ def test_the_report_says_what_was_done_and_what_never_was() -> None:
     assert not report["marks"].keys() & set(report["marks_never"])
 
 
+def test_the_report_draws_how_much_was_new() -> None:
+    said = output("--seeds", "3-5", "--seconds", "1")
+    title, *bars = said[said.index("STATES ") :].splitlines()[:4]
+    assert title.endswith("NEW IN EACH TENTH OF THE RUNS")
+    counts = [int(bar.split()[1]) for bar in bars]
+    assert sum(counts) == int(title.split()[1]) > 0
+    assert max(bar.count("█") for bar in bars) == 50
+    report = json.loads(output("--seeds", "3-5", "--seconds", "1", "-o", "json"))
+    assert report["new_states"] == counts
+
+
 def test_the_tables_fit_a_terminal() -> None:
     said = output("--seeds", "3-4", "--seconds", "2")
     tables = [line for line in said.splitlines() if not line.startswith("MARKS")]

@@ -319,6 +319,7 @@ class CoreProcess:
             judge.cuts(node_id, ready.truncate_to)
             self._write(ready.truncate_to)
             self.broker.moment("truncate")
+            self.world.look()
         for entry in ready.entries:
             self._write(entry)
         if ready.hard_state is not None:
@@ -347,6 +348,7 @@ class CoreProcess:
         if ready.committed is not None:
             world.note(node_id, "commit", str(ready.committed))
             self.broker.moment("commit")
+            world.look(is_common=True)
         if ready.committed is not None or ready.leadership is not None or ready.is_serving:
             judge.changed(node_id, self)
 
@@ -354,6 +356,7 @@ class CoreProcess:
         world, node_id = self.world, self.node_id
         epoch, leader = leadership.epoch, leadership.leader
         world.note(node_id, "role", f"epoch {epoch} leader {leader}")
+        world.look(is_common=leader != node_id)
         if leader == node_id:
             self.led_epoch = epoch
             world.judge.leads(node_id, self)

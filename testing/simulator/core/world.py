@@ -24,6 +24,7 @@ from tidemark.testing.simulator.groups import SimulatedGroup, draw_groups
 from tidemark.testing.simulator.knobs import Knobs
 from tidemark.testing.simulator.nemesis import Nemesis
 from tidemark.testing.simulator.network import End, Network, Weather
+from tidemark.testing.simulator.novelty import COMMON_EACH, states_of
 from tidemark.testing.simulator.placement import Placement
 from tidemark.testing.simulator.randomness import stream
 from tidemark.testing.simulator.trace import Trace
@@ -55,6 +56,8 @@ class CoreWorld:
         self.trace = trace
         self.queue = EventQueue()
         self.coverage = Coverage()
+        self._common = 0
+        """How many common moments there were."""
         self.groups: Sequence[SimulatedGroup] = draw_groups(seed, replace(knobs, groups=1))
         self.group = self.groups[0]
         self.judge = CoreJudge(self.group)
@@ -116,6 +119,15 @@ class CoreWorld:
     def moment(self, node: NodeId, name: str) -> None:
         self.coverage.counts[name] += 1
         self.nemesis.moment(node, name)
+
+    def look(self, *, is_common: bool = False) -> None:
+        """How the group is may be new."""
+        self._common += is_common
+        if is_common and self._common % COMMON_EACH:
+            return
+        processes = [broker.process for broker in self.brokers.values()]
+        there = [each.group for each in processes if each is not None and each.failure is None]
+        self.coverage.states.update(states_of(there))
 
     def note(self, node: NodeId, topic: str, what: str) -> None:
         self.trace.note(self.queue.now, node, topic, what)

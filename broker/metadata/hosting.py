@@ -28,6 +28,7 @@ from uuid import UUID
 
 import trio
 
+from tidemark.broker.metadata.going_away import GoingAway
 from tidemark.broker.metadata.hosted_files import HostedFiles, is_host
 from tidemark.broker.metadata.topic import Topic
 from tidemark.broker.replicas.opening import LEADER_SECONDS_MAX, open_replicas, wait_leaders
@@ -39,7 +40,7 @@ from tidemark.partitions.state_machines.cluster_values import TopicMetadata
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, RequestError, StorageError
-from tidemark.protocol.types import Epoch, NodeId, TopicPartition
+from tidemark.protocol.types import NodeId, TopicPartition
 
 RETRY_SECONDS: Final = 5.0
 """Until what the disk did not take is tried again."""
@@ -59,10 +60,7 @@ class Hosting:
         self._files = HostedFiles(node_id, services)
         self._replicas: dict[UUID, dict[int, Replica]] = {}
         self._to_open: dict[UUID, Topic] = {}
-        self._to_remove: dict[UUID, TopicMetadata] = {}
-        self._to_give_up: dict[PartitionKey, TopicPartition] = {}
-        self._left_in: dict[PartitionKey, Epoch] = {}
-        """The epochs of those, which are remembered."""
+        self._going = GoingAway(self._files, self._not_renamed)
         self._failures: dict[UUID, str] = {}
         self._is_asked = trio.Event()
         self._is_current = False
@@ -154,8 +152,8 @@ class Hosting:
 
     def _give_up(self, replica: Replica) -> None:
         """Its group has gone over to others, durably: nobody counts on what is here."""
-        self._left_in[replica.key] = replica.give_up()
-        self._to_give_up[replica.key] = TopicPartition(replica.topic, replica.partition)
+        partition = TopicPartition(replica.topic, replica.partition)
+        self._going.give_up(replica.key, partition, left_in=replica.give_up())
         self._is_asked.set()
 
     def remove(self, metadata: TopicMetadata) -> None:
@@ -163,20 +161,18 @@ class Hosting:
         self._to_open.pop(metadata.id, None)
         self._failures.pop(metadata.id, None)
         here = self._replicas.pop(metadata.id, {})
+        self._going.delete(metadata)
         for partition in range(metadata.partitions):
-            key = PartitionKey(metadata.id, partition)
-            # Nothing of it lives on: its name may be another topic's before another pass.
-            self._forget_given_up(key)
             if partition in here:
                 here[partition].delete()
             else:
+                key = PartitionKey(metadata.id, partition)
                 self._services.driver.remove(key, is_deleted=True)
-        self._to_remove[metadata.id] = metadata
         self._is_asked.set()
 
     def is_removing(self, name: str) -> bool:
         """Whether there may be files of a deleted topic of that name."""
-        return any(metadata.name == name for metadata in self._to_remove.values())
+        return self._going.is_deleting(name)
 
     async def wait_settled(self, topic_id: UUID) -> None:
         """Until what was asked for about a topic is done.
@@ -193,11 +189,7 @@ class Hosting:
             raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, failure)
 
     def _is_unsettled(self, topic_id: UUID) -> bool:
-        return (
-            topic_id in self._to_open
-            or topic_id in self._to_remove
-            or any(key.topic_id == topic_id for key in self._to_give_up)
-        )
+        return topic_id in self._to_open or self._going.has_of(topic_id)
 
     # Passes
 
@@ -223,47 +215,12 @@ class Hosting:
         self._passed = trio.Event()
 
     async def _rename(self) -> None:
-        await self._rename_deleted()
-        await self._rename_given_up()
-
-    async def _rename_deleted(self) -> None:
-        renamed: dict[UUID, TopicMetadata] = {}
-        for metadata in list(self._to_remove.values()):
-            try:
-                await self._files.rename_deleted(metadata)
-            except (OSError, StorageError) as error:
-                self._not_renamed([metadata.id], error)
-            else:
-                renamed[metadata.id] = metadata
-        if not renamed:
-            return
-        try:
-            await self._files.forget_deleted(renamed.values())
-        except (OSError, StorageError) as error:
-            self._not_renamed(list(renamed), error)
-            return
-        for topic_id in renamed:
-            del self._to_remove[topic_id]
-            self._may_be_here.discard(topic_id)
-        self.has_leftovers.set()
-
-    async def _rename_given_up(self) -> None:
-        given_up = dict(self._to_give_up)
-        if not given_up:
-            return
-        left_in = {key: self._left_in[key] for key in given_up}
-        try:
-            await self._files.forget_given_up(list(given_up.values()), left_in)
-        except (OSError, StorageError) as error:
-            self._not_renamed(list({key.topic_id for key in given_up}), error)
-        else:
-            for key in given_up:
-                self._forget_given_up(key)
+        deleted = await self._going.rename_deleted()
+        if deleted:
+            self._may_be_here.difference_update(deleted)
             self.has_leftovers.set()
-
-    def _forget_given_up(self, key: PartitionKey) -> None:
-        self._to_give_up.pop(key, None)
-        self._left_in.pop(key, None)
+        if await self._going.rename_given_up():
+            self.has_leftovers.set()
 
     async def load(self, *, is_current: bool) -> None:
         """Open all that is asked for by now, in one go, and wait a little for leaders of it.
@@ -295,17 +252,13 @@ class Hosting:
     async def _sweep(self, state: Callable[[], ClusterState]) -> bool:
         """Whether what was deleted meanwhile is gone, and need not be looked for again."""
         try:
-            await self._files.sweep(state, is_leaving=self._is_leaving)
+            await self._files.sweep(state, is_leaving=self._going.is_leaving)
         except (OSError, StorageError) as error:
             self._judge(error)
             self._services.storage_failed(f"partitions of deleted topics: {error}")
         self.has_leftovers.set()
         self._is_asked.set()
         return self._files.is_swept
-
-    def _is_leaving(self, key: PartitionKey) -> bool:
-        """Whether a pass renames what is here of it: two at once would be in each other's way."""
-        return key in self._to_give_up or key.topic_id in self._to_remove
 
     async def _open(self) -> None:
         topics = []
@@ -329,7 +282,7 @@ class Hosting:
                 for topic in topics
                 if are_new is (topic.id not in self._may_be_here)
                 for spec in topic.specs(self._node_id, without=self.by_partition(topic.id))
-                if spec.key not in self._to_give_up
+                if not self._going.is_given_up(spec.key)
             ]
             if not self._may_make:
                 there = await trio.to_thread.run_sync(self._services.state.partition_names)
@@ -367,7 +320,7 @@ class Hosting:
         if topic is not None and not self._is_incomplete(topic):
             del self._to_open[topic_id]
 
-    def _not_renamed(self, topic_ids: Sequence[UUID], error: Exception) -> None:
+    def _not_renamed(self, topic_ids: Collection[UUID], error: Exception) -> None:
         self._judge(error)
         self._failed(topic_ids, error)
 
@@ -376,7 +329,7 @@ class Hosting:
         if isinstance(error, SyncFailed):
             self._services.disk.fail(error)
 
-    def _failed(self, topic_ids: Sequence[UUID], error: Exception) -> None:
+    def _failed(self, topic_ids: Collection[UUID], error: Exception) -> None:
         self._services.storage_failed(f"topics: {error}")
         for topic_id in topic_ids:
             self._failures[topic_id] = str(error)

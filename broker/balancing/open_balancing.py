@@ -93,6 +93,7 @@ async def open_balancing(
     reports = Reports(partial(_leading_epoch, cluster, brokers), now)
     leaders = OutboxLeaders(services.driver.node.outbox)
     gathering = Gathering(lambda: cluster.state, brokers, reports, history, leaders)
+    brokers.is_full = gathering.is_full
     balancer = Balancer(
         cluster,
         gathering,

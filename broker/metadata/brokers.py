@@ -73,6 +73,9 @@ class Brokers:
         self.node_id = node_id
         self._state = state
         self._liveness = liveness
+        self.is_full: Callable[[NodeId], bool] = lambda _: False
+        """Whether a broker has said that its disk takes no records; known where the metadata are
+        led, as soon as reports are gathered."""
 
     @property
     def registered(self) -> Sequence[NodeId]:

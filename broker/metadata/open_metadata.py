@@ -317,7 +317,8 @@ class _Parts:
     def _takes_replicas(self, node: NodeId) -> bool:
         """Whether new ones had better go there."""
         state = self.cluster.state.wishes.broker_state(node)
-        return self.brokers.is_alive(node) and state is not BrokerState.DECOMMISSIONING
+        is_able = self.brokers.is_alive(node) and not self.brokers.is_full(node)
+        return is_able and state is not BrokerState.DECOMMISSIONING
 
     def _states_applied(self, outcome: Outcome) -> None:
         if isinstance(outcome.command, SetBrokerState | UnregisterBroker):

@@ -16,8 +16,14 @@ from tidemark.broker.metadata import cluster_snapshots
 from tidemark.broker.metadata.topic import NewTopic
 from tidemark.broker.node import Node
 from tidemark.broker.server import open_broker
+from tidemark.partitions.storage.files import OsFiles, Space
 from tidemark.partitions.storage.state_db import PartitionKey
 from tidemark.protocol.errors import ErrorCode, StorageError
+from tidemark.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
 from tidemark.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -162,6 +168,34 @@ def _heard(node: Node, key: PartitionKey) -> set[int]:
     """Whose logs the leader knows; nobody's if this broker does not lead."""
     told = node.brokers.quorum(key)
     return set() if told is None else {v.node_id for v in told.voters if v.end_offset >= 0}
+
+
+async def test_new_partitions_pass_over_a_broker_whose_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space, full, crowded = OsFiles.space, NodeId(3), list[str]()
+
+    def told(files: OsFiles, path: str) -> Space:
+        found = space(files, path)
+        return found._replace(free_bytes=0) if path in crowded else found
+
+    monkeypatch.setattr(OsFiles, "space", told)
+    async with open_brokers(tmp_path, 3) as brokers:
+        await wait_voters(brokers, [1, 2, 3])
+        crowded.append(str(brokers[full].settings.data_dir))
+        leader = brokers[brokers[1].brokers.controller or 0]
+        await wait_until(lambda: leader.brokers.is_full(full))
+        assert await create(brokers[1], "waves", partitions=6, replicas=2) is ErrorCode.NONE
+        grown = CreatePartitionsTopic(name="waves", count=12, assignments=None)
+        more = CreatePartitionsRequest(topics=(grown,), timeout_ms=5000, validate_only=False)
+        answer: CreatePartitionsResponse = await ask(CHANGES[37].answer, brokers[1], more, 3)
+        assert answer.results[0].error_code == ErrorCode.NONE
+        # Where the others are too few, it is better than none.
+        assert await create(brokers[1], "tides", partitions=1, replicas=3) is ErrorCode.NONE
+        topics = {topic.name: topic for topic in (await described(brokers[1])).topics}
+        holders = [sorted(each.replica_nodes) for each in topics["waves"].partitions]
+        assert holders == [[1, 2]] * 12
+        assert sorted(topics["tides"].partitions[0].replica_nodes) == [1, 2, 3]
 
 
 async def test_after_the_controller_is_gone_another_one_goes_on(tmp_path: Path) -> None:

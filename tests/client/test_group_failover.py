@@ -68,7 +68,10 @@ async def kill_coordinator(cluster: Cluster) -> None:
 
 
 def generation(consumer: Consumer) -> int:
-    return consumer.group_membership.membership.generation
+    """That of the member, whatever was handed out in which."""
+    committer = consumer._committer
+    assert committer is not None
+    return committer.group_membership.membership.generation
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])

@@ -65,14 +65,17 @@ async def test_a_producer_is_left_while_a_large_request_is_under_way() -> None:
     class LeftError(Exception):
         pass
 
+    async def leave() -> None:
+        async with client.producer() as producer:
+            await (await producer.send("t", b"before")).wait()
+            cluster.pause(1)
+            await producer.send("t", bytes(100_000))
+            raise LeftError
+
     async with open_cluster() as cluster, open_client(cluster.bootstrap) as client:
         await client.admin.create_topic("t", partitions=1)
         with pytest.raises(LeftError):
-            async with client.producer() as producer:
-                await (await producer.send("t", b"before")).wait()
-                cluster.pause(1)
-                await producer.send("t", bytes(100_000))
-                raise LeftError
+            await leave()
         cluster.resume(1)
         assert await read_values(client, "t") in ([b"before"], [b"before", bytes(100_000)])
 

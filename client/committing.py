@@ -40,7 +40,7 @@ class Committer:
 
     async def commit(
         self,
-        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        offsets: Mapping[TopicPartition, int | CommittedOffset],
         *,
         is_kept: Callable[[], bool] = lambda: False,
     ) -> None:

@@ -64,7 +64,7 @@ class Consumer(HandingOut):
     # The group
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, Offset | CommittedOffset] | None = None
+        self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None
     ) -> None:
         """Commit these next offsets for the group, or the positions of all that is assigned.
 

@@ -211,11 +211,12 @@ async def commit(
             check(partition.error_code, f"{topic.name}-{partition.partition_index}")
 
 
-def as_commit(offset: Offset | CommittedOffset) -> CommittedOffset:
+def as_commit(offset: int | CommittedOffset) -> CommittedOffset:
     """An offset as a commit without epoch and metadata; a commit as it is.
 
     Raises `TypeError` and `ValueError` for what is no offset.
     """
-    committed = offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset=offset)
-    require_whole("a committed offset", committed.offset, most=INT64_MAX)
-    return committed
+    if not isinstance(offset, CommittedOffset):
+        offset = CommittedOffset(offset=Offset(offset))
+    require_whole("a committed offset", offset.offset, most=INT64_MAX)
+    return offset

@@ -21,7 +21,7 @@ from tidemark.client.taking_in import OpenTransaction, TakingIn
 from tidemark.client.transaction_descriptions import PreparedTransaction
 from tidemark.client.transactions import TransactionCalls
 from tidemark.protocol.errors import ErrorCode, RequestError
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import TopicPartition
 
 _ABORT_SECONDS_MAX: Final = 5.0
 
@@ -115,7 +115,7 @@ class Producer(TakingIn):
 
     async def send_offsets_to_transaction(
         self,
-        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        offsets: Mapping[TopicPartition, int | CommittedOffset],
         group: GroupMembership,
     ) -> None:
         """Commit offsets for a group together with the open transaction.

@@ -32,7 +32,7 @@ from tidemark.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.protocol.types import ProducerId, TopicPartition
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class TransactionCalls:
     async def commit_offsets(
         self,
         group: GroupMembership,
-        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        offsets: Mapping[TopicPartition, int | CommittedOffset],
     ) -> None:
         """Have these offsets count if the transaction is committed.
 

@@ -25,7 +25,7 @@ from tidemark.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import TopicPartition
 
 
 class GroupAdmin(Calls):
@@ -86,7 +86,7 @@ class GroupAdmin(Calls):
         return await on_coordinator(self._network, group, ask)
 
     async def alter_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, Offset | CommittedOffset]
+        self, group: str, offsets: Mapping[TopicPartition, int | CommittedOffset]
     ) -> None:
         """Commit for a group that has no members now; NON_EMPTY_GROUP if it has some."""
         commits = {tp: as_commit(offset) for tp, offset in offsets.items()}

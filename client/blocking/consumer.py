@@ -92,9 +92,7 @@ class BlockingConsumer:
         """As `Consumer.resume`."""
         self._portal.run_sync(self._consumer.resume, *partitions)
 
-    def commit(
-        self, offsets: Mapping[TopicPartition, Offset | CommittedOffset] | None = None
-    ) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None) -> None:
         """As `Consumer.commit`."""
         self.take_back()
         self._portal.run(self._consumer.commit, offsets)

@@ -12,7 +12,7 @@ from tidemark.client.descriptions import CommittedOffset
 from tidemark.client.producer import Producer
 from tidemark.client.records import RecordMetadata
 from tidemark.client.transaction_descriptions import PreparedTransaction
-from tidemark.protocol.types import Offset, TopicPartition
+from tidemark.protocol.types import TopicPartition
 
 _CHUNK: Final = 1000
 """How many records cross to the thread at a time."""
@@ -75,7 +75,7 @@ class BlockingProducer:
 
     def send_offsets_to_transaction(
         self,
-        offsets: Mapping[TopicPartition, Offset | CommittedOffset],
+        offsets: Mapping[TopicPartition, int | CommittedOffset],
         group: GroupMembership,
     ) -> None:
         """As `Producer.send_offsets_to_transaction`."""

@@ -124,10 +124,12 @@ class FetchBuffer:
         """
         while self._failures:
             reading, session, error = self._failures.popleft()
-            if session == reading.session and is_read(reading):
+            if session == reading.session:
+                # Also where it is paused: then it fails anew once it is resumed.
                 reading.is_failed = False
                 reading.recovered()
-                raise error
+                if is_read(reading):
+                    raise error
         while self._fetched:
             reading, session, fetched = self._fetched.popleft()
             self.buffered_bytes -= len(fetched.data)

@@ -52,6 +52,14 @@ def test_a_failure_is_told_once_and_before_anything_else() -> None:
     assert buffer.take(lambda _: True) is not None
 
 
+def test_a_failure_of_what_is_paused_is_tried_again() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    buffer.fail(reading, RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    reading.is_paused = True
+    assert buffer.take(lambda each: not each.is_paused) is None
+    assert not reading.is_failed
+
+
 def test_a_failure_where_nobody_reads_any_more_is_not_told() -> None:
     buffer, reading, other = (
         FetchBuffer(),

@@ -464,4 +464,11 @@ MUTATIONS = (
         killed_by=f"{_TESTS}/test_routes.py"
         "::test_a_topic_has_fewer_partitions_only_if_it_was_made_anew",
     ),
+    Mutation(
+        name="what has failed while it was paused is read again when it is resumed",
+        file="client/fetch_buffer.py",
+        old="            if session == reading.session:\n",
+        new="            if session == reading.session and is_read(reading):\n",
+        killed_by=f"{_TESTS}/test_fetch_buffer.py::test_a_failure_of_what_is_paused_is_tried_again",
+    ),
 )

@@ -11,7 +11,7 @@ import trio
 
 from tidemark.testing.shell.hosted import ShellBroker
 
-_KINDS: Final = ("tear", "tear", "clog", "hang", "kill", "stop", "pause")
+_KINDS: Final = ("tear", "tear", "clog", "hang", "kill", "stop", "pause", "power", "dark")
 _SECONDS_MAX: Final = 2.0
 _HANG_SECONDS_MAX: Final = 4.0
 """Longer than a member may be silent."""
@@ -32,7 +32,11 @@ async def harm(
         broker, kind = rng.choice(brokers), rng.choice(_KINDS)
         note(f"fault {kind} {broker.node}")
         done[kind] += 1
-        await _do(kind, broker, nursery, rng)
+        harmed = list(brokers) if kind == "dark" else [broker]
+        if kind in ("power", "dark"):
+            await _lose_power(harmed, nursery, rng)
+        else:
+            await _do(kind, broker, nursery, rng)
     note("healed")
     return done
 
@@ -61,3 +65,13 @@ async def _do(kind: str, broker: ShellBroker, nursery: trio.Nursery, rng: Random
             await broker.stop()
             await trio.sleep(seconds)
             await nursery.start(broker.run, None)
+
+
+async def _lose_power(brokers: Sequence[ShellBroker], nursery: trio.Nursery, rng: Random) -> None:
+    """All in the same moment; they come back one after the other."""
+    async with trio.open_nursery() as losing:
+        for broker in brokers:
+            losing.start_soon(broker.lose_power)
+    for broker in rng.sample(brokers, len(brokers)):
+        await trio.sleep(rng.random() * _SECONDS_MAX / len(brokers))
+        await nursery.start(broker.run, None)

@@ -6,7 +6,6 @@ import errno
 import socket
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 import trio
 
@@ -14,21 +13,24 @@ from tidemark.broker.config import load_settings
 from tidemark.broker.server import RunningBroker, open_broker
 from tidemark.protocol.errors import StorageError
 from tidemark.testing.shell.cables import Cable
+from tidemark.testing.shell.disks import Disk
+from tidemark.testing.shell.seams import BOOT
 
 
 class ShellBroker:
     """One broker, running or not. Its cables stay."""
 
     def __init__(
-        self, node: int, data_dir: Path, settings: Mapping[str, str], clients: Cable, peers: Cable
+        self, node: int, disk: Disk, settings: Mapping[str, str], clients: Cable, peers: Cable
     ) -> None:
         self.node = node
         self.clients = clients
         self.peers = peers
         self.running: RunningBroker | None = None
-        self._data_dir = data_dir
+        self._disk = disk
         self._settings = settings
         self._is_killed = False
+        self._boots = 0
         self._stop = trio.Event()
         self._stopped = trio.Event()
 
@@ -42,7 +44,7 @@ class ShellBroker:
             clients, peers = _free_address(), _free_address()
             options = {
                 **self._settings,
-                "data.dir": str(self._data_dir),
+                "data.dir": str(self._disk.data),
                 "node.id": str(self.node),
                 "listeners": clients,
                 "advertised.listeners": self.clients.address,
@@ -52,7 +54,9 @@ class ShellBroker:
             }
             if join is not None:
                 options["join"] = join
-            async with open_broker(load_settings(options=options).settings) as broker:
+            BOOT.set(str(self._boots))
+            loaded = load_settings(options=options).settings
+            async with open_broker(loaded, files=self._disk) as broker:
                 self.running = broker
                 self.clients.upstream, self.peers.upstream = clients, peers
                 task_status.started()
@@ -78,6 +82,14 @@ class ShellBroker:
             broker.connections.turn.run(partial(_die, broker))
             broker.connections.turn.release()
             await self._stopped.wait()
+
+    async def lose_power(self) -> None:
+        """As `kill`, and of what was not synced anything may be there, or not."""
+        if self.running is not None:
+            self._disk.lose_power()
+            await self.kill()
+            self._disk.restore()
+            self._boots += 1
 
     def pause(self) -> None:
         if self.running is not None:

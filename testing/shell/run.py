@@ -22,6 +22,7 @@ from trio.testing import MockClock
 from tidemark.testing.checkers import History, Outcome
 from tidemark.testing.shell.cables import Cable
 from tidemark.testing.shell.clients import Clients
+from tidemark.testing.shell.disks import Disk
 from tidemark.testing.shell.harm import harm
 from tidemark.testing.shell.hosted import ShellBroker
 from tidemark.testing.shell.judging import judge
@@ -120,7 +121,9 @@ class _Run:
             "default.replication.factor": str(count),
             "min.insync.replicas": str(count // 2 + 1),
         }
-        return ShellBroker(node, self._directory / str(node), settings, clients, peers)
+        path = self._directory / str(node)
+        path.mkdir()
+        return ShellBroker(node, Disk(path, self.drawn()), settings, clients, peers)
 
     async def _work(self, nursery: trio.Nursery) -> None:
         bootstrap = ",".join(broker.clients.address for broker in self.brokers)
@@ -219,5 +222,5 @@ def _descriptors() -> int:
 
 
 def _memory() -> str | None:
-    """Where syncs cost nothing: no power fails here."""
+    """Where syncs cost nothing: what a loss of power leaves is known elsewhere (`disks.py`)."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -16,8 +16,9 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from queue import Empty
 from random import Random
 from types import FunctionType
@@ -28,8 +29,9 @@ import trio
 from trio.testing import MockClock
 
 from tidemark.broker.network.lingering import Lingering
+from tidemark.broker.replicas import services
 from tidemark.broker.replicas.writer_thread import WriterThread
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.testing.shell.sockets import near_sockets
 
 _BEGAN: Final = 1_750_000_000.0
@@ -38,6 +40,13 @@ _THREAD_SECONDS_MAX: Final = 0.004
 _DISK_SECONDS_MAX: Final = 0.01
 _NOTED: Final = 0.3
 """How often the writer's thread has time to note what is synced."""
+
+_JOURNAL_BYTES: Final = (1 << 16, 1 << 20, 1 << 24)
+
+_JOURNAL: Final[Any] = vars(Journal)["open"].__func__  # Any: a class method's function
+
+BOOT: Final = ContextVar[str]("BOOT")
+"""Which run of its machine a broker is in."""
 
 T = TypeVar("T")
 
@@ -63,6 +72,9 @@ def seeded(rng: Random, clock: MockClock) -> Iterator[None]:
         _keep_time(put, clock)
         threads = Random(rng.getrandbits(64))
         _keep_to_one_thread(put, threads)
+        put(services, "_boot_id", BOOT.get)
+        named = {**_JOURNAL.__kwdefaults__, "file_bytes": rng.choice(_JOURNAL_BYTES)}
+        put(_JOURNAL, "__kwdefaults__", named)
         put(WriterThread, "start", lambda thread: _WriterTask(thread, threads))
         yield
 
@@ -107,14 +119,8 @@ def _keep_to_one_thread(put: Callable[[object, str, object], None], rng: Random)
         if real in named.values():
             drawn = {n: on_the_loop if value is real else value for n, value in named.items()}
             put(function, "__kwdefaults__", drawn)
-    put(OsFiles, "sync_directories", _sync_one_by_one)
     for kind in (threading.Thread, subprocess.Popen):
         put(kind, "__init__", _refuse)
-
-
-def _sync_one_by_one(files: OsFiles, paths: Sequence[str]) -> None:
-    for path in paths:
-        files.sync_directory(path)
 
 
 def _refuse(self: object, *_: object, **__: object) -> None:

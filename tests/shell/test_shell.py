@@ -13,6 +13,7 @@ import pytest
 from tidemark.broker.network.connections import Connections
 from tidemark.client import ConsumerRecord
 from tidemark.testing.shell.clients import Clients
+from tidemark.testing.shell.disks import _DiskFile
 from tidemark.testing.shell.run import run
 
 
@@ -65,6 +66,13 @@ def test_a_record_that_is_not_there_any_more_is_noticed(monkeypatch: pytest.Monk
 def test_a_copy_that_was_given_up_and_is_read_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clients, "isolation", dict.fromkeys(Clients.isolation, "read_uncommitted"))
     assert any("G1a" in each for each in run(2).found)
+
+
+def test_a_disk_that_only_says_that_it_has_synced_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_DiskFile, "sync", lambda file: None)
+    assert any("though it was synced" in each for each in run(1).found)
 
 
 def test_a_descriptor_that_is_left_open_is_noticed(left_open: list[int]) -> None:

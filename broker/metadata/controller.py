@@ -10,17 +10,23 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar, overload
+from typing import Final, TypeVar
 
 import trio
 
 from tidemark.broker.config.addresses import Address
+from tidemark.broker.metadata.metadata_leader import (
+    WAIT_SECONDS_MAX,
+    WAIT_SECONDS_MIN,
+    Cluster,
+    MetadataLeader,
+    unknown_outcome,
+)
 from tidemark.broker.network.requests import RequestContext, Session
 from tidemark.broker.peers.asking import Calls
-from tidemark.partitions.state_machines.cluster import Applied, ClusterState
+from tidemark.partitions.state_machines.cluster import ClusterState
 from tidemark.partitions.state_machines.cluster_commands import (
     AllocateProducerIds,
-    Command,
     EndMoves,
     FinishReassignments,
     ProducerIdBlock,
@@ -46,40 +52,10 @@ from tidemark.protocol.types import NodeId, ProducerId
 
 R = TypeVar("R", bound=Message)
 
-WAIT_SECONDS_MIN: Final = 5.0
-"""However little a client asks for: an election may have to be waited out."""
-WAIT_SECONDS_MAX: Final = 60.0
 WISH_SECONDS_MAX: Final = 30.0
 """For what a broker wants for itself."""
 NO_CONNECTION: Final = 0
 """The connection of a client that is another broker's; connections here count from 1."""
-_RETRY_SECONDS: Final = 0.05
-
-
-class Cluster(Protocol):
-    """The cluster's metadata on this broker."""
-
-    @property
-    def state(self) -> ClusterState: ...
-
-    @property
-    def leads(self) -> bool:
-        """Whether this broker may change them."""
-        ...
-
-    @property
-    def leader(self) -> NodeId | None: ...
-
-    @property
-    def why_leaderless(self) -> str:
-        """Why no leader is known here, in a sentence."""
-        ...
-
-    async def propose(self, decide: Callable[[ClusterState], Command]) -> Applied: ...
-
-    async def wait_version(self, version: int) -> None:
-        """Until the state here is of that version, or a later one."""
-        ...
 
 
 class Controller:
@@ -88,7 +64,7 @@ class Controller:
     def __init__(self, node_id: NodeId, cluster: Cluster, calls: Calls) -> None:
         self._node_id = node_id
         self._cluster = cluster
-        self._calls = calls
+        self._leader = MetadataLeader(cluster, calls)
 
     @property
     def is_here(self) -> bool:
@@ -114,11 +90,11 @@ class Controller:
         answered = None
         if not self._cluster.leads:
             forwarded = _forwarded(request, context, timeout_ms)
-            answered = await self._ask(forwarded, seconds, may_repeat=may_repeat)
+            answered = await self._leader.ask(forwarded, seconds, may_repeat=may_repeat)
         if answered is None:
             with trio.move_on_after(seconds):
                 return await here()
-            raise _unknown_outcome()
+            raise unknown_outcome()
         # If this broker is slow to hear of the change, it is made all the same.
         with trio.move_on_after(WAIT_SECONDS_MIN):
             await self._cluster.wait_version(answered.metadata_version)
@@ -132,14 +108,14 @@ class Controller:
 
         request = ProposeRequest(command=encode_command(wish(self._cluster.state)))
         # Ids that are allocated and never heard of are lost, and there are enough.
-        answered = await self._ask(request, WISH_SECONDS_MAX, may_repeat=True)
+        answered = await self._leader.ask(request, WISH_SECONDS_MAX, may_repeat=True)
         if answered is not None:
             return _decode_block(answered.result)
         with trio.move_on_after(WISH_SECONDS_MAX):
             block = await self._cluster.propose(wish)
             assert isinstance(block, ProducerIdBlock)
             return block
-        raise _unknown_outcome()
+        raise unknown_outcome()
 
     async def tell(self, command: EndMoves | FinishReassignments) -> None:
         """Have it noted what became of wishes that this broker has carried out.
@@ -148,7 +124,7 @@ class Controller:
         `RequestError`.
         """
         # Not longer: if it comes to nothing, whoever tells it looks whether it is still to be told.
-        answered = await self._ask(
+        answered = await self._leader.ask(
             ProposeRequest(command=encode_command(command)), WAIT_SECONDS_MIN, may_repeat=True
         )
         with trio.move_on_after(WAIT_SECONDS_MIN):
@@ -159,7 +135,7 @@ class Controller:
                     lambda state: replace(command, at_version=state.version)
                 )
             return
-        raise _unknown_outcome()
+        raise unknown_outcome()
 
     async def create_topic(self, name: str) -> None:
         """Have the leader, another broker, make a topic as its settings say.
@@ -179,7 +155,7 @@ class Controller:
             body=encode(asked, version),
         )
         # Not longer: a client waits for it, who may have better luck with another broker.
-        answered = await self._ask(forwarded, WAIT_SECONDS_MIN, may_repeat=True)
+        answered = await self._leader.ask(forwarded, WAIT_SECONDS_MIN, may_repeat=True)
         if answered is None:
             raise RequestError(ErrorCode.NOT_CONTROLLER, "this broker leads the metadata now")
         with trio.move_on_after(WAIT_SECONDS_MIN):
@@ -233,58 +209,6 @@ class Controller:
             result=_encode_block(result) if isinstance(result, ProducerIdBlock) else b"",
         )
 
-    # How
-
-    @overload
-    async def _ask(
-        self, request: ForwardRequest, seconds: float, *, may_repeat: bool
-    ) -> ForwardResponse | None: ...
-    @overload
-    async def _ask(
-        self, request: ProposeRequest, seconds: float, *, may_repeat: bool
-    ) -> ProposeResponse | None: ...
-    async def _ask(
-        self, request: ForwardRequest | ProposeRequest, seconds: float, *, may_repeat: bool
-    ) -> ForwardResponse | ProposeResponse | None:
-        """The leader's answer, `None` if this broker leads. Raises `RequestError`."""
-        is_sent = False
-        with trio.move_on_after(seconds):
-            while not self._cluster.leads:
-                leader = self._cluster.leader
-                if leader is not None and leader in self._calls.up:
-                    is_sent = True
-                    answered = await self._call(leader, request, may_repeat=may_repeat)
-                    is_sent = False
-                    if answered is not None:
-                        return answered
-                await trio.sleep(_RETRY_SECONDS)
-            return None
-        if is_sent:
-            raise _unknown_outcome()
-        raise RequestError(ErrorCode.NOT_CONTROLLER, self._cluster.why_leaderless)
-
-    async def _call(
-        self, leader: NodeId, request: ForwardRequest | ProposeRequest, *, may_repeat: bool
-    ) -> ForwardResponse | ProposeResponse | None:
-        """What that broker says; `None` if the leader, whoever it is now, has to be asked again."""
-        answered: ForwardResponse | ProposeResponse
-        try:
-            if isinstance(request, ForwardRequest):
-                answered = await self._calls.call(leader, request, ForwardResponse)
-            else:
-                answered = await self._calls.call(leader, request, ProposeResponse)
-        except RequestError as error:
-            if error.code is not ErrorCode.NETWORK_EXCEPTION:
-                raise
-            if not may_repeat:
-                raise _unknown_outcome() from error
-            return None
-        if answered.error_code == ErrorCode.NOT_CONTROLLER:
-            return None
-        if answered.error_code != ErrorCode.NONE:
-            raise RequestError(ErrorCode(answered.error_code), answered.error_message)
-        return answered
-
 
 def _forwarded(request: Message, context: RequestContext, timeout_ms: int) -> ForwardRequest:
     return ForwardRequest(
@@ -308,14 +232,6 @@ def _wish_of(data: bytes) -> AllocateProducerIds | EndMoves | FinishReassignment
     if not isinstance(command, AllocateProducerIds | EndMoves | FinishReassignments):
         raise RequestError(ErrorCode.INVALID_REQUEST, "that is no wish of a broker")
     return command
-
-
-def _unknown_outcome() -> RequestError:
-    return RequestError(
-        ErrorCode.REQUEST_TIMED_OUT,
-        "the broker that leads the cluster's metadata did not answer; whether the change was made, "
-        "only looking will tell",
-    )
 
 
 def _encode_block(result: ProducerIdBlock) -> bytes:

@@ -8,8 +8,9 @@ from functools import partial
 import trio
 
 from tidemark.broker.config import BrokerSettings
-from tidemark.broker.metadata.controller import WAIT_SECONDS_MIN, Controller
+from tidemark.broker.metadata.controller import Controller
 from tidemark.broker.metadata.hosting import Hosting
+from tidemark.broker.metadata.metadata_leader import WAIT_SECONDS_MIN
 from tidemark.broker.metadata.rounds import in_rounds
 from tidemark.broker.metadata.shown_topics import Cluster, ShownTopics
 from tidemark.broker.metadata.topic import NewTopic, Topic

@@ -12,7 +12,6 @@ from typing import Protocol
 
 import trio
 
-from tidemark.broker.metadata.controller import Cluster
 from tidemark.broker.metadata.introduction import (
     PATIENCE_SECONDS,
     Nagging,
@@ -21,6 +20,7 @@ from tidemark.broker.metadata.introduction import (
     join_request,
     registration,
 )
+from tidemark.broker.metadata.metadata_leader import Cluster
 from tidemark.broker.metadata.reception import CALL_SECONDS, Connections, Reception, awaited
 from tidemark.broker.peers.asking import Calls
 from tidemark.broker.peers.hello import metadata_of

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import trio
 
-from tidemark.broker.metadata.controller import WAIT_SECONDS_MAX, WAIT_SECONDS_MIN
+from tidemark.broker.metadata.metadata_leader import WAIT_SECONDS_MAX, WAIT_SECONDS_MIN
 from tidemark.protocol.errors import ErrorCode, RequestError
 
 D = TypeVar("D")

@@ -36,9 +36,8 @@ _CODECS: Final[dict[tuple[type[Message], int], Codec[Any]]] = {}  # Any: of the 
 
 def encode(message: Message, version: int) -> bytes:
     """`message` as bytes, without a header. Its records must be in memory."""
-    chunks = encode_chunks(message, version)
-    assert all(isinstance(chunk, bytes | bytearray | memoryview) for chunk in chunks)
-    return b"".join(chunks)  # type: ignore[arg-type]  # the line above
+    # Looking at each chunk would take half of the time: for others than bytes, `join` raises.
+    return b"".join(encode_chunks(message, version))  # type: ignore[arg-type]  # the line above
 
 
 def encode_chunks(message: Message, version: int) -> list[Chunk]:

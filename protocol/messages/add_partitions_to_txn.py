@@ -43,7 +43,7 @@ class AddPartitionsToTxnTransaction(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class AddPartitionsToTxnRequest(Message):
     """Puts partitions into a transaction: of a client up to version 3, of a broker from 4."""
 
@@ -89,7 +89,7 @@ class AddPartitionsToTxnResult(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class AddPartitionsToTxnResponse(Message):
     """Says which partitions are in the transaction."""
 

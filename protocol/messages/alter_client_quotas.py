@@ -42,7 +42,7 @@ class EntryData(Struct):
     ops: Sequence[OpData] = wire(array(OpData), "The changes.")
 
 
-@message(versions=(0, 1), flexible_since=1)
+@message(versions=(0, 1), flexible_since=1, straight_line=True)
 class AlterClientQuotasRequest(Message):
     """Changes quotas, those of each entity by itself."""
 

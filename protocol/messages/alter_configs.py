@@ -34,7 +34,7 @@ class AlterConfigsResource(Struct):
     configs: Sequence[AlterableConfig] = wire(array(AlterableConfig), "The configs.")
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class AlterConfigsRequest(Message):
     """Replaces all configs of topics or brokers: what is not listed goes back to its default."""
 
@@ -54,7 +54,7 @@ class AlterConfigsResourceResponse(Struct):
     resource_name: str = wire(STRING, "The topic's name, or the broker's number.")
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class AlterConfigsResponse(Message):
     """Says which configs were replaced."""
 

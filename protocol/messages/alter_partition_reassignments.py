@@ -40,7 +40,7 @@ class ReassignableTopic(Struct):
     )
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class AlterPartitionReassignmentsRequest(Message):
     """Moves replicas to other brokers, adds some or removes some, while the partition serves."""
 
@@ -79,7 +79,7 @@ class ReassignableTopicResponse(Struct):
     )
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class AlterPartitionReassignmentsResponse(Message):
     """Says what is being moved from now on."""
 

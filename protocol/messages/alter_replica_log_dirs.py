@@ -33,7 +33,7 @@ class AlterReplicaLogDir(Struct):
     )
 
 
-@message(versions=(1, 2), flexible_since=2)
+@message(versions=(1, 2), flexible_since=2, straight_line=True)
 class AlterReplicaLogDirsRequest(Message):
     """Moves replicas between the directories of the broker that is asked."""
 
@@ -58,7 +58,7 @@ class AlterReplicaLogDirTopicResult(Struct):
     )
 
 
-@message(versions=(1, 2), flexible_since=2)
+@message(versions=(1, 2), flexible_since=2, straight_line=True)
 class AlterReplicaLogDirsResponse(Message):
     """What came of each replica."""
 

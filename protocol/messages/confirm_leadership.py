@@ -24,7 +24,7 @@ class ConfirmTopic(Struct):
     partitions: Sequence[int] = wire(array(INT32), "The partitions.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class ConfirmLeadershipRequest(Message):
     """Asks the leader of partitions whether it still leads them, and up to where they are
     committed."""
@@ -59,7 +59,7 @@ class ConfirmedTopic(Struct):
     partitions: Sequence[ConfirmedPartition] = wire(array(ConfirmedPartition), "The partitions.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class ConfirmLeadershipResponse(Message):
     """Says so once a majority, asked after the request came, knew of no other leader."""
 

@@ -30,7 +30,7 @@ CONSUMER_MEMBER: Final = 1
 """The type of a member that speaks the consumer protocol."""
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class ConsumerGroupDescribeRequest(Message):
     """Asks for the state and the members of groups of the consumer protocol."""
 
@@ -111,7 +111,7 @@ class DescribedGroup(Struct):
     )
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class ConsumerGroupDescribeResponse(Message):
     """The groups that were asked for."""
 

@@ -40,7 +40,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(0, 1))
+@message(versions=(0, 1), straight_line=True)
 class OffsetCommitKey(Message):
     """The key of a commit; versions 0 and 1 are the same."""
 
@@ -49,7 +49,7 @@ class OffsetCommitKey(Message):
     partition: int = wire(INT32, "The partition.")
 
 
-@message(versions=(0, 4), flexible_since=4)
+@message(versions=(0, 4), flexible_since=4, straight_line=True)
 class OffsetCommitValue(Message):
     """A commit."""
 

@@ -36,7 +36,7 @@ class CreatePartitionsTopic(Struct):
     )
 
 
-@message(versions=(0, 3), flexible_since=2)
+@message(versions=(0, 3), flexible_since=2, straight_line=True)
 class CreatePartitionsRequest(Message):
     """Gives topics more partitions."""
 
@@ -56,7 +56,7 @@ class CreatePartitionsTopicResult(Struct):
     )
 
 
-@message(versions=(0, 3), flexible_since=2)
+@message(versions=(0, 3), flexible_since=2, straight_line=True)
 class CreatePartitionsResponse(Message):
     """Says which topics have grown."""
 

@@ -57,7 +57,7 @@ class CreatableTopic(Struct):
     )
 
 
-@message(versions=(2, 7), flexible_since=5)
+@message(versions=(2, 7), flexible_since=5, straight_line=True)
 class CreateTopicsRequest(Message):
     """Creates topics."""
 
@@ -119,7 +119,7 @@ class CreatableTopicResult(Struct):
     )
 
 
-@message(versions=(2, 7), flexible_since=5)
+@message(versions=(2, 7), flexible_since=5, straight_line=True)
 class CreateTopicsResponse(Message):
     """Says which topics were created."""
 

@@ -15,7 +15,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class DeleteGroupsRequest(Message):
     """Deletes groups that have no members, with their commits."""
 
@@ -30,7 +30,7 @@ class DeletableGroupResult(Struct):
     error_code: int = wire(INT16, "What went wrong; 0 is nothing.", default=0)
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class DeleteGroupsResponse(Message):
     """Says which groups were deleted."""
 

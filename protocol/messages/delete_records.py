@@ -34,7 +34,7 @@ class DeleteRecordsTopic(Struct):
     )
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class DeleteRecordsRequest(Message):
     """Moves the starts of partitions forward."""
 
@@ -63,7 +63,7 @@ class DeleteRecordsTopicResult(Struct):
     )
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class DeleteRecordsResponse(Message):
     """Says where the partitions start now."""
 

@@ -30,7 +30,7 @@ class DeleteTopicState(Struct):
     )
 
 
-@message(versions=(1, 6), flexible_since=4)
+@message(versions=(1, 6), flexible_since=4, straight_line=True)
 class DeleteTopicsRequest(Message):
     """Deletes topics: by name up to version 5, by name or id from version 6."""
 
@@ -63,7 +63,7 @@ class DeletableTopicResult(Struct):
     )
 
 
-@message(versions=(1, 6), flexible_since=4)
+@message(versions=(1, 6), flexible_since=4, straight_line=True)
 class DeleteTopicsResponse(Message):
     """Says which topics were deleted."""
 

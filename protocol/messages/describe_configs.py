@@ -28,7 +28,7 @@ class DescribeConfigsResource(Struct):
     )
 
 
-@message(versions=(1, 4), flexible_since=4)
+@message(versions=(1, 4), flexible_since=4, straight_line=True)
 class DescribeConfigsRequest(Message):
     """Asks for the configs of topics and brokers."""
 
@@ -98,7 +98,7 @@ class DescribeConfigsResult(Struct):
     )
 
 
-@message(versions=(1, 4), flexible_since=4)
+@message(versions=(1, 4), flexible_since=4, straight_line=True)
 class DescribeConfigsResponse(Message):
     """The configs that were asked for."""
 

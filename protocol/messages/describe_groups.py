@@ -21,7 +21,7 @@ NOT_ASKED: Final = -(2**31)
 """The authorized operations of a client that did not ask for them."""
 
 
-@message(versions=(0, 6), flexible_since=5)
+@message(versions=(0, 6), flexible_since=5, straight_line=True)
 class DescribeGroupsRequest(Message):
     """Asks for the state and the members of groups."""
 
@@ -80,7 +80,7 @@ class DescribedGroup(Struct):
     )
 
 
-@message(versions=(0, 6), flexible_since=5)
+@message(versions=(0, 6), flexible_since=5, straight_line=True)
 class DescribeGroupsResponse(Message):
     """The groups that were asked for."""
 

@@ -29,7 +29,7 @@ class DescribableLogDirTopic(Struct):
     partitions: Sequence[int] = wire(array(INT32), "Its partitions.")
 
 
-@message(versions=(1, 4), flexible_since=2)
+@message(versions=(1, 4), flexible_since=2, straight_line=True)
 class DescribeLogDirsRequest(Message):
     """Asks how much room partitions take in the data directories."""
 
@@ -97,7 +97,7 @@ class DescribeLogDirsResult(Struct):
     )
 
 
-@message(versions=(1, 4), flexible_since=2)
+@message(versions=(1, 4), flexible_since=2, straight_line=True)
 class DescribeLogDirsResponse(Message):
     """The data directories and what lies in them."""
 

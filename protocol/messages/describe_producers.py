@@ -25,7 +25,7 @@ class TopicRequest(Struct):
     partition_indexes: Sequence[int] = wire(array(INT32), "The partitions.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeProducersRequest(Message):
     """Asks a replica of each partition for the producers that it knows of."""
 
@@ -76,7 +76,7 @@ class TopicResponse(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeProducersResponse(Message):
     """Says who writes to partitions."""
 

@@ -29,7 +29,7 @@ class TopicData(Struct):
     partitions: Sequence[PartitionData] = wire(array(PartitionData), "Its partitions.")
 
 
-@message(versions=(0, 2), flexible_since=0)
+@message(versions=(0, 2), flexible_since=0, straight_line=True)
 class DescribeQuorumRequest(Message):
     """Asks who replicates partitions, and how far each replica has come."""
 

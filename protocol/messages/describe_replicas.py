@@ -28,7 +28,7 @@ class DescribeReplicasTopic(Struct):
     )
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class DescribeReplicasRequest(Message):
     """Asks how the replicas of partitions are. Who leads a partition knows most."""
 
@@ -134,7 +134,7 @@ class TopicReplicas(Struct):
     )
 
 
-@message(versions=(0, 1), flexible_since=0)
+@message(versions=(0, 1), flexible_since=0, straight_line=True)
 class DescribeReplicasResponse(Message):
     """Says how the replicas are."""
 

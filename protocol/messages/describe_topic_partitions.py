@@ -36,7 +36,7 @@ class Cursor(Struct):
     partition_index: int = wire(INT32, "Its first partition on the page.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeTopicPartitionsRequest(Message):
     """Asks for the partitions of some topics, or of all."""
 
@@ -93,7 +93,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeTopicPartitionsResponse(Message):
     """A page of partitions."""
 

@@ -16,7 +16,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeTransactionsRequest(Message):
     """Asks the coordinator of these transactional ids about them."""
 
@@ -58,7 +58,7 @@ class TransactionState(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class DescribeTransactionsResponse(Message):
     """What the coordinator knows."""
 

@@ -24,7 +24,7 @@ class TopicPartitions(Struct):
     partitions: Sequence[int] = wire(array(INT32), "Its partitions.")
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class ElectLeadersRequest(Message):
     """Has partitions led by the replicas that are to lead them first."""
 
@@ -58,7 +58,7 @@ class ReplicaElectionResult(Struct):
     partition_result: Sequence[PartitionResult] = wire(array(PartitionResult), "Its partitions.")
 
 
-@message(versions=(0, 2), flexible_since=2)
+@message(versions=(0, 2), flexible_since=2, straight_line=True)
 class ElectLeadersResponse(Message):
     """Says of each partition whether another replica leads it now."""
 

@@ -41,7 +41,7 @@ class AlterConfigsResource(Struct):
     configs: Sequence[AlterableConfig] = wire(array(AlterableConfig), "The changes.")
 
 
-@message(versions=(0, 1), flexible_since=1)
+@message(versions=(0, 1), flexible_since=1, straight_line=True)
 class IncrementalAlterConfigsRequest(Message):
     """Changes single configs of topics or brokers, and leaves the others."""
 
@@ -61,7 +61,7 @@ class AlterConfigsResourceResponse(Struct):
     resource_name: str = wire(STRING, "The topic's name, or the broker's number.")
 
 
-@message(versions=(0, 1), flexible_since=1)
+@message(versions=(0, 1), flexible_since=1, straight_line=True)
 class IncrementalAlterConfigsResponse(Message):
     """Says which configs were changed."""
 

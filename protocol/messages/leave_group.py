@@ -36,7 +36,7 @@ class MemberIdentity(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=4)
+@message(versions=(0, 5), flexible_since=4, straight_line=True)
 class LeaveGroupRequest(Message):
     """Leaves a group: one member up to version 2, several from version 3."""
 
@@ -60,7 +60,7 @@ class MemberResponse(Struct):
     error_code: int = wire(INT16, "What went wrong; 0 is nothing.", default=0)
 
 
-@message(versions=(0, 5), flexible_since=4)
+@message(versions=(0, 5), flexible_since=4, straight_line=True)
 class LeaveGroupResponse(Message):
     """Says which members have left."""
 

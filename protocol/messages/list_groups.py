@@ -15,7 +15,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class ListGroupsRequest(Message):
     """Asks for the groups that this broker coordinates."""
 
@@ -51,7 +51,7 @@ class ListedGroup(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class ListGroupsResponse(Message):
     """The groups that this broker coordinates."""
 

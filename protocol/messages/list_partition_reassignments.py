@@ -23,7 +23,7 @@ class ListPartitionReassignmentsTopics(Struct):
     partition_indexes: Sequence[int] = wire(array(INT32), "Its partitions.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class ListPartitionReassignmentsRequest(Message):
     """Asks what is being moved."""
 
@@ -58,7 +58,7 @@ class OngoingTopicReassignment(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class ListPartitionReassignmentsResponse(Message):
     """Says what is being moved, and to where."""
 

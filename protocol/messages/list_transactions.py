@@ -16,7 +16,7 @@ from tidemark.protocol.schema import (
 )
 
 
-@message(versions=(0, 2), flexible_since=0)
+@message(versions=(0, 2), flexible_since=0, straight_line=True)
 class ListTransactionsRequest(Message):
     """Asks one broker for the transactional ids that it coordinates."""
 
@@ -52,7 +52,7 @@ class TransactionState(Struct):
     )
 
 
-@message(versions=(0, 2), flexible_since=0)
+@message(versions=(0, 2), flexible_since=0, straight_line=True)
 class ListTransactionsResponse(Message):
     """The transactional ids."""
 

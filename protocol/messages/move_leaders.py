@@ -26,7 +26,7 @@ class LeaderMove(Struct):
     target: int = wire(INT32, "The broker that is to lead it; one of its replicas.")
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class MoveLeadersRequest(Message):
     """Has partitions led by the brokers that are named, and waits until that is so, or will not
     be."""
@@ -63,7 +63,7 @@ class MovedLeader(Struct):
     pause_us: int = wire(INT64, "How long writes were held in all, in microseconds.", default=0)
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class MoveLeadersResponse(Message):
     """Says what became of each move, in the order of the request."""
 

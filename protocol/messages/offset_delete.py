@@ -32,7 +32,7 @@ class OffsetDeleteRequestTopic(Struct):
     )
 
 
-@message(versions=(0, 0))
+@message(versions=(0, 0), straight_line=True)
 class OffsetDeleteRequest(Message):
     """Deletes single commits of a group."""
 
@@ -60,7 +60,7 @@ class OffsetDeleteResponseTopic(Struct):
     )
 
 
-@message(versions=(0, 0))
+@message(versions=(0, 0), straight_line=True)
 class OffsetDeleteResponse(Message):
     """Says which commits were deleted."""
 

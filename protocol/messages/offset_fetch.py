@@ -66,7 +66,7 @@ class OffsetFetchRequestGroup(Struct):
     )
 
 
-@message(versions=(1, 10), flexible_since=6)
+@message(versions=(1, 10), flexible_since=6, straight_line=True)
 class OffsetFetchRequest(Message):
     """Asks how far groups have read: one group up to version 7, several from version 8."""
 

@@ -39,7 +39,7 @@ class OffsetForLeaderTopic(Struct):
     )
 
 
-@message(versions=(2, 4), flexible_since=4)
+@message(versions=(2, 4), flexible_since=4, straight_line=True)
 class OffsetForLeaderEpochRequest(Message):
     """Asks where leader epochs end, to find out whether a log was truncated."""
 
@@ -75,7 +75,7 @@ class OffsetForLeaderTopicResult(Struct):
     partitions: Sequence[EpochEndOffset] = wire(array(EpochEndOffset), "The answers, by partition.")
 
 
-@message(versions=(2, 4), flexible_since=4)
+@message(versions=(2, 4), flexible_since=4, straight_line=True)
 class OffsetForLeaderEpochResponse(Message):
     """Where the epochs end."""
 

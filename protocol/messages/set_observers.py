@@ -26,7 +26,7 @@ class ObservedPartition(Struct):
     )
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class SetObserversRequest(Message):
     """Names the observers of partitions. What they held that observe no more is removed."""
 
@@ -46,7 +46,7 @@ class ObserversSet(Struct):
     error_message: str | None = wire(STRING, "The same in words.", null_since=0, default=None)
 
 
-@message(versions=(0, 0), flexible_since=0)
+@message(versions=(0, 0), flexible_since=0, straight_line=True)
 class SetObserversResponse(Message):
     """Says what became of each partition, in the order of the request."""
 

@@ -44,7 +44,7 @@ class TxnOffsetCommitRequestTopic(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class TxnOffsetCommitRequest(Message):
     """Stores how far a group has read, once the producer's transaction is committed."""
 
@@ -89,7 +89,7 @@ class TxnOffsetCommitResponseTopic(Struct):
     )
 
 
-@message(versions=(0, 5), flexible_since=3)
+@message(versions=(0, 5), flexible_since=3, straight_line=True)
 class TxnOffsetCommitResponse(Message):
     """Says which commits are in the transaction."""
 

@@ -52,7 +52,7 @@ class WritableTxnMarker(Struct):
     )
 
 
-@message(versions=(1, 2), flexible_since=1)
+@message(versions=(1, 2), flexible_since=1, straight_line=True)
 class WriteTxnMarkersRequest(Message):
     """Asks partitions' leaders to write how transactions have ended."""
 
@@ -87,7 +87,7 @@ class WritableTxnMarkerResult(Struct):
     )
 
 
-@message(versions=(1, 2), flexible_since=1)
+@message(versions=(1, 2), flexible_since=1, straight_line=True)
 class WriteTxnMarkersResponse(Message):
     """Says which markers are there for good."""
 

@@ -82,11 +82,15 @@ def settings_of(given: Mapping[str, str], *, rack: str | None) -> "ClientSetting
     """The client's settings. Raises `ConfigError` naming the option that cannot be used."""
     from tidemark.client import ClientSettings
     from tidemark.client.security.kafka_names import read_security
+    from tidemark.protocol.errors import ConfigError
 
     sasl, tls = read_security(given)
-    return ClientSettings(
-        client_id=given.get(CLIENT_ID, "tidemark-cli"),
-        rack=rack or given.get(RACK) or None,
-        sasl=sasl,
-        tls=tls,
-    )
+    try:
+        return ClientSettings(
+            client_id=given.get(CLIENT_ID, "tidemark-cli"),
+            rack=rack or given.get(RACK) or None,
+            sasl=sasl,
+            tls=tls,
+        )
+    except ValueError as error:  # a name as long as no request can say
+        raise ConfigError(str(error)) from error

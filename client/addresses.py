@@ -1,6 +1,6 @@
 """Bootstrap addresses as people write them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from tidemark.protocol.errors import ConfigError
@@ -22,7 +22,9 @@ class Address(NamedTuple):
 
 def parse_bootstrap(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
     """ "a:9092,b" or ["a:9092", "b"] as addresses; `ConfigError` names what is none."""
-    parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
+    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
+    if not isinstance(parts, Iterable) or not all(isinstance(part, str) for part in parts):
+        raise ConfigError(f"{bootstrap!r} is no bootstrap address: give it as a str, host:port")
     addresses = tuple(_parse(part.strip()) for part in parts if part.strip())
     if not addresses:
         raise ConfigError("no bootstrap address: give one as host:port")

@@ -70,7 +70,7 @@ class Client:
                 acks=-1 if acks == "all" else acks,
                 idempotent=idempotent,
                 compression=as_compression(compression),
-                linger_seconds=linger_ms / 1000,
+                linger_seconds=_seconds("linger_ms", linger_ms),
                 batch_bytes=batch_bytes,
                 request_bytes_max=request_bytes_max,
                 buffer_bytes=buffer_bytes,
@@ -133,6 +133,10 @@ class Client:
         for key in each:
             if not isinstance(key, TopicPartition):
                 raise TypeError(f"start is by TopicPartition, not by {key!r}")
+        if isinstance(assignors, str):
+            raise TypeError(f"assignors are names in a list, as [{assignors!r}]")
+        if instance_id is not None and group is None:
+            raise ValueError("instance_id is a member's: say of which group")
         return open_consumer(
             self._network,
             ConsumerSettings(
@@ -169,6 +173,12 @@ class Client:
         )
 
 
+def _seconds(name: str, value_ms: float) -> float:
+    if not isinstance(value_ms, int | float):
+        raise TypeError(f"{name} is a number of milliseconds, not {value_ms!r}")
+    return value_ms / 1000
+
+
 _RESETS: Final[Mapping[str, Start | None]] = {
     "error": None,
     "beginning": Beginning(),
@@ -187,10 +197,14 @@ def _split(
     what: str | TopicPartition | Iterable[str | TopicPartition],
 ) -> tuple[tuple[str, ...], tuple[TopicPartition, ...]]:
     """The topics and the partitions in what is to be read. Raises `TypeError` for anything else."""
+    if not isinstance(what, str | TopicPartition | Iterable):
+        raise TypeError(f"what is read is a topic's name or a TopicPartition, not {what!r}")
     items = [what] if isinstance(what, str | TopicPartition) else list(dict.fromkeys(what))
     for item in items:
         if not isinstance(item, str | TopicPartition):
             raise TypeError(f"what is read is a topic's name or a TopicPartition, not {item!r}")
+        if isinstance(item, TopicPartition) and not isinstance(item.partition, int):
+            raise TypeError(f"a partition is a whole number, not {item.partition!r}")
     return (
         tuple(item for item in items if isinstance(item, str)),
         tuple(item for item in items if isinstance(item, TopicPartition)),

@@ -4,7 +4,7 @@ Here the caller meets what is read and fetched ahead (`readings.py`, `handing_ou
 (`committing.py`) and the group (`group.py`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from contextlib import suppress
 
 import trio
@@ -187,7 +187,12 @@ class Consumer(HandingOut):
         if callback is None:
             return
         try:
-            await callback(partitions)
+            waiting = callback(partitions)
+            if not isinstance(waiting, Awaitable):
+                raise TypeError(
+                    f"on_assigned and on_revoked are async functions, and {callback!r} is none"
+                )
+            await waiting
         except Exception as error:  # whatever it is, it is the caller's, and goes to the caller
             self._callbacks_error = error
             raise

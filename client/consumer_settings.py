@@ -5,7 +5,7 @@ from dataclasses import field
 
 from tidemark.client.fetcher import FetchSettings
 from tidemark.client.group_settings import GroupSettings, Rebalanced
-from tidemark.client.limits import require_seconds
+from tidemark.client.limits import require_callable, require_seconds
 from tidemark.client.offsets import Beginning, Start
 from tidemark.protocol.types import TopicPartition
 from tidemark.protocol.values import dataclass
@@ -29,6 +29,12 @@ class ConsumerSettings:
     def __post_init__(self) -> None:
         if bool(self.topics) == bool(self.partitions):
             raise ValueError("say which topics to read, or which partitions, and not both")
+        read = {tp for tp in self.starts if tp in self.partitions or tp.topic in self.topics}
+        if others := self.starts.keys() - read:
+            raise ValueError(f"start names {min(others)}, which is not among what is read")
+        for name in ("on_assigned", "on_revoked"):
+            if getattr(self, name) is not None:
+                require_callable(name, getattr(self, name))
         if self.auto_commit_seconds is not None:
             require_seconds("auto_commit_seconds", self.auto_commit_seconds)
 

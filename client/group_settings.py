@@ -32,6 +32,11 @@ class GroupSettings:
         require_seconds("session_timeout_seconds", self.session_timeout_seconds)
         require_seconds("rebalance_timeout_seconds", self.rebalance_timeout_seconds)
         require_seconds("heartbeat_seconds", self.heartbeat_seconds)
+        if self.heartbeat_seconds >= self.session_timeout_seconds:
+            raise ValueError(
+                f"heartbeat_seconds ({self.heartbeat_seconds:g}) is less than"
+                f" session_timeout_seconds ({self.session_timeout_seconds:g}): a third is usual"
+            )
 
     @property
     def is_cooperative(self) -> bool:

@@ -7,6 +7,7 @@ task, or have it wait for ever.
 import math
 from typing import Final
 
+INT16_MAX: Final = 2**15 - 1
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
 
@@ -35,13 +36,22 @@ def require_patience(name: str, value: object) -> None:
         raise ValueError(f"{name} is at least 0, not {value}")
 
 
-def require_name(name: str, value: object) -> None:
-    """Raise `TypeError` unless it is a string, `ValueError` if it is empty or not UTF-8."""
+def require_name(name: str, value: object, *, may_be_empty: bool = False) -> None:
+    """Raise `TypeError` unless it is a string, `ValueError` if it is empty, too long or not
+    UTF-8."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is a str, not {value!r}")
-    if not value:
+    if not (value or may_be_empty):
         raise ValueError(f"{name} is empty")
     try:
-        value.encode()
+        size_bytes = len(value.encode())
     except UnicodeEncodeError:
         raise ValueError(f"{name} is text that UTF-8 can say, not {value!r}") from None
+    if size_bytes > INT16_MAX:
+        raise ValueError(f"{name} has at most {INT16_MAX} bytes, not {size_bytes}")
+
+
+def require_callable(name: str, value: object) -> None:
+    """Raise `TypeError` unless it can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} is a function, not {value!r}")

@@ -1,6 +1,14 @@
 """What `Client.producer` was told, checked."""
 
-from tidemark.client.limits import require_name, require_patience, require_seconds, require_whole
+import sys
+
+from tidemark.client.limits import (
+    require_callable,
+    require_name,
+    require_patience,
+    require_seconds,
+    require_whole,
+)
 from tidemark.client.partitioner import Partitioner, murmur2_partition
 from tidemark.protocol.records.compression import Compression
 from tidemark.protocol.values import dataclass
@@ -11,7 +19,7 @@ def as_compression(codec: Compression | str) -> Compression:
     if isinstance(codec, Compression):
         return codec
     try:
-        return Compression[codec.upper()]
+        return Compression[str(codec).upper()]
     except KeyError:
         known = ", ".join(each.name.lower() for each in Compression)
         raise ValueError(f"compression is one of {known}, not {codec!r}") from None
@@ -37,8 +45,12 @@ class ProducerSettings:
     def __post_init__(self) -> None:
         if self.acks not in (-1, 0, 1):
             raise ValueError(f'acks is "all", 1 or 0, not {self.acks!r}')
-        if self.max_in_flight < 1:
-            raise ValueError("max_in_flight is at least 1")
+        if self.idempotent not in (None, True, False):
+            raise TypeError(f"idempotent is True, False or None, not {self.idempotent!r}")
+        require_whole("max_in_flight", self.max_in_flight, least=1)
+        require_whole("batch_bytes", self.batch_bytes)
+        require_whole("buffer_bytes", self.buffer_bytes, least=1, most=sys.maxsize)
+        require_callable("partitioner", self.partitioner)
         require_seconds("linger_ms / 1000", self.linger_seconds, least=0)
         require_patience("delivery_timeout_seconds", self.delivery_timeout_seconds)
         require_seconds("transaction_timeout_seconds", self.transaction_timeout_seconds)

@@ -6,7 +6,7 @@ it; one that is encoded wrongly could never be read again.
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Final
+from typing import Final, SupportsIndex
 
 Headers = Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None]
 
@@ -50,6 +50,8 @@ def headers_bytes(headers: Sequence[tuple[str, bytes | None]]) -> int:
 
 def as_timestamp(timestamp_ms: int) -> int:
     """Raises `TypeError` for what is no whole number, `ValueError` for one out of bounds."""
+    if not isinstance(timestamp_ms, SupportsIndex):
+        raise TypeError(f"a record's timestamp is a whole number of ms, not {timestamp_ms!r}")
     whole = index(timestamp_ms)
     if not -TIMESTAMP_MAX_MS <= whole <= TIMESTAMP_MAX_MS:
         raise ValueError(f"a record's timestamp is within 2**62 ms of 1970, not {whole}")

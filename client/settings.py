@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
+from tidemark.client.limits import require_name, require_patience, require_seconds, require_whole
 from tidemark.client.retries import Backoff
 from tidemark.client.security import Sasl, Tls
 from tidemark.protocol.values import dataclass
@@ -39,3 +40,21 @@ class ClientSettings:
     """The newest version to speak of an API, by its key: for brokers that list more than they can
     read (librdkafka's mock broker does, with JoinGroup)."""
     backoff: Backoff = field(default_factory=Backoff)
+
+    def __post_init__(self) -> None:
+        require_name("client_id", self.client_id, may_be_empty=True)
+        if self.rack is not None:
+            require_name("rack", self.rack, may_be_empty=True)
+        for name, kind in (("sasl", Sasl), ("tls", Tls)):
+            given = getattr(self, name)
+            if not isinstance(given, kind | None):
+                raise TypeError(f"{name} is a tidemark.client.{kind.__name__}, not {given!r}")
+        if not isinstance(self.backoff, Backoff):
+            raise TypeError(f"backoff is a Backoff, not {self.backoff!r}")
+        require_seconds("connect_timeout_seconds", self.connect_timeout_seconds)
+        require_seconds("request_timeout_seconds", self.request_timeout_seconds)
+        require_seconds("confirm_timeout_seconds", self.confirm_timeout_seconds)
+        require_patience("retry_timeout_seconds", self.retry_timeout_seconds)
+        require_patience("unknown_topic_seconds", self.unknown_topic_seconds)
+        require_patience("metadata_max_age_seconds", self.metadata_max_age_seconds)
+        require_whole("frame_bytes_max", self.frame_bytes_max, least=1)

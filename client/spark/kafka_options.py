@@ -75,25 +75,28 @@ def read_client(options: Options, *, rack: str | None = None) -> ClientSettings:
 
     backoff = Backoff()
     pause = seconds("kafka.retry.backoff.ms", backoff.initial_seconds)
-    return ClientSettings(
-        rack=rack or None,
-        sasl=sasl,
-        tls=tls,
-        client_id=options.text("kafka.client.id") or "tidemark-spark",
-        connect_timeout_seconds=seconds(
-            "kafka.socket.connection.setup.timeout.ms", default.connect_timeout_seconds
-        ),
-        request_timeout_seconds=seconds(
-            "kafka.request.timeout.ms", default.request_timeout_seconds
-        ),
-        retry_timeout_seconds=seconds(
-            "kafka.default.api.timeout.ms", default.retry_timeout_seconds
-        ),
-        metadata_max_age_seconds=seconds(
-            "kafka.metadata.max.age.ms", default.metadata_max_age_seconds
-        ),
-        backoff=Backoff(
-            initial_seconds=pause,
-            max_seconds=max(pause, seconds("kafka.retry.backoff.max.ms", backoff.max_seconds)),
-        ),
-    )
+    try:
+        return ClientSettings(
+            rack=rack or None,
+            sasl=sasl,
+            tls=tls,
+            client_id=options.text("kafka.client.id") or "tidemark-spark",
+            connect_timeout_seconds=seconds(
+                "kafka.socket.connection.setup.timeout.ms", default.connect_timeout_seconds
+            ),
+            request_timeout_seconds=seconds(
+                "kafka.request.timeout.ms", default.request_timeout_seconds
+            ),
+            retry_timeout_seconds=seconds(
+                "kafka.default.api.timeout.ms", default.retry_timeout_seconds
+            ),
+            metadata_max_age_seconds=seconds(
+                "kafka.metadata.max.age.ms", default.metadata_max_age_seconds
+            ),
+            backoff=Backoff(
+                initial_seconds=pause,
+                max_seconds=max(pause, seconds("kafka.retry.backoff.max.ms", backoff.max_seconds)),
+            ),
+        )
+    except ValueError as error:  # a time of none, for one
+        raise ConfigError(f"the options kafka.*: {error}") from error

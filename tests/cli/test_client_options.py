@@ -38,6 +38,7 @@ def test_a_file_says_where_the_brokers_are_and_may_say_more(
         ("anything=x", "it takes bootstrap.servers, client.id"),
         ("security.protocol", "expected NAME=VALUE"),
         ("security.protocol=TLS", "one of PLAINTEXT, SSL"),
+        (f"client.id={'i' * 2**15}", "client_id has at most 32767 bytes, not 32768"),
     ],
 )
 def test_what_means_nothing_is_refused(command: Command, option: str, told: str) -> None:

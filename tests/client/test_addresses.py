@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tidemark.client.addresses import Address, parse_bootstrap
@@ -28,6 +30,12 @@ def test_what_is_no_address_is_refused_by_name(text: str) -> None:
 def test_an_ipv6_address_is_shown_in_brackets() -> None:
     assert str(Address("::1", 9092)) == "[::1]:9092"
     assert str(Address("host", 1)) == "host:1"
+
+
+@pytest.mark.parametrize("given", [None, 5, ["a:1", 5]])
+def test_what_is_no_text_is_refused_by_what_it_is(given: Any) -> None:
+    with pytest.raises(ConfigError, match="is no bootstrap address: give it as a str, host:port"):
+        parse_bootstrap(given)
 
 
 def test_a_list_is_taken_as_well() -> None:

@@ -80,7 +80,9 @@ class Broker:
 async def open_coordinator(
     broker: Broker, session_timeout_seconds: float = 45
 ) -> AsyncIterator[GroupCoordinator]:
-    settings = GroupSettings(group="g", session_timeout_seconds=session_timeout_seconds)
+    settings = GroupSettings(
+        group="g", session_timeout_seconds=session_timeout_seconds, heartbeat_seconds=0.1
+    )
     with trio.fail_after(10):
         async with open_peer(broker.serve) as address:
             broker.address = address

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tidemark.client import Client, ErrorCode, RequestError, TopicPartition
+from tidemark.client import Client, ClientSettings, ErrorCode, RequestError, TopicPartition
 from tidemark.protocol.types import Offset
 
 
@@ -24,6 +24,10 @@ from tidemark.protocol.types import Offset
         ({"group": "g", "heartbeat_seconds": math.nan}, "heartbeat_seconds is from 0.001 to"),
         ({"group": "g", "session_timeout_seconds": math.inf}, "session_timeout_seconds is from"),
         ({"group": "g", "rebalance_timeout_seconds": 0}, "rebalance_timeout_seconds is from"),
+        ({"group": "g", "session_timeout_seconds": 3}, r"heartbeat_seconds \(3\) is less than"),
+        ({"group": "g" * 2**15}, "group has at most 32767 bytes, not 32768"),
+        ({"instance_id": "i"}, "instance_id is a member's: say of which group"),
+        ({"start": {TopicPartition("u", 0): 1}}, "start names u-0, which is not among what is"),
     ],
 )
 async def test_a_consumer_s_numbers(client: Client, settings: dict[str, Any], message: str) -> None:
@@ -32,10 +36,18 @@ async def test_a_consumer_s_numbers(client: Client, settings: dict[str, Any], me
 
 
 @pytest.mark.parametrize(
-    "settings", [{"fetch_bytes": 1.5}, {"group": 5}, {"start": 1.5}, {"start": {"t": 0}}]
+    ("settings", "message"),
+    [
+        ({"fetch_bytes": 1.5}, "fetch_bytes is a whole number, not 1.5"),
+        ({"group": 5}, "group is a str, not 5"),
+        ({"start": 1.5}, "a place, a word or a whole number, not 1.5"),
+        ({"start": {"t": 0}}, "start is by TopicPartition, not by 't'"),
+        ({"group": "g", "assignors": "range"}, r"names in a list, as \['range'\]"),
+        ({"on_assigned": 5}, "on_assigned is a function, not 5"),
+    ],
 )
-async def test_a_consumer_s_types(client: Client, settings: dict[str, Any]) -> None:
-    with pytest.raises(TypeError):
+async def test_a_consumer_s_types(client: Client, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         client.consumer("t", **settings)
 
 
@@ -46,6 +58,10 @@ async def test_a_consumer_s_types(client: Client, settings: dict[str, Any]) -> N
         ({"linger_ms": math.inf}, "linger_ms / 1000 is from 0"),
         ({"delivery_timeout_seconds": math.nan}, "delivery_timeout_seconds is at least 0, not nan"),
         ({"request_bytes_max": 0}, "request_bytes_max is from 1"),
+        ({"batch_bytes": -1}, "batch_bytes is from 0"),
+        ({"buffer_bytes": 0}, "buffer_bytes is from 1"),
+        ({"max_in_flight": 0}, "max_in_flight is from 1"),
+        ({"compression": 3}, "compression is one of none, gzip, snappy, lz4, zstd, not 3"),
         ({"transactional_id": ""}, "transactional_id is empty"),
         ({"transactional_id": "t", "transaction_timeout_seconds": 1e9}, "is from 0.001 to 2147484"),
     ],
@@ -53,6 +69,42 @@ async def test_a_consumer_s_types(client: Client, settings: dict[str, Any]) -> N
 async def test_a_producer_s_numbers(client: Client, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         client.producer(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"linger_ms": "5"}, "linger_ms is a number of milliseconds, not '5'"),
+        ({"batch_bytes": "16k"}, "batch_bytes is a whole number, not '16k'"),
+        ({"max_in_flight": "5"}, "max_in_flight is a whole number, not '5'"),
+        ({"idempotent": "yes"}, "idempotent is True, False or None, not 'yes'"),
+        ({"partitioner": None}, "partitioner is a function, not None"),
+    ],
+)
+async def test_a_producer_s_types(client: Client, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        client.producer(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"client_id": 5}, "client_id is a str, not 5"),
+        ({"client_id": "i" * 2**15}, "client_id has at most 32767 bytes, not 32768"),
+        ({"rack": 5}, "rack is a str, not 5"),
+        ({"sasl": "alice"}, "sasl is a tidemark.client.Sasl, not 'alice'"),
+        ({"tls": True}, "tls is a tidemark.client.Tls, not True"),
+        ({"backoff": 3}, "backoff is a Backoff, not 3"),
+        ({"request_timeout_seconds": "10"}, "request_timeout_seconds is a number of seconds"),
+        ({"request_timeout_seconds": 0}, "request_timeout_seconds is from 0.001"),
+        ({"connect_timeout_seconds": -1}, "connect_timeout_seconds is from 0.001"),
+        ({"retry_timeout_seconds": None}, "retry_timeout_seconds is a number of seconds"),
+        ({"frame_bytes_max": 0}, "frame_bytes_max is from 1"),
+    ],
+)
+def test_a_client_s_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        ClientSettings(**settings)
 
 
 async def test_a_producer_may_wait_for_ever_for_a_delivery(client: Client, topic: str) -> None:

@@ -21,6 +21,8 @@ from tidemark.testing import BlockingCluster
         ({"value": b"x", "key": "k"}, "key is bytes or None, not str: encode it"),
         ({"value": b"x", "headers": ["ab"]}, "headers are pairs of a str and bytes, not 'ab'"),
         ({"value": b"x", "headers": {"a": "b"}}, "header a is bytes or None, not str"),
+        ({"value": b"x", "partition": "0"}, "a partition is a whole number, not '0'"),
+        ({"value": b"x", "timestamp_ms": 1.5}, "timestamp is a whole number of ms, not 1.5"),
     ],
 )
 async def test_what_is_no_bytes_is_refused_and_the_others_are_sent(
@@ -74,6 +76,18 @@ async def test_a_word_that_a_consumer_does_not_know_is_refused_with_those_it_doe
 async def test_what_is_read_is_named_by_topics_or_partitions(client: Client) -> None:
     with pytest.raises(TypeError, match=r"TopicPartition, not \('t', 0\)"):
         client.consumer(["t", ("t", 0)])  # type: ignore[list-item]  # the mistake
+    for nothing in (None, 5, b"t"):
+        with pytest.raises(TypeError, match="a topic's name or a TopicPartition, not"):
+            client.consumer(nothing)  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(TypeError, match="a partition is a whole number, not '0'"):
+        client.consumer(TopicPartition("t", "0"))  # type: ignore[arg-type]  # the mistake
+
+
+async def test_a_callback_is_an_async_function(client: Client, topic: str) -> None:
+    await client.admin.create_topic(topic, partitions=1)
+    with pytest.raises(TypeError, match=r"are async functions, and .*<lambda>.* is none"):
+        async with client.consumer(topic, group=topic, on_assigned=lambda _: None) as consumer:  # type: ignore[arg-type,return-value]  # the mistake
+            await anext(consumer)
 
 
 async def test_a_codec_goes_by_its_name(client: Client, topic: str) -> None:

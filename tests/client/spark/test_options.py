@@ -86,6 +86,7 @@ def test_places_are_words_or_json() -> None:
         ({**ENOUGH, "kafka.value.deserializer": "x"}, "not supported"),
         ({**ENOUGH, "kafka.sasl.jaas.config": "x"}, "has no effect with kafka.security.protocol"),
         ({**ENOUGH, "kafka.sasl.login.class": "x"}, "not supported"),
+        ({**ENOUGH, "kafka.client.id": "i" * 2**15}, "kafka.*: client_id has at most 32767"),
     ],
     ids=str,
 )

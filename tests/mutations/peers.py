@@ -336,7 +336,7 @@ MUTATIONS = (
     ),
     _link_rule(
         "a broker where nobody listens is down at once",
-        old='            self._give_up_in_turn(f"it cannot be reached: {error}")\n',
+        old='        self._give_up_in_turn(f"it cannot be reached: {error}")\n',
         new="",
         killed_by="test_network.py::"
         "test_a_broker_that_ends_is_down_at_once_and_up_again_when_it_is_back",

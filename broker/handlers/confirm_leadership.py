@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidemark.broker.network.requests import Pending, RequestContext
 from tidemark.broker.replicas.replica import Replica
+from tidemark.broker.steps import portions
 from tidemark.partitions.replication.confirming import Question
 from tidemark.protocol.errors import ErrorCode, RequestError
 from tidemark.protocol.messages.confirm_leadership import (
@@ -18,6 +19,7 @@ from tidemark.protocol.messages.confirm_leadership import (
 from tidemark.protocol.types import Offset, TopicPartition
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.timers import Timer
     from tidemark.broker.node import Node
 
 
@@ -41,10 +43,23 @@ class _Confirming:
             for topic in request.topics
             for partition in topic.partitions
         }
+        self._to_ask = portions(sorted(self._wanted))
         self._timer = node.timers.after(max(0, request.timeout_ms) / 1000, self._time_is_up)
+        self._next: Timer | None = None
+        """When more of them are asked: others on the loop have their turn before."""
         self.pending.on_abandon(self._leave)
-        for partition in sorted(self._wanted):
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self.pending.try_complete(self._ask_some)
+        if self.pending.is_complete:
+            self._leave()
+
+    def _ask_some(self) -> None:
+        for partition in next(self._to_ask, ()):
             self._ask(partition)
+        if len(self._answers) + len(self._questions) < len(self._wanted):
+            self._next = self._node.timers.after(0, self._go_on)
         self._look()
 
     def _ask(self, partition: TopicPartition) -> None:
@@ -72,7 +87,7 @@ class _Confirming:
 
     def _time_is_up(self) -> None:
         waited = self._request.timeout_ms
-        for partition in list(self._questions):
+        for partition in self._wanted - self._answers.keys():
             error = RequestError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"cannot confirm that broker {self._node.node_id} still leads {partition}: no "
@@ -106,7 +121,10 @@ class _Confirming:
         )
 
     def _leave(self) -> None:
+        """Doing it twice is allowed."""
         self._timer.cancel()
+        if self._next is not None:
+            self._next.cancel()
         for replica, question in self._questions.values():
             replica.forget_question(question)
         self._questions.clear()

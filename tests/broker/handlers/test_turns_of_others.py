@@ -17,6 +17,7 @@ from tidemark.broker.metadata.topic import NewTopic
 from tidemark.protocol.messages import alter_client_quotas as quotas
 from tidemark.protocol.messages import alter_configs, describe_configs, describe_quorum
 from tidemark.protocol.messages import alter_partition_reassignments as reassignments
+from tidemark.protocol.messages import confirm_leadership as confirms
 from tidemark.protocol.messages import delete_records as records
 from tidemark.protocol.messages import describe_producers as producers
 from tidemark.protocol.messages import elect_leaders as elections
@@ -109,6 +110,9 @@ REQUESTS: Final[list[Message]] = [
         reason="",
         validate_only=False,
         moves=[moves.LeaderMove(topic="t", partition=each, target=1) for each in range(COUNT)],
+    ),
+    confirms.ConfirmLeadershipRequest(
+        topics=[confirms.ConfirmTopic(topic="t", partitions=range(COUNT))], timeout_ms=20_000
     ),
     elections.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=0),
     elections.ElectLeadersRequest(

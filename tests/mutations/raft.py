@@ -23,6 +23,33 @@ MUTATIONS = (
         killed_by="tests/partitions/raft/test_progress.py"
         "::test_what_is_sent_next_does_not_go_back_behind_what_is_known_to_be_there",
     ),
+    Mutation(
+        name="who says that it is in doubt counts anew, whatever its leader takes for ended",
+        file="partitions/raft/progress.py",
+        old="        elif self.clean_at is None:  # it has not heard yet",
+        new="        elif False:  # it has not heard yet",
+        killed_by="tests/partitions/raft/test_progress.py"
+        "::test_a_doubt_that_has_not_ended_where_it_is_is_not_over",
+    ),
+    Mutation(
+        name="what precedes a new beginning is written before it",
+        file="partitions/raft/replica.py",
+        old=" is not None or self._reset is not None:\n"
+        "            self._sealed += (self._close(),)\n",
+        new=" is not None or self._reset is not None:\n            pass\n",
+        killed_by="tests/partitions/raft/test_replica.py"
+        "::test_a_new_beginning_comes_after_what_was_to_be_written_before_it",
+    ),
+    Mutation(
+        name="of two that say that they lead, the one that is followed says what is committed",
+        file="partitions/raft/group.py",
+        old="        if not self._accept_leader(leader):\n            return\n"
+        "        if isinstance(self.role, Follower):\n            self.role.hear_committed",
+        new="        self._accept_leader(leader)\n"
+        "        if isinstance(self.role, Follower):\n            self.role.hear_committed",
+        killed_by="tests/scenarios/test_steady.py"
+        "::test_a_heartbeat_of_somebody_else_than_the_leader_commits_nothing",
+    ),
     # Votes
     rule(
         "a replica votes once in an epoch",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.scenarios.cluster import Cluster, at, resetting
+from tests.scenarios.cluster import Cluster, at, hearing, resetting
 from tests.scenarios.twins import both_ways, request_of
 from tidemark.partitions.raft import steady
 from tidemark.partitions.raft.entries import Run
@@ -98,6 +98,18 @@ def test_a_run_of_somebody_else_than_the_leader_is_not_taken() -> None:
     (request,) = [each.message for each in cluster.take(AppendRequest, to=2)]
     cluster[2].do(lambda group: group.receive(NodeId(3), request))
     assert cluster[2].log == b"a"
+
+
+def test_a_heartbeat_of_somebody_else_than_the_leader_commits_nothing() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster[1].append(b"a")
+    cluster.deliver(*cluster.take(AppendRequest, to=2))
+    cluster[2].persist()
+    cluster[2].do(hearing(3, Epoch(0), at(0, 1)))
+    assert cluster[2].committed == b""
+    cluster[2].do(hearing(1, Epoch(0), at(0, 1)))
+    assert cluster[2].committed == b"a"
 
 
 def test_an_answer_after_the_lead_was_given_up_counts_for_nothing() -> None:

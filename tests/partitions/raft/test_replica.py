@@ -7,7 +7,7 @@ from tidemark.partitions.raft.entries import Configuration
 from tidemark.partitions.raft.epochs import LogShape
 from tidemark.partitions.raft.group import Group, Limits
 from tidemark.partitions.raft.marks import collecting, mark
-from tidemark.partitions.raft.messages import HardState
+from tidemark.partitions.raft.messages import AppendRequest, HardState, ResetRequest
 from tidemark.protocol.types import Epoch, NodeId, Offset
 
 
@@ -89,3 +89,16 @@ def test_marks_count_while_somebody_collects() -> None:
             mark("b")
         mark("a")
     assert (outer, inner) == ({"a": 2}, {"b": 1})
+
+
+def test_a_new_beginning_comes_after_what_was_to_be_written_before_it() -> None:
+    group = open_group(HardState(Epoch(5), None))
+    start = row(5, 10)
+    group.receive(NodeId(2), AppendRequest(Epoch(5), at(4, 10), (start,), at(4, 7)))
+    table = (row(4, 0), start)
+    group.receive(NodeId(2), ResetRequest(Epoch(5), at(5, 40), table, b"", at(5, 40)))
+    first, second = group.take_ready(), group.take_ready()
+    assert (first.entries, first.reset) == ((start,), None)
+    assert second.reset is not None
+    assert not second.entries
+    assert group.shape.last == at(5, 40)

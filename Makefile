@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 3
 
-.PHONY: help demo test check format simulate bench bench-check chaos lock clean
+.PHONY: help demo test check format simulate coverage bench bench-check chaos lock clean
 help: ## What this file can do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -40,6 +40,9 @@ simulate: $(READY) ## Simulated clusters under faults, from many seeds; small sc
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/tidemark sim --layer transactions --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/python -m tidemark.testing.shell 1 $(or $(SEEDS),300)
+
+coverage: $(READY) ## Which branches of the consensus core no test has taken
+	$(BIN)/python -m tests.coverage_of_raft
 
 bench: $(READY) ## The benchmarks, and a page of their results; BENCH_OPTIONS="--quick", "--budget 20", "matrix --only partitions"
 	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)

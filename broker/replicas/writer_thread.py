@@ -5,7 +5,7 @@ called there. What is written together, and who hears of it, is decided elsewher
 
 A write for which there is no room on the disk, or no descriptor, is tried again until there is, and
 so is a sync that could not be begun: nothing has happened to what was written before, and whoever
-waits goes on waiting. Any other failure is the thread's end.
+waits goes on waiting. Any other failure is the thread's end, and reported as the disk's.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class WriterThread:
         self._groups.put(group)
 
     def start(self) -> Thread:
-        thread = Thread(target=self._write_until_stopped, name="disk writer", daemon=True)
+        thread = Thread(target=self._run, name="disk writer", daemon=True)
         thread.start()
         return thread
 
@@ -82,6 +82,16 @@ class WriterThread:
         """Write what has come, and end. What would have to be tried again is not, from now on."""
         self._is_stopping = True
         self._groups.put(None)
+
+    def _run(self) -> None:
+        try:
+            self._write_until_stopped()
+        except BaseException as error:
+            # A mistake of ours, and nobody else would hear of it: the broker would go on, and lead,
+            # with nothing durable any more.
+            broken = OSError(f"the disk writer has broken: {error!r}")
+            self._call_in_loop(partial(self._failed, broken))
+            raise
 
     def _write_until_stopped(self) -> None:
         group = self._groups.get()

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from uuid import UUID
 
+import pytest
 import trio
 import trio.testing
 
@@ -178,6 +179,23 @@ async def test_after_a_failed_sync_nothing_is_ever_reported_durable() -> None:
         assert len(errors) == 1
     assert persisted == []
     assert journal.groups == [[b"1"]]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_thread_that_breaks_by_a_mistake_is_the_end_too() -> None:
+    """Else the broker would go on, and nothing would ever be durable."""
+
+    def break_down() -> None:
+        raise ValueError("a mistake")
+
+    errors, persisted = list[OSError](), list[int]()
+    journal = FakeJournal(sync=break_down)
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        disk.write(1, [record(1)], persisted.append)
+        with trio.fail_after(30):
+            await disk.wait_failed()
+    assert "a mistake" in str(errors[0])
+    assert persisted == []
 
 
 # On the loop

@@ -97,6 +97,14 @@ MUTATIONS = (
         "::test_where_nothing_follows_the_journal_notes_that_all_is_synced",
     ),
     Mutation(
+        name="a disk writer that breaks by a mistake is the end, too",
+        file="broker/replicas/writer_thread.py",
+        old="            self._call_in_loop(partial(self._failed, broken))\n",
+        new="            del broken\n",
+        killed_by="tests/broker/test_disk.py"
+        "::test_a_thread_that_breaks_by_a_mistake_is_the_end_too",
+    ),
+    Mutation(
         name="a sync that fails on the loop is the end, too",
         file="broker/replicas/disk.py",
         old="            self.fail(error)\n            return True\n",

@@ -1,6 +1,7 @@
 """The topics of the cluster, and how more are made: many at a time, or one at its first use."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -207,7 +208,9 @@ class MadeTopics(ShownTopics):
     def _check_room(self, added: Sequence[Assignment], load: Load) -> None:
         """Raises `RequestError` POLICY_VIOLATION if that is too much for some broker."""
         partitions_max = self._settings.partitions_max
-        for node, count in Load.of(added).replicas.items():
+        # That they are for somebody at all is looked at later.
+        replicas = Counter(node for assignment in added for node in assignment)
+        for node, count in replicas.items():
             if load.replicas[node] + count > partitions_max:
                 raise RequestError(
                     ErrorCode.POLICY_VIOLATION,

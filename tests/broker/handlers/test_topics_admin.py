@@ -144,6 +144,21 @@ async def test_assignments_say_how_many_partitions_there_are(tmp_path: Path) -> 
         assert both.error_code == ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("validate_only", [False, True])
+async def test_a_partition_that_is_assigned_to_nobody_is_refused(
+    tmp_path: Path, validate_only: bool
+) -> None:
+    async with open_node(tmp_path) as node:
+        numbers: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1}
+        cases: list[list[list[int]]] = [[[]], [[1], []], [[], [1]]]
+        for brokers in cases:
+            nobody = topic(assignments=assigned(*brokers), **numbers)
+            (made,) = await create(node, nobody, validate_only=validate_only)
+            assert made.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+            assert made.error_message
+        assert node.topics.get("waves") is None
+
+
 async def delete(node: Node, version: int, **fields: Any) -> list[tuple[str | None, int]]:
     request = DeleteTopicsRequest(timeout_ms=1000, **fields)  # Any: any field of it
     response = await ask(delete_topics.handle, node, request, version)
@@ -226,6 +241,7 @@ async def test_new_partitions_can_be_assigned_to_this_broker_only(tmp_path: Path
         wrong = [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
         assert await grow(node, to(3, "waves", [1])) == wrong
         assert await grow(node, to(3, "waves", [1], [2])) == wrong
+        assert await grow(node, to(3, "waves", [1], [])) == wrong
         assert await grow(node, to(3, "waves", [1], [1])) == [ErrorCode.NONE]
 
 

@@ -23,7 +23,7 @@ _PERCENT_MIN: Final = 95.0
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.coverage_of_raft", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="of the simulator's core layer")
+    parser.add_argument("--seeds", type=int, default=10, help="of the simulator's core layer")
     options = parser.parse_args(arguments)
     # What is imported before this counts for nothing.
     counter = coverage.Coverage(

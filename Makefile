@@ -38,6 +38,8 @@ simulate: $(READY) ## Simulated clusters under faults, from many seeds; small sc
 	TIDEMARK_EXAMPLES=1000 TIDEMARK_PROTOCOL_EXAMPLES=50 $(BIN)/python -m pytest -q --timeout 1800 \
 		-n $(WORKERS) tests/partitions tests/protocol
 	$(BIN)/tidemark sim --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
+	$(BIN)/tidemark sim --layer core --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
+	$(BIN)/tidemark sim --layer replicas --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/tidemark sim --layer transactions --seeds $(or $(SEEDS),2000) --jobs 2 --save build/simulator
 	$(BIN)/python -m tidemark.testing.shell 1 $(or $(SEEDS),300)
 

@@ -155,8 +155,10 @@ class _Copying:
             async with self._producer.transaction():
                 for record in records:
                     await self._copy(record)
-                await trio.sleep(self._rng.choice(_HANGS))
+                before, after = self._rng.sample((0.0, self._rng.choice(_HANGS)), 2)
+                await trio.sleep(before)
                 await self._commit(records)
+                await trio.sleep(after)
                 if self._rng.random() < _GIVEN_UP:
                     raise _GivenUp
                 transaction.outcome = Outcome.INFO

@@ -34,6 +34,8 @@ class Network(Protocol):
 
     def enter(self, cluster_id: str) -> None: ...
 
+    def registered(self) -> None: ...
+
     def set_peers(self, peers: Mapping[NodeId, Peer]) -> None: ...
 
     async def call(self, node: NodeId, request: Message, answer_type: type[R]) -> R: ...
@@ -85,6 +87,7 @@ class Neighbours:
     def current(self, state: ClusterState) -> None:
         """The metadata are current from now on: who is not in them does not belong."""
         self._is_current = True
+        self._network.registered()
         self.restored(state)
 
     def restored(self, state: ClusterState) -> None:

@@ -46,6 +46,7 @@ from tidemark.broker.metadata.identity import (
     stored_identity,
     stored_peers,
 )
+from tidemark.broker.metadata.leaving import tell_when_left
 from tidemark.broker.metadata.membership import Membership
 from tidemark.broker.metadata.neighbours import Neighbours, Network
 from tidemark.broker.metadata.non_voters import keep_following
@@ -287,6 +288,13 @@ class _Parts:
                 wait_more=self._wait_more,
             ),
             partial(keep_placing, self.cluster, self.brokers.is_alive, wait_more=self._wait_more),
+            partial(
+                tell_when_left,
+                self.brokers.node_id,
+                lambda: self.cluster.state,
+                lambda: self.voters,
+                wait_more=self._wait_more,
+            ),
         ]
 
     def _compaction(self) -> list[Callable[[], Awaitable[None]]]:

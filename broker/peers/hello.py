@@ -129,10 +129,14 @@ def judge_sighting(node: int, seen: Sighting, known: Sighting | None) -> Refused
     return None
 
 
-def answer(hello: HelloRequest, own: BrokerMetadata, refused: Refused | None) -> HelloResponse:
+def answer(
+    hello: HelloRequest, own: BrokerMetadata, refused: Refused | None, *, is_known: bool
+) -> HelloResponse:
+    """`is_known`: whether the metadata here have the broker that has come."""
+    stranger = "" if is_known else f"broker {own.node_id} knows of no broker {hello.node_id}"
     return HelloResponse(
         refusal=0 if refused is None else refused.refusal,
-        reason="" if refused is None else refused.reason,
+        reason=stranger if refused is None else refused.reason,
         version=-1 if refused is not None else min(hello.newest_version, LAST_VERSION),
         node_id=own.node_id,
         directory_id=own.directory_id,

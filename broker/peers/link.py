@@ -26,6 +26,7 @@ from typing import Final, Protocol
 import trio
 
 from tidemark.broker.metrics.peer_counts import PeerEnd
+from tidemark.broker.peers.belonging import Belonging
 from tidemark.broker.peers.dialing import Backoff, connect
 from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
@@ -85,6 +86,7 @@ class LinkServices:
     tasks: trio.Nursery
     rng: Random
     frame_bytes_max: int
+    belonging: Belonging
     is_stopping: bool = False
     """Connections end, and nobody is told any more."""
 
@@ -212,6 +214,7 @@ class Link:
         outgoing.accept(response.version, response.incarnation)
         self._see(Sighting(response.directory_id, response.incarnation))
         self._settle("")
+        self._services.belonging.greeted(self.node, response.reason)
 
     def _note_refusal(self, outgoing: Outgoing, refused: Refused) -> None:
         """Once, and not at every attempt."""
@@ -292,6 +295,7 @@ class Link:
         self._mended.set()
         self._services.sockets.metrics.up[self.node] = False
         logger.warning("broker %d is down: %s", self.node, reason)
+        self._services.belonging.went_down(self.node)
         if self._incoming is not None:
             self._incoming.pause()
         self._services.events.peer_down(self.node)
@@ -304,6 +308,7 @@ class Link:
         self.up, self._broken = incoming.incarnation, None
         self._mended.set()
         self._services.sockets.metrics.up[self.node] = True
+        self._services.belonging.went_up(self.node)
         self._services.events.peer_up(self.node, self.up)
         incoming.resume()
 
@@ -376,6 +381,7 @@ class Link:
         """It is down, and its connections are closed."""
         if self.up is not None and not self._services.is_stopping:
             self._went_down(reason)
+        self._services.belonging.left(self.node)
         self.close(end, reason)
 
     def close(self, end: PeerEnd, reason: str) -> None:

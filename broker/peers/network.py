@@ -22,6 +22,7 @@ from tidemark.broker.metrics.peer_counts import PeerEnd, PeerMetrics
 from tidemark.broker.network.odd_events import OddEvents
 from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.turn import Turn
+from tidemark.broker.peers.belonging import Belonging
 from tidemark.broker.peers.calls import PeerHandlers, answer_call, lost
 from tidemark.broker.peers.encoding import SharedFrames
 from tidemark.broker.peers.frame_socket import SocketServices
@@ -95,6 +96,10 @@ class PeerNetwork:
         """The cluster that this broker belongs to. Before, it only answers who wants to join."""
         assert self._services.cluster_id in (None, cluster_id)
         self._services.cluster_id = cluster_id
+
+    def registered(self) -> None:
+        """The cluster's metadata have this broker from now on, so others should know it."""
+        self._services.belonging.registered()
 
     def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
         """All brokers of the cluster; this one is passed over, and who is not there any more is
@@ -191,7 +196,8 @@ class PeerNetwork:
             self._services.sockets.metrics.refused_hellos.inc()
             if refused.refusal is not Refusal.NO_CLUSTER_YET:
                 self._warn_refused(incoming, refused.reason)
-        return answer(hello, self.own, refused)
+        is_known = NodeId(hello.node_id) in self._dialing
+        return answer(hello, self.own, refused, is_known=is_known)
 
     def _warn_refused(self, incoming: Incoming, reason: str | None) -> None:
         self._services.sockets.odd_events.warn(
@@ -283,6 +289,7 @@ async def open_peer_network(
             tasks=tasks,
             rng=rng,
             frame_bytes_max=frame_bytes_max,
+            belonging=Belonging(own.node_id),
         )
         network = PeerNetwork(services, address=bound.address, handlers=handlers)
         accepting = Accepting(bound, network.begin, reactor, tasks)

@@ -47,6 +47,9 @@ class NoNetwork:
     def enter(self, cluster_id: str) -> None:
         pass
 
+    def registered(self) -> None:
+        pass
+
     def set_peers(self, peers: Mapping[NodeId, Peer]) -> None:
         pass
 

@@ -56,7 +56,12 @@ class HelloResponse(Message):
         "incarnation is known, 7 the sides have the same node id; 0 is taken.",
         default=0,
     )
-    reason: str = wire(STRING, "The same in a sentence, for the log; empty if taken.", default="")
+    reason: str = wire(
+        STRING,
+        "The same in a sentence, for the log. If taken, it is empty, or says that the metadata "
+        "here have no such broker: it is yet to be registered, or was removed.",
+        default="",
+    )
     version: int = wire(INT16, "The version that all further messages here have.", default=-1)
     node_id: int = wire(INT32, "Who answers.")
     directory_id: UUID = wire(UUID16, "The id of its data directory.")

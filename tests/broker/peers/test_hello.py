@@ -80,7 +80,7 @@ def test_a_hello_is_taken_or_refused(
 ) -> None:
     refused = judge(hello, TWO, cluster_id, known)
     assert (refused and refused.refusal) == refusal
-    response = answer(hello, TWO, refused)
+    response = answer(hello, TWO, refused, is_known=True)
     assert response.refusal == (refusal or 0)
     assert bool(response.reason) == (refusal is not None)
     taken = judge_answer(TWO.node_id, response, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 import struct
@@ -34,6 +35,8 @@ from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.slices import LogSlice
 from tidemark.protocol.messages.peer.versions import LAST_VERSION
 from tidemark.protocol.types import NodeId, Offset
+
+DOES_NOT_CONNECT = "it does not connect to this broker"
 
 
 async def test_two_brokers_are_up_for_each_other_with_their_incarnations() -> None:
@@ -259,6 +262,44 @@ async def test_a_broker_that_is_no_more_of_the_cluster_is_left() -> None:
         assert not one.metrics.up.get(two.node)
         one.know(two)
         await one.wait_up(two)
+
+
+async def test_one_that_all_others_have_left_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def said() -> list[str]:
+        return [each.message for each in caplog.records if each.levelno == logging.ERROR]
+
+    async with open_one(1) as one, open_one(2) as two, open_one(3) as three:
+        introduce(one, two, three)
+        await one.wait_up(two, three)
+        one.network.registered()
+        two.know(three)
+        await one.wait_down(two)
+        assert not said(), "one that knows nothing of it may be late itself"
+        three.know(two)
+        await wait_until(lambda: bool(said()))
+        await one.wait_down(two, three)
+        (told,) = said()
+        assert "broker 1 was removed from the cluster" in told
+        assert "knows of no broker 1" in told
+        assert "Stop it." in told
+        introduce(two, one)
+        await one.wait_up(two)
+        assert len(said()) == 1
+
+
+async def test_one_that_is_not_registered_yet_is_no_stranger_for_that(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with open_one(1) as one, open_one(2) as two:
+        one.know(two)
+        await wait_until(lambda: one.network.trouble_with(two.node) == DOES_NOT_CONNECT)
+        two.know(one)
+        await one.wait_up(two)
+        one.network.registered()
+        await two.wait_up(one)
+    assert "was removed" not in caplog.text
 
 
 async def test_a_broker_that_does_not_read_is_reset_and_its_memory_is_bounded() -> None:

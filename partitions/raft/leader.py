@@ -141,7 +141,7 @@ class Leader:
         progress = self._progress.get(node)
         if progress is None:
             return
-        progress.restart(group.shape.last)
+        progress.restart()
         if self.successor == node:
             self._successor_told = False
             self._hand_over_when_ready(group)
@@ -352,7 +352,7 @@ class Leader:
         # It is answered as a request that begins and ends at the log's start.
         progress.next = start
         progress.is_probing = True
-        progress.sent(start, 0)
+        progress.sent(start, 0, is_clean_at_told=False)
         group.send(node, request)
 
 

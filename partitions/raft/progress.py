@@ -44,7 +44,9 @@ class Progress:
         "_clean_life",
         "_doubtful_life",
         "_in_flight",
+        "_is_asked",
         "_is_clean_at_told",
+        "_match_life",
         "allowance",
         "answers",
         "bytes_in_flight",
@@ -77,10 +79,13 @@ class Progress:
         self.clean_at: Position | None = None
         # The latest that has answered, the latest that was in doubt, and the latest that was clean.
         self.life = self._doubtful_life = self._clean_life = 0
+        self._match_life = 0  # in which it has said that it holds `match`
         # Where the log ended when its doubt was heard of. `None` once something newer is committed:
         # from then on it counts as one that is unclean does.
         self.doubted_at: Position | None = None
         self._is_clean_at_told = True
+        # It was not clean, and may have crashed again since: first it says in which life it is.
+        self._is_asked = False
         self._in_flight: list[tuple[Position, Position, int]] = []  # prev, end, bytes
 
     @property
@@ -124,7 +129,7 @@ class Progress:
         """How much to send at once; it is more where a single batch is."""
         return bytes_max if self.allowance is None else min(self.allowance, bytes_max)
 
-    def sent(self, end: Position, size_bytes: int) -> None:
+    def sent(self, end: Position, size_bytes: int, *, is_clean_at_told: bool = True) -> None:
         """Entries from `next` to `end` are under way."""
         self._in_flight.append((self.next, end, size_bytes))
         self.bytes_in_flight += size_bytes
@@ -133,7 +138,8 @@ class Progress:
             self.allowance -= size_bytes
         self.next = end
         self.must_probe = False
-        self._is_clean_at_told = True
+        if is_clean_at_told and not self._is_asked:
+            self._is_clean_at_told = True
 
     def allow(self, more_bytes: int | None) -> None:
         """It may be sent so much more, or anything. What was not used before is not added."""
@@ -142,16 +148,23 @@ class Progress:
         else:
             self.allowance = min((self.allowance or 0) + more_bytes, more_bytes)
 
-    def restart(self, last: Position) -> None:
-        """Forget what is in flight; begin again at what is known, with one request."""
+    def restart(self) -> None:
+        """Forget what is in flight; begin again at what is known, with one request.
+
+        Of one that is not clean it is not known whether it has crashed again, and lost more: it
+        does not count, and is not told when it will be clean, before it has said in which life it
+        is. If it is the same one, it has lost nothing: it may have become clean, and its word for
+        that may be what was lost.
+        """
         if self.match != NOWHERE:
             self.next = self.match
         elif self._in_flight:
             self.next = self._in_flight[0][0]
         self._forget_in_flight()
         self.is_probing = self.must_probe = True
-        if self.clean_at is not None:  # it may have crashed again
-            self._begin_anew(last)
+        if self.clean_at is not None:
+            self.match = NOWHERE
+            self._is_asked, self._is_clean_at_told = True, False
 
     def note_clean(self, response: AppendResponse, last: Position) -> bool:
         """A follower that may have lost what it acknowledged begins to count anew.
@@ -161,27 +174,31 @@ class Progress:
         Once it has all that this leader has by now, it has all that it can have acknowledged to it:
         an acknowledgement of something later cannot have been given before the loss.
         """
+        was_asked = has_crashed = False
         if response.life:  # 0 in an answer by the short way, which is always of this life
             if response.life < self.life:
                 mark("answer_of_an_earlier_life")
                 return False
+            has_crashed = self.life < response.life
             self.life = response.life
             if self._is_outdated(response):
                 mark("answer_from_before_it_was_clean")
                 return False
+            was_asked, self._is_asked = self._is_asked, False
             if response.in_doubt:
                 self._note_doubt(last)
                 return True
             self._forget_doubt()  # it was ended by this leader, in an earlier epoch
         if not response.is_clean:
-            if self.clean_at is None:
+            if self.clean_at is None or has_crashed:
                 mark("follower_unclean")
                 self._begin_anew(last)
         elif self.clean_at is not None:
-            if response.match is None or response.match < self.clean_at:
+            if response.match is not None and response.match >= self.clean_at:
+                self._count_again()
+            elif not was_asked:
                 mark("answer_from_before_the_loss")
                 return False
-            self.clean_at = None
         if response.is_clean and response.life:
             self._clean_life = response.life
         return True
@@ -205,7 +222,11 @@ class Progress:
 
     def _forget_doubt(self) -> None:
         if self.doubted_at is not None:
-            self.clean_at = self.doubted_at = None
+            self.doubted_at = None
+            self._count_again()
+
+    def _count_again(self) -> None:
+        self.clean_at, self._is_asked, self._is_clean_at_told = None, False, True
 
     @property
     def is_doubtful(self) -> bool:
@@ -215,7 +236,7 @@ class Progress:
     @property
     def clean_at_to_tell(self) -> tuple[Position | None, int]:
         """What the follower has to know to be clean, and in which life that ends its doubt."""
-        is_known = self.clean_at is not None and self.doubted_at is None
+        is_known = self.clean_at is not None and self.doubted_at is None and not self._is_asked
         return (self.clean_at, self._doubtful_life) if is_known else (None, 0)
 
     def begin_doubt(self, life: int, last: Position) -> None:
@@ -250,7 +271,7 @@ class Progress:
             mark("late_success")
         is_news = match > self.match
         if is_news:
-            self.match = match
+            self.match, self._match_life = match, self.life
         if self.next < self.match:  # acknowledged before what is in flight was forgotten
             self.next = self.match
         if is_news or done:
@@ -271,8 +292,14 @@ class Progress:
         if not response.is_clean:  # it has lost what it acknowledged, or has lost more
             self._begin_anew(shape.last)
         if common < self.match:
-            mark("refusal_below_match")
-            common = self.match
+            if self._match_life < self.life:
+                # It is another process, which knows nothing of what its last one acknowledged:
+                # its files are an older copy, for example. It says itself that it is clean.
+                mark("follower_forgot")
+                self._begin_anew(shape.last)
+            else:
+                mark("refusal_below_match")
+                common = self.match
         self._forget_in_flight()
         self.next = common
         self.is_probing = self.must_probe = True

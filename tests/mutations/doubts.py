@@ -45,6 +45,52 @@ MUTATIONS = (
         killed_by="test_unclean.py::"
         "test_a_replica_that_came_back_empty_in_the_same_life_is_counted_anew",
     ),
+    rule(
+        "who may have lost more is not told when it is clean before it says in which life it is",
+        "progress.py",
+        old=" and self.doubted_at is None and not self._is_asked\n",
+        new=" and self.doubted_at is None\n",
+        killed_by="test_unclean.py::test_a_replica_that_crashed_again_is_clean_once_it_has_all_"
+        "that_its_leader_has_by_now",
+    ),
+    rule(
+        "who crashed again is counted anew",
+        "progress.py",
+        old="if self.clean_at is None or has_crashed:",
+        new="if self.clean_at is None:",
+        killed_by="test_unclean.py::test_a_replica_that_crashed_again_is_clean_once_it_has_all_"
+        "that_its_leader_has_by_now",
+    ),
+    rule(
+        "a replica that is clean is believed though its first word for it was lost",
+        "progress.py",
+        old="            elif not was_asked:\n",
+        new="            else:\n",
+        killed_by="test_unclean.py::test_its_leader_counts_it_again_all_the_same",
+    ),
+    rule(
+        "what was not told because it was asked first is told later",
+        "progress.py",
+        old="        if is_clean_at_told and not self._is_asked:\n",
+        new="        if is_clean_at_told:\n",
+        killed_by="test_unclean.py::test_what_it_was_to_hold_is_told_again_where_it_was_lost",
+    ),
+    rule(
+        "a reset tells nobody when it is clean",
+        "leader.py",
+        old="        progress.sent(start, 0, is_clean_at_told=False)\n",
+        new="        progress.sent(start, 0)\n",
+        killed_by="test_unclean.py::"
+        "test_a_replica_that_has_all_with_a_reset_is_told_that_it_is_clean",
+    ),
+    rule(
+        "who has forgotten what its last process acknowledged is unclean",
+        "progress.py",
+        old="            if self._match_life < self.life:\n",
+        new="            if False:\n",
+        killed_by="test_unclean.py::"
+        "test_who_has_forgotten_what_its_last_process_acknowledged_is_unclean",
+    ),
     # Replicas that may have forgotten what they promised
     rule(
         "a replica in doubt knows it",

@@ -151,7 +151,7 @@ MUTATIONS = (
         "who is to become clean answers on the long way",
         old="progress is None or progress.clean_at is not None",
         new="progress is None",
-        killed_by="test_unclean.py::test_a_replica_that_crashed_again_and_its_leader_come_to_agree",
+        killed_by="test_unclean.py::test_its_leader_counts_it_again_all_the_same",
     ),
     _condition(
         "an answer beyond the log is not believed",

@@ -83,7 +83,9 @@ _REACHED_BY: Final[dict[str, dict[str, str]]] = {
         ),
         "a_replica_counts_again_once_it_has_all_that_its_leader_had": "became_clean",
         "a_replica_that_lost_records_elects_nobody_who_lacks_them": "follower_unclean",
-        "a_replica_that_crashed_again_and_its_leader_come_to_agree": "unclean_again",
+        "who_has_forgotten_what_its_last_process_acknowledged_is_unclean": (
+            "follower_forgot unclean_again"
+        ),
         "where_no_clean_majority_is_left_all_voters_together_elect_the_longest": "unclean_election",
     },
 }

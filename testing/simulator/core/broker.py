@@ -108,11 +108,7 @@ class CoreBroker:
 
     @property
     def counts_anew(self) -> bool:
-        """Whether it may have lost what it acknowledged, and has not all of it back.
-
-        Of its leader's choice, too: one that has not heard that it has all, and begins with it
-        again, wants more of it by then (`Progress.restart`).
-        """
+        """Whether it may have lost what it acknowledged, and has not all of it back."""
         return not (self.is_clean if self.process is None else self.process.group.is_clean)
 
     def _lose_page_cache(self) -> None:

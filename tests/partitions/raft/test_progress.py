@@ -31,9 +31,9 @@ def test_who_is_known_to_hold_nothing_is_sent_again_what_was_lost_first() -> Non
     progress = Progress(at(5))
     progress.sent(at(10), 100)
     progress.sent(at(20), 100)
-    progress.restart(at(20))
+    progress.restart()
     assert (progress.next, progress.has_in_flight) == (at(5), False)
-    progress.restart(at(20))
+    progress.restart()
     assert progress.next == at(5)
 
 

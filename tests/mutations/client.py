@@ -275,7 +275,7 @@ MUTATIONS = (
         name="an error of where one is not any more is not raised",
         file="client/fetch_buffer.py",
         old="""            reading, session, error = self._failures.popleft()
-            if session == reading.session and is_read(reading):
+            if session == reading.session:
 """,
         new="""            reading, session, error = self._failures.popleft()
             if True:

@@ -153,8 +153,8 @@ MUTATIONS = (
     Mutation(
         name="what was aborted is not read",
         file=_COLUMNS,
-        old="    if fetched.aborted:",
-        new="    if False:",
+        old="    if not fetched.aborted:",
+        new="    if True:",
         killed_by=_OF_READERS + "test_committed_transactions_are_read_and_aborted_ones_are_not",
     ),
     Mutation(

@@ -215,7 +215,8 @@ async def test_who_waits_to_have_left_is_told_when_the_group_is_another(
         leave = LeaveGroupRequest(
             group_id=GROUP, member_id="m", members=[MemberIdentity(member_id="m")]
         )
-        left = leave_group.handle(node, leave, context(version))
+        with node.disk.others():  # not on the loop, which would have it written at once
+            left = leave_group.handle(node, leave, context(version))
         assert not left.is_complete
         joined = join_group.handle(node, join_request(), context(9))
         assert (await wait(left)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -231,6 +232,7 @@ async def test_who_waits_to_have_left_is_told_when_the_coordinator_is_one_no_mor
         await create_topic(node)
         await beat(node)
         leave = LeaveGroupRequest(group_id=GROUP, member_id="m")
-        left = leave_group.handle(node, leave, context(2))
+        with node.disk.others():
+            left = leave_group.handle(node, leave, context(2))
         node.coordinator.resign()
         assert (await wait(left)).error_code == ErrorCode.NOT_COORDINATOR

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _GAP: Final = 2
+_NAME_MIN: Final = 16
+"""Cells of a name that make out which it is."""
 
 
 class Column(NamedTuple):
@@ -65,7 +67,3 @@ def _least(columns: Sequence[Column], rows: Sequence[Sequence[Text]], at: int) -
 
 def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]], at: int) -> int:
     return max(len(columns[at].heading), *(row[at].cell_len for row in rows), 0)
-
-
-_NAME_MIN: Final = 16
-"""Cells of a name that make out which it is."""

@@ -51,13 +51,6 @@ MUTATIONS = (
         scenario="heard-only-to-resign",
     ),
     _found(
-        "what was said before a replica had caught up is not believed after it",
-        "partitions/raft/progress.py",
-        old="            if self._is_outdated(response):\n",
-        new="            if False:\n",
-        scenario="an-old-word-makes-it-unclean-again",
-    ),
-    _found(
         "who leaves a group keeps its epoch",
         "partitions/replication/opening.py",
         old="        left_in = left.get(spec.key)\n",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from threading import Condition
 
 from tidemark.partitions.storage.files import File, OsFiles
-from tidemark.protocol.types import BytesLike
+from tidemark.testing.wrapped_file import WrappedFile
 
 
 class SlowFiles(OsFiles):
@@ -42,34 +41,13 @@ class SlowFiles(OsFiles):
         super().sync_directory(path)
 
 
-class _SlowFile:
-    __slots__ = ("_file", "_files")
+class _SlowFile(WrappedFile):
+    __slots__ = ("_files",)
 
     def __init__(self, file: File, files: SlowFiles) -> None:
-        self._file = file
+        super().__init__(file)
         self._files = files
-
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    def pread(self, length: int, position: int) -> bytes:
-        return self._file.pread(length, position)
-
-    def pwrite(self, data: BytesLike, position: int) -> None:
-        self._file.pwrite(data, position)
-
-    def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
-        self._file.pwritev(parts, position)
-
-    def truncate(self, size_bytes: int) -> None:
-        self._file.truncate(size_bytes)
-
-    def allocate(self, size_bytes: int) -> None:
-        self._file.allocate(size_bytes)
-
-    def size(self) -> int:
-        return self._file.size()
 
     def sync(self) -> None:
         self._files.wait_delay()
-        self._file.sync()
+        super().sync()

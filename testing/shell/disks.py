@@ -18,6 +18,7 @@ from typing import Final
 from tidemark.partitions.storage.files import File, OsFiles, Space
 from tidemark.protocol.types import BytesLike
 from tidemark.testing.memory_files import MemoryFiles
+from tidemark.testing.wrapped_file import WrappedFile
 
 _STATE: Final = ("state.db", "state.db-wal")
 _STATE_INDEX: Final = "state.db-shm"
@@ -129,42 +130,33 @@ class Disk(OsFiles):
         return _ROOM
 
 
-class _DiskFile:
+class _DiskFile(WrappedFile):
     """A file, and the same in memory."""
 
-    __slots__ = ("_disk", "_file", "_memory")
+    __slots__ = ("_disk", "_memory")
 
     def __init__(self, file: File, memory: File, disk: Disk) -> None:
-        self._file = file
+        super().__init__(file)
         self._memory = memory
         self._disk = disk
 
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    def pread(self, length: int, position: int) -> bytes:
-        return self._file.pread(length, position)
-
     def pwrite(self, data: BytesLike, position: int) -> None:
-        self._file.pwrite(data, position)
+        super().pwrite(data, position)
         self._disk.note_time()
         self._memory.pwrite(data, position)
 
     def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
-        self._file.pwritev(parts, position)
+        super().pwritev(parts, position)
         self._disk.note_time()
         self._memory.pwritev(parts, position)
 
     def truncate(self, size_bytes: int) -> None:
-        self._file.truncate(size_bytes)
+        super().truncate(size_bytes)
         self._memory.truncate(size_bytes)
 
     def allocate(self, size_bytes: int) -> None:
-        self._file.allocate(size_bytes)
+        super().allocate(size_bytes)
         self._memory.allocate(size_bytes)
-
-    def size(self) -> int:
-        return self._file.size()
 
     def sync(self) -> None:
         self._memory.sync()

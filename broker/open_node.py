@@ -112,6 +112,7 @@ async def open_node(
         handlers[AskRequest] = between_brokers.asked_of(node)
         asking.node = node
         parts.reactor.is_more_on_its_way = services.disk.commits.is_behind
+        parts.reactor.is_much = services.driver.has_syncs
         yield node, network
 
 

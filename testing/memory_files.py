@@ -51,6 +51,11 @@ class MemoryFile:
     def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
         self.pwrite(b"".join(parts), position)
 
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        self.pwritev(parts, position)
+        self._files.before_sync(self._path, self._inode)
+        self._inode.sync_written()
+
     def truncate(self, size_bytes: int) -> None:
         self._inode.change(Truncate(size_bytes))
         self._inode.modified_ms = self._files.now_ms

@@ -20,10 +20,14 @@ class Write:
     position: int
     data: bytes
 
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
+
     def apply(self, content: bytearray) -> None:
         if len(content) < self.position:
             content.extend(bytes(self.position - len(content)))
-        content[self.position : self.position + len(self.data)] = self.data
+        content[self.position : self.end] = self.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,20 @@ class Inode:
         for change in self.unsynced:
             change.apply(self.synced)
         self.unsynced.clear()
+
+    def sync_written(self) -> None:
+        """What was written last, and all that it was written over; not what else was, unless the
+        file was cut meanwhile."""
+        last, kept = self.unsynced[-1], list[_Change]()
+        if any(isinstance(change, Truncate) for change in self.unsynced):
+            self.sync()
+            return
+        for change in self.unsynced:
+            if _overlap(change, last):
+                change.apply(self.synced)
+            else:
+                kept.append(change)
+        self.unsynced = kept
 
     def crash(self, rng: Random) -> None:
         for change in _survivors(rng, self.unsynced):
@@ -141,6 +159,12 @@ def _survivors(rng: Random, changes: Sequence[_T]) -> Sequence[_T]:
             return changes[: rng.randint(0, len(changes))]
         case _:
             return [change for change in changes if rng.random() < 0.5]
+
+
+def _overlap(one: _Change, other: _Change) -> bool:
+    assert isinstance(one, Write)
+    assert isinstance(other, Write)
+    return one.position < other.end and other.position < one.end
 
 
 def _torn(rng: Random, change: _Change) -> Sequence[_Change]:

@@ -28,6 +28,10 @@ class WrappedFile:
     def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
         self._file.pwritev(parts, position)
 
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        self.pwritev(parts, position)
+        self.sync()
+
     def truncate(self, size_bytes: int) -> None:
         self._file.truncate(size_bytes)
 

@@ -54,6 +54,9 @@ class Reactor:
         self.is_more_on_its_way: Callable[[], bool] = lambda: False
         """Whether something is awaited that does not come through the sockets, as what a thread
         does: who lingered for these would be late for that."""
+        self.is_much: Callable[[], bool] = lambda: False
+        """Whether this turn has brought work for others that had better begin at once, as where
+        much is to be synced: then it is over after one look."""
 
     def close(self) -> None:
         """Nothing is served any more; `run` has ended."""
@@ -103,6 +106,8 @@ class Reactor:
                         on_ready(mask)
             if perf_counter() >= self._until:
                 self._is_late = True
+                break
+            if self.is_much():
                 break
 
     def _serve_many(self, events: list[tuple[int, int]]) -> None:

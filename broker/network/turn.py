@@ -4,8 +4,12 @@ The reactor serves many sockets in a turn. Telling the disk, waking parked fetch
 sockets pay for a system call or a search each, so they are put off to the end of the turn: what
 ten requests caused is then done once. Who asked comes first: parked fetches are looked at when what
 the turn has to say is said.
+
+What other threads have to tell is heard at the beginning of a turn, whichever comes first: a loop
+with much to do would else get to it late.
 """
 
+from collections import deque
 from collections.abc import Callable
 
 import trio
@@ -16,12 +20,13 @@ Callback = Callable[[], None]
 class Turn:
     """Runs callbacks in turns. Everything is on the loop's thread; callbacks must not raise."""
 
-    __slots__ = ("_after", "_last", "_open", "_released")
+    __slots__ = ("_after", "_last", "_open", "_released", "_told")
 
     def __init__(self) -> None:
         self._open = False
         self._after: list[Callback] = []
         self._last: list[Callback] = []
+        self._told: deque[Callback] = deque()
         self._released: trio.Event | None = None
 
     @property
@@ -35,9 +40,21 @@ class Turn:
             return
         self._open = True
         try:
+            while self._told:
+                self._told.popleft()()
             callback()
         finally:
             self._finish()
+
+    def tell(self, callback: Callback) -> None:
+        """From any thread: run `callback` at the beginning of the next turn, behind what was told
+        before. Whoever tells sees to it that there is one: `hear`."""
+        self._told.append(callback)
+
+    def hear(self) -> None:
+        """Have what was told run by now."""
+        if self._told:
+            self.run(_do_nothing)
 
     def after(self, callback: Callback) -> None:
         """Run `callback` at the end of this turn; at once where there is none."""

@@ -32,7 +32,7 @@ from tidemark.partitions.storage.journal.group_commits import (
     Synced,
 )
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import may_pass, was_not_asked
+from tidemark.partitions.storage.refusals import was_not_asked, was_not_written
 
 STOP_SECONDS_MAX: Final = 30.0
 
@@ -63,16 +63,17 @@ class DiskWriter:
         self._when_done = when_done
         self._failed = failed
         self._observe = observe
+        self.commits = GroupCommits(self._hand_over)
         self.thread = WriterThread(
             journal,
             call_in_loop=call_in_loop,
             written=self._written_by_thread,
             failed=self.fail,
             warn=warn,
+            take=self.commits.take,
             make_room=make_room,
         )
         self._using_journal = self.thread.using_journal
-        self.commits = GroupCommits(self.thread.write)
         self._pace = QuickSyncs()
         self._others = 0
         """How many sync other files in the same directory now."""
@@ -189,9 +190,9 @@ class DiskWriter:
     def _has_room_for(self, records: Sequence[JournalRecord]) -> bool:
         """Write these, unless the disk is full, say: then nothing was written."""
         try:
-            self._journal.write(records)
+            self._journal.write(records, synced=True)
         except OSError as error:
-            if not may_pass(error):
+            if not was_not_written(error):
                 raise
             return False
         return True
@@ -205,6 +206,9 @@ class DiskWriter:
                 self._using_journal.release()
 
     # What has become of a group
+
+    def _hand_over(self, group: CommitGroup) -> None:
+        self.thread.write(group)
 
     def _written_by_thread(self, group: CommitGroup, seconds: float) -> None:
         self._pace.took(time.perf_counter(), seconds, on_loop=False)
@@ -229,9 +233,14 @@ async def open_disk_writer(
 ) -> AsyncIterator[DiskWriter]:
     """A disk writer whose thread lives as long as this block, and finishes what is queued."""
     token = trio.lowlevel.current_trio_token()
+
+    def call_in_loop(callback: Callable[[], None]) -> None:
+        turn.tell(callback)
+        token.run_sync_soon(turn.hear, idempotent=True)
+
     writer = DiskWriter(
         journal,
-        call_in_loop=lambda callback: token.run_sync_soon(turn.run, callback),
+        call_in_loop=call_in_loop,
         failed=failed,
         warn=warn,
         make_room=make_room,

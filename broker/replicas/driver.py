@@ -156,6 +156,10 @@ class ReplicationDriver:
         heard = self.node.peers.heard_at(node)
         return math.inf if heard is None else self._timers.now() - heard
 
+    def has_syncs(self) -> bool:
+        """Whether this turn has brought so much that the files of a log are to be synced for it."""
+        return self.node.outbox.has_syncs
+
     def watch_held(self, watcher: Watcher) -> None:
         """Have a watcher look at what the voters hold, after every turn, until it has enough."""
         self._curious[watcher] = None

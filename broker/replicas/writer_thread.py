@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from tidemark.partitions.storage.journal.group_commits import CommitGroup
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import NO_ROOM, may_pass, was_not_asked
+from tidemark.partitions.storage.refusals import NO_ROOM, was_not_asked, was_not_written
 
 ROOM_RETRY_SECONDS: Final = 0.2
 NOTE_SECONDS: Final = 0.002
@@ -32,7 +32,7 @@ Failed = Callable[[OSError], None]
 class WriteAheadJournal(Protocol):
     """The journal, as far as it is needed here. Both block, and raise `OSError`."""
 
-    def write(self, records: Sequence[JournalRecord]) -> object: ...
+    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> object: ...
     def sync(self, *, notes: bool) -> None: ...
     def note_synced(self) -> None:
         """Nothing depends on it, and it does not raise."""
@@ -44,8 +44,9 @@ class WriterThread:
     took, or with `failed` and nothing after it.
 
     `call_in_loop` runs a function as a turn on the loop's thread; `written`, `failed` and `warn`,
-    which is told again and again of what is tried again, are called so. `make_room` is called when
-    the disk is full, on the thread, and says whether it has made some.
+    which is told again and again of what is tried again, are called so. `take` is asked for what to
+    write next when all that came is written, and `make_room` when the disk is full, whether it has
+    made some; both on the thread.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class WriterThread:
         written: Callable[[CommitGroup, float], None],
         failed: Failed,
         warn: Failed,
+        take: Callable[[], CommitGroup | None],
         make_room: Callable[[], bool],
     ) -> None:
         self._journal = journal
@@ -63,6 +65,7 @@ class WriterThread:
         self._written = written
         self._failed = failed
         self._warn = warn
+        self._take = take
         self._make_room = make_room
         self._is_stopping = False
         self._groups: SimpleQueue[CommitGroup | None] = SimpleQueue()
@@ -101,13 +104,16 @@ class WriterThread:
                 for sync in group.syncs.values():
                     self._insist(sync.run, was_not_asked)
                 with self.using_journal:
-                    self._insist(partial(self._journal.write, group.records), may_pass)
+                    write = partial(self._journal.write, group.records, synced=True)
+                    self._insist(write, was_not_written)
                     self._insist(partial(self._journal.sync, notes=False), was_not_asked)
             except OSError as error:
                 self._call_in_loop(partial(self._failed, error))
                 return
-            self._call_in_loop(partial(self._written, group, time.perf_counter() - started))
-            group = self._next_group()
+            seconds = time.perf_counter() - started
+            following = None if self._is_stopping else self._take()
+            self._call_in_loop(partial(self._written, group, seconds))
+            group = following or self._next_group()
 
     def _next_group(self) -> CommitGroup | None:
         """What is to be written next; the journal's note, meanwhile, if there is time.

@@ -137,6 +137,11 @@ class Outbox:
         """Have the end of a group's log synced before what is staged now is written."""
         self._open.syncs[key] = sync
 
+    @property
+    def has_syncs(self) -> bool:
+        """Whether a log's end is to be synced for what is staged now."""
+        return bool(self._open.syncs)
+
     def stage_removal(self, removal: Removal) -> None:
         """Have segments removed once the batch is persisted."""
         self._open.removals.append(removal)

@@ -13,12 +13,13 @@ hold on to a file that has meanwhile been evicted from a cache, or removed.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from tidemark.partitions.storage.refusals import SyncFailed
+from tidemark.partitions.storage.refusals import NO_ROOM, NOT_ASKED, SyncFailed
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 
@@ -26,6 +27,9 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 """Ends the name of a file that is being written and will be renamed; a leftover is removed."""
 _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""
+_SYNCED: Final[int | None] = getattr(os, "RWF_DSYNC", None)
+"""Linux has it."""
+_IN_TWO_CALLS: Final = NO_ROOM | NOT_ASKED | {errno.EOPNOTSUPP, errno.ENOSYS}
 _PIECE_BYTES: Final = 1 << 20
 _TOGETHER_MIN: Final = 4
 _TOGETHER_MAX: Final = 16
@@ -48,6 +52,11 @@ class File(Protocol):
 
     def pwritev(self, parts: Sequence[BytesLike], position: int) -> None:
         """Write all of `parts`, one behind the other, without joining them; else like `pwrite`."""
+        ...
+
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        """Like `pwritev`, and then like `sync`, as far as these bytes are concerned. In one call,
+        where there is one: a thread that makes two has to come by the interpreter between them."""
         ...
 
     def truncate(self, size_bytes: int) -> None: ...
@@ -176,6 +185,18 @@ class OsFile:
             if written != length:
                 self.pwrite(memoryview(b"".join(some))[written:], position + written)
             position += length
+
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        if _SYNCED is not None and len(parts) <= _PARTS_MAX:
+            try:
+                if os.pwritev(self._descriptor, parts, position, _SYNCED) == sum(map(len, parts)):
+                    return
+            except OSError as error:
+                if error.errno not in _IN_TWO_CALLS:
+                    raise SyncFailed(*error.args) from error
+        # Which half of it was refused, nobody can tell. Written once more, and synced, it can.
+        self.pwritev(parts, position)
+        self.sync()
 
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self._descriptor, size_bytes)

@@ -34,6 +34,11 @@ def may_pass(error: OSError) -> bool:
     return error.errno in _PASSING
 
 
+def was_not_written(error: OSError) -> bool:
+    """The same, of what was to be written and synced: no sync of it was refused."""
+    return may_pass(error) and not isinstance(error, SyncFailed)
+
+
 def was_not_asked(error: OSError) -> bool:
     """Whether it may be tried again though it was a sync: none has begun."""
     return error.errno in NOT_ASKED and not isinstance(error, SyncFailed)

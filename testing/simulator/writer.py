@@ -49,6 +49,8 @@ class Writer:
         self._owner = owner
         self._journal = journal
         self._commits = GroupCommits(self._begin)
+        self._untold: deque[CommitGroup] = deque()
+        """On the disk, as the thread knows; the loop has other things to do."""
         self._outputs: deque[Output] = deque()
         """Whose batches are not durable yet."""
 
@@ -93,7 +95,18 @@ class Writer:
             return
         while self._outputs and self._outputs[0].batch <= group.batch:
             self._owner.durable(self._outputs.popleft())
-        self._commits.written(group)
+        self._untold.append(group)
+        following = self._commits.take()
+        if following is None:
+            while self._untold:
+                self._tell()
+        else:
+            self._begin(following)
+            self._owner.later(self._owner.disk_seconds("write"), self._tell)
+
+    def _tell(self) -> None:
+        if self._untold:
+            self._commits.written(self._untold.popleft())
 
     def _fail(self, error: OSError) -> None:
         self._commits.fail(error)

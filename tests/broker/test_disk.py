@@ -29,7 +29,8 @@ class FakeJournal:
         self.sync_disk = sync
         self.noted = threading.Event()
 
-    def write(self, records: Sequence[JournalRecord]) -> None:
+    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
+        assert synced, "as far as it can be in one call"
         self.groups.append([bytes(record.payload) for record in records])
 
     def sync(self, *, notes: bool) -> None:
@@ -102,6 +103,54 @@ async def test_a_log_is_synced_once_for_a_group_with_all_that_the_group_has_of_i
         await disk.wait_idle()
     assert synced[0] == "a1", "a group of its own, for nothing was being written"
     assert sorted(synced[1:]) == ["a3", "b4"]
+
+
+async def test_the_disk_goes_on_with_what_is_large_while_the_loop_is_busy() -> None:
+    """Handed over by the loop it would begin when that has time."""
+    gate, journal, persisted, begun = threading.Event(), FakeJournal(), list[int](), list[int]()
+    goes_on = threading.Event()
+
+    def begin() -> None:
+        begun.append(len(persisted))
+        goes_on.set()
+
+    def wait_at_gate() -> None:
+        assert gate.wait(10)
+
+    journal.sync_disk = wait_at_gate
+    async with opened(journal) as disk:
+        disk.write(1, [record(1)], persisted.append)
+        disk.write(2, [record(2)], persisted.append, syncs=[FakeSync(begin)])
+        gate.set()
+        assert goes_on.wait(10), "the loop has done nothing else"
+        assert (begun, persisted) == ([0], [])
+        await disk.wait_durable(2)
+    assert persisted == [1, 2]
+    assert journal.groups == [[b"1"], [b"2"]]
+
+
+class WatchedTurn(Turn):
+    """It shows when another thread has told something."""
+
+    __slots__ = ("is_told",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_told = threading.Event()
+
+    def tell(self, callback: Callable[[], None]) -> None:
+        super().tell(callback)
+        self.is_told.set()
+
+
+async def test_the_next_turn_hears_what_is_durable_whatever_it_is_for() -> None:
+    """A loop with many requests would else answer the last ones late."""
+    turn, said = WatchedTurn(), list[str]()
+    async with opened(FakeJournal(), turn=turn) as disk:
+        disk.write(1, [record(1)], lambda batch: said.append(f"durable {batch}"))
+        assert turn.is_told.wait(10)
+        turn.run(lambda: said.append("a request"))
+        assert said == ["durable 1", "a request"]
 
 
 async def test_a_log_that_cannot_be_synced_is_the_end() -> None:
@@ -280,10 +329,10 @@ class FullJournal(FakeJournal):
         super().__init__()
         self.loop = threading.get_ident()
 
-    def write(self, records: Sequence[JournalRecord]) -> None:
+    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
         if threading.get_ident() == self.loop:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().write(records)
+        super().write(records, synced=synced)
 
 
 async def test_who_waits_for_room_is_the_thread() -> None:
@@ -310,11 +359,11 @@ class FillingJournal(FakeJournal):
             return True
         return False
 
-    def write(self, records: Sequence[JournalRecord]) -> None:
+    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
         if not self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
         self.room -= 1
-        super().write(records)
+        super().write(records, synced=synced)
 
 
 async def test_a_journal_without_room_is_given_some_of_the_reserve_at_once() -> None:
@@ -341,10 +390,10 @@ async def test_a_journal_without_a_descriptor_waits_and_leaves_the_reserve() -> 
     journal, persisted, warned = FakeJournal(), list[int](), trio.Event()
     write, given = journal.write, list[bool]()
 
-    def refuse(records: Sequence[JournalRecord]) -> None:
+    def refuse(records: Sequence[JournalRecord], *, synced: bool) -> None:
         if not warned.is_set():
             raise OSError(errno.EMFILE, "Too many open files")
-        write(records)
+        write(records, synced=synced)
 
     def give() -> bool:
         given.append(True)

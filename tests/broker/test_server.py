@@ -4,7 +4,7 @@ import gc
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +26,7 @@ from tidemark.partitions.state_machines import cluster_machine
 from tidemark.partitions.state_machines.cluster_commands import Command
 from tidemark.partitions.storage.files import File, OsFile, OsFiles
 from tidemark.protocol.errors import StorageError
+from tidemark.protocol.types import BytesLike
 
 R = TypeVar("R")
 MIB = 1024 * 1024
@@ -182,15 +183,22 @@ class BreakableFile(OsFile):
         self._disk = disk
 
     def sync(self) -> None:
-        if self._disk.is_broken:
-            raise OSError(5, "Input/output error")
+        self._disk.check()
         super().sync()
+
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        self._disk.check()
+        super().pwritev_synced(parts, position)
 
 
 class BreakingDisk(OsFiles):
     """A disk that cannot be synced from some moment on."""
 
     is_broken = False
+
+    def check(self) -> None:
+        if self.is_broken:
+            raise OSError(5, "Input/output error")
 
     def create(self, path: str) -> File:
         return self._breakable(super().create(path))

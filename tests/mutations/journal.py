@@ -130,17 +130,61 @@ MUTATIONS = (
     storage_rule(
         "while a group is being written no other one is",
         "journal/group_commits.py",
-        old="        if self.is_writing:\n            return None\n",
-        new="",
+        old="            return None if self._begun else self._begin_waiting()\n",
+        new="            return self._begin_waiting()\n",
         killed_by="journal/test_group_commits.py::test_what_comes_while_a_group_is_written_is_the_next_group",
     ),
     storage_rule(
         "nothing is told of what was being written when the disk failed",
         "journal/group_commits.py",
-        old="        if self.error is not None:\n            return\n        following =",
-        new="        following =",
+        old="        if self.error is not None:\n            return\n        with self._lock",
+        new="        with self._lock",
         killed_by="journal/test_group_commits.py"
         "::test_nothing_is_told_of_what_was_being_written_when_the_disk_failed",
+    ),
+    storage_rule(
+        "who writes goes on with nothing when the disk has failed",
+        "journal/group_commits.py",
+        old="            self._waiting = CommitGroup()\n        return True",
+        new="            pass\n        return True",
+        killed_by="journal/test_group_commits.py"
+        "::test_who_writes_is_given_nothing_more_when_the_disk_has_failed",
+    ),
+    storage_rule(
+        "a group is told of after those that were begun before it",
+        "journal/group_commits.py",
+        old="            is_next = not self._begun and self._waiting.batches\n",
+        new="            is_next = self._waiting.batches\n",
+        killed_by="journal/test_group_commits.py",
+    ),
+    storage_rule(
+        "the name of a new file of the journal is synced before anything in it counts",
+        "journal/journal.py",
+        old="not self._unsynced and not active.is_new\n",
+        new="not self._unsynced\n",
+        killed_by="journal/test_journal.py::test_a_file_that_is_new_has_its_name_synced_by_sync",
+    ),
+    storage_rule(
+        "a write that was to sync, and failed, is a failed sync",
+        "files.py",
+        old="                    raise SyncFailed(*error.args) from error\n        # Which",
+        new="                    raise\n        # Which",
+        killed_by="test_files.py::test_a_write_that_is_to_sync_and_fails_is_a_failed_sync",
+    ),
+    storage_rule(
+        "what was refused for want of room is written and synced anew",
+        "files.py",
+        old="        self.pwritev(parts, position)\n        self.sync()\n",
+        new="        self.pwritev(parts, position)\n",
+        killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
+    ),
+    Mutation(
+        name="the disk goes on with what is large while the loop is busy",
+        file="broker/replicas/writer_thread.py",
+        old="None if self._is_stopping else self._take()",
+        new="None",
+        killed_by="tests/broker/test_disk.py"
+        "::test_the_disk_goes_on_with_what_is_large_while_the_loop_is_busy",
     ),
     storage_rule(
         "what is synced for a group is the newest of each log",

@@ -96,7 +96,7 @@ STRACE = shutil.which("strace")
 
 def failing_syncs(broker: BrokerProcess, folder: Path) -> AbstractContextManager[None]:
     """The broker's syncs fail in this block."""
-    return failing(broker, folder, "fdatasync")
+    return failing(broker, folder, "fdatasync,pwritev2")
 
 
 @contextmanager

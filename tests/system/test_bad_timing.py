@@ -3,7 +3,7 @@
 import errno
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,6 +34,10 @@ class HeldFile:
 
     def pwrite(self, data: BytesLike, position: int) -> None:
         self._file.pwrite(data, position)
+
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        self.pwritev(parts, position)
+        self.sync()
 
     def sync(self) -> None:
         time.sleep(2 * QUICK_SECONDS)

@@ -7,21 +7,24 @@ queue longer.
 What an order of events could break is decided here:
 
 1. one group is being written at a time, and the batches of a group are durable in their order;
-2. once one is durable, the next is handed over before the last is told of: the disk works while
-   what waited for it is answered;
+2. once one is durable, the next is begun before the last is told of: the disk works while what
+   waited for it is answered. One that has files to sync is even taken by who has written the last,
+   before anybody has heard of that; a little had better wait for what comes until then;
 3. what a group's records rely on is synced once for the group, by then with all that the group has
    of it;
 4. once something has failed, nothing is handed over and nothing told, not of what is being written
    then either, whatever becomes of it.
 
 It refuses to know who writes: a thread or the loop (`broker/replicas/disk.py`), or what a simulator
-plays. Nor does it know of time.
+plays. Nor does it know of time. Batches come, and are told of, on one thread; `take` is for that
+which writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
+from threading import Lock
 from typing import Protocol
 
 from tidemark.partitions.storage.journal.records import JournalRecord
@@ -60,13 +63,16 @@ class GroupCommits:
     """The batches of one journal. Invariant: `durable <= newest`, and while nothing is being
     written nothing waits."""
 
-    __slots__ = ("_hand_over", "_waiting", "durable", "error", "is_writing", "newest")
+    __slots__ = ("_begun", "_hand_over", "_lock", "_waiting", "durable", "error", "newest")
 
     def __init__(self, hand_over: Callable[[CommitGroup], None]) -> None:
         """`hand_over` has a group written that waited for the one before it."""
         self._hand_over = hand_over
         self._waiting = CommitGroup()
-        self.is_writing = False
+        self._begun = 0
+        """Groups that are being written, or are, and have not been told of."""
+        self._lock = Lock()
+        """Of both."""
         self.newest = 0
         """The newest batch that has come."""
         self.durable = 0
@@ -87,27 +93,41 @@ class GroupCommits:
             return None
         assert batch > self.newest, "batches come in order"
         self.newest = batch
-        group = self._waiting
-        group.batch, group.persisted = batch, persisted
-        group.batches += 1
-        group.records += records
-        for sync in syncs:
-            group.syncs[sync.subject] = sync
-        if self.is_writing:
-            return None
-        self.is_writing, self._waiting = True, CommitGroup()
+        with self._lock:
+            group = self._waiting
+            group.batch, group.persisted = batch, persisted
+            group.batches += 1
+            group.records += records
+            for sync in syncs:
+                group.syncs[sync.subject] = sync
+            return None if self._begun else self._begin_waiting()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a group is being written, or is and has not been told of."""
+        return self._begun > 0
+
+    def take(self) -> CommitGroup | None:
+        """What whoever writes, and has written all that was begun, is to write next without being
+        told to; the groups before it are still to be told of, in their order."""
+        with self._lock:
+            return self._begin_waiting() if self._waiting.syncs else None
+
+    def _begin_waiting(self) -> CommitGroup:
+        group, self._waiting = self._waiting, CommitGroup()
+        self._begun += 1
         return group
 
     def written(self, group: CommitGroup) -> None:
         """The group that was to be written is, and is synced."""
         if self.error is not None:
             return
-        following = self._waiting
-        if following.batches:
-            self._waiting = CommitGroup()
+        with self._lock:
+            self._begun -= 1
+            is_next = not self._begun and self._waiting.batches
+            following = self._begin_waiting() if is_next else None
+        if following is not None:
             self._hand_over(following)
-        else:
-            self.is_writing = False
         self.durable = group.batch
         group.persisted(group.batch)
 
@@ -116,7 +136,8 @@ class GroupCommits:
         if self.error is not None:
             return False
         self.error = error
-        self._waiting = CommitGroup()
+        with self._lock:
+            self._waiting = CommitGroup()
         return True
 
     def is_behind(self) -> bool:

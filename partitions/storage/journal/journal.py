@@ -35,7 +35,7 @@ from tidemark.partitions.storage.journal.making import (
 )
 from tidemark.partitions.storage.journal.names import journal_files, journal_name
 from tidemark.partitions.storage.journal.records import JournalRecord
-from tidemark.partitions.storage.refusals import may_pass, was_not_asked
+from tidemark.partitions.storage.refusals import was_not_asked, was_not_written
 from tidemark.protocol.errors import StorageError
 
 FILE_BYTES: Final = 16 * 1024 * 1024
@@ -170,33 +170,39 @@ class Journal:
         """Where the next block will be. Any thread may ask."""
         return self._next
 
-    def write(self, records: Sequence[JournalRecord]) -> Lsn:
+    def write(self, records: Sequence[JournalRecord], *, synced: bool = False) -> Lsn:
         """Write records in one block, or a few if they are more than a file holds. Blocking.
 
-        Returns where the next block will be. They are durable after a `sync`. If it
-        raises an `OSError` that may pass (the disk is full, or there is no descriptor for the next
-        file), nothing was written, and it may be tried again; any other is final.
+        Returns where the next block will be. They are durable after a `sync`, which has nothing to
+        do if `synced` has them written and synced in one call, as it does where the file's name is
+        durable and nothing else has to be. If it raises an `OSError` and it `was_not_written` (the
+        disk is full, or there is no descriptor for the next file), it may be tried again; any other
+        is final.
         """
         self._refuse_after_failure()
         for some in _split(records, (self._file_pages - STAMP_PAGES) * PAGE_BYTES):
-            self._write_block(some)
+            self._write_block(some, synced=synced)
         return self._next
 
-    def _write_block(self, records: Sequence[JournalRecord]) -> None:
+    def _write_block(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
         pages = pages_of(block_bytes(records))
         try:
             if self._active.page > STAMP_PAGES and self._active.page + pages > self._file_pages:
                 self._roll()
             active = self._active
+            in_one_call = synced and not self._unsynced and not active.is_new
+            write = active.file.pwritev_synced if in_one_call else active.file.pwritev
             parts = encode(self._owner, self._next, self._synced, records)
-            active.file.pwritev(parts, active.page * PAGE_BYTES)
+            write(parts, active.page * PAGE_BYTES)
         except OSError as error:
-            if not may_pass(error):
+            if not was_not_written(error):
                 self._failure = error
             raise
         active.page += pages
         active.end = self._next = Lsn(self._next + pages)
-        if active not in self._unsynced:
+        if in_one_call:
+            self._synced = self._next
+        elif active not in self._unsynced:
             self._unsynced.append(active)
 
     def _roll(self) -> None:

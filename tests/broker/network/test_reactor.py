@@ -1,5 +1,6 @@
 """The sockets do not keep the other tasks waiting, and none of them keeps the others waiting."""
 
+import math
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -77,3 +78,29 @@ async def test_who_was_left_when_time_was_up_comes_first_the_next_time(busy: Bus
     served = Counter(busy.served)
     assert set(served) == set(range(SOCKETS))
     assert max(served.values()) - min(served.values()) <= 1
+
+
+async def test_a_turn_that_has_brought_much_for_others_is_over_after_one_look() -> None:
+    """The disk begins with it, and not once the next requests are worked on."""
+    turn, looks = Turn(), list[int]()
+    reactor = Reactor(turn)
+    reactor._until = math.inf
+
+    def serve(events: int) -> None:
+        del events
+        looks[-1] += 1
+
+    def begin_turn() -> None:
+        looks.append(0)
+        reactor._serve()
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"x")
+        reactor.add(ours.fileno(), READABLE, serve)
+        turn.run(begin_turn)
+        reactor.is_much = lambda: True
+        turn.run(begin_turn)
+        reactor.remove(ours.fileno())
+    reactor.close()
+    assert looks == [2, 1]

@@ -56,6 +56,24 @@ def test_the_last_things_come_when_nothing_is_left_of_what_was_put_off() -> None
     assert seen == ["second round", "last", "outside of turns"]
 
 
+def test_what_another_thread_tells_is_heard_first_and_in_its_order() -> None:
+    turn, seen = Turn(), list[str]()
+    for number in (1, 2):
+        turn.tell(lambda number=number: seen.append(f"told {number}"))  # type: ignore[misc]
+    assert seen == []
+    turn.run(lambda: turn.after(lambda: seen.append("after")))
+    turn.run(lambda: seen.append("another turn"))
+    assert seen == ["told 1", "told 2", "after", "another turn"]
+
+
+def test_what_is_told_is_a_turn_of_its_own_if_none_comes() -> None:
+    turn, seen = Turn(), list[bool]()
+    turn.tell(lambda: seen.append(turn.is_open))
+    turn.hear()
+    turn.hear()
+    assert seen == [True]
+
+
 def test_a_held_turn_does_what_it_is_told_and_keeps_back_what_was_put_off() -> None:
     turn, done = Turn(), list[str]()
 

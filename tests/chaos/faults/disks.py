@@ -12,7 +12,8 @@ from typing import Final
 from tests.chaos.brokers import ChaosBroker, ChaosCluster
 from tests.chaos.faults.fault import WRONG, Fault, any_broker, wait_until
 
-_SYNCS: Final = "fdatasync,fsync"
+_SYNCS: Final = "fdatasync,fsync,pwritev2"
+"""The last writes to the journal, and syncs what it has written."""
 _FAILED_SYNC_AT_MAX: Final = 40
 _REACHED_SECONDS: Final = 15.0
 _EXIT_SECONDS: Final = 10.0

@@ -1,12 +1,14 @@
 """The operating system's files keep the seam's promises where the system's calls do less."""
 
+import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.protocol.types import BytesLike
 
 PARTS = [b"part %d," % number for number in range(3000)]
@@ -43,3 +45,73 @@ def test_all_directories_are_synced_or_it_is_said(
     assert synced == set(paths)
     with pytest.raises(FileNotFoundError):
         OsFiles().sync_directories([*paths, str(tmp_path / "missing")])
+
+
+def refuse(error_number: int, refused: list[int]) -> Callable[..., int]:
+    """`os.pwritev` as it is, but for calls that are to sync, too."""
+    real = os.pwritev
+
+    def pwritev(descriptor: int, parts: Sequence[BytesLike], position: int, flags: int = 0) -> int:
+        if flags:
+            refused.append(flags)
+            raise OSError(error_number, os.strerror(error_number))
+        return real(descriptor, parts, position)
+
+    return pwritev
+
+
+@pytest.mark.parametrize("error_number", [errno.EOPNOTSUPP, errno.ENOSPC, errno.ENOMEM])
+def test_what_cannot_be_written_and_synced_in_one_call_is_in_two(
+    error_number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there was no room, say, nobody can tell which half was refused: both are done anew."""
+    refused, synced = list[int](), list[int]()
+    monkeypatch.setattr(os, "pwritev", refuse(error_number, refused))
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwritev_synced([b"ab", b"c"], 2)
+    assert file.pread(9, 0) == b"\0\0abc"
+    assert (refused, synced) == ([os.RWF_DSYNC], [file.fileno()])
+
+
+def test_what_is_written_and_synced_in_one_call_is_not_synced_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, flags = list[int](), list[int]()
+    real = os.pwritev
+
+    def pwritev(descriptor: int, parts: Sequence[BytesLike], position: int, how: int = 0) -> int:
+        flags.append(how)
+        return real(descriptor, parts, position, how)
+
+    monkeypatch.setattr(os, "pwritev", pwritev)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwritev_synced([b"ab", b"c"], 2)
+    assert file.pread(9, 0) == b"\0\0abc"
+    assert (flags, synced) == ([os.RWF_DSYNC], [])
+
+
+def test_a_write_that_is_to_sync_and_fails_is_a_failed_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "pwritev", refuse(errno.EIO, []))
+    with pytest.raises(SyncFailed):
+        OsFiles().create(str(tmp_path / "file")).pwritev_synced([b"abc"], 0)
+
+
+def test_less_than_all_that_was_to_be_synced_is_written_and_synced_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_a_few_bytes(
+        descriptor: int, parts: Sequence[BytesLike], position: int, flags: int = 0
+    ) -> int:
+        return os.pwrite(descriptor, b"".join(parts)[:2], position)
+
+    synced = list[int]()
+    monkeypatch.setattr(os, "pwritev", write_a_few_bytes)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwritev_synced([b"ab", b"cde"], 0)
+    assert file.pread(9, 0) == b"abcde"
+    assert synced == [file.fileno()]

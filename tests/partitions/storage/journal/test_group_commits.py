@@ -35,6 +35,7 @@ class Bench:
         self.written = list[CommitGroup]()
         """And being written: the last, where `is_writing`."""
         self.done = list[str]()
+        self.ended = 0
 
     def hand_over(self, group: CommitGroup) -> None:
         self.written.append(group)
@@ -50,9 +51,17 @@ class Bench:
         assert asked_by == batch, "the newest of a group is told, and of itself"
         self.done.append(f"told {batch}")
 
+    def take(self) -> bool:
+        """Who writes goes on by itself."""
+        group = self.commits.take()
+        if group is not None:
+            self.hand_over(group)
+        return group is not None
+
     def end(self) -> None:
-        """What is being written is on the disk."""
-        self.commits.written(self.written[-1])
+        """Of what is written, the oldest that has not been told of is."""
+        self.ended += 1
+        self.commits.written(self.written[self.ended - 1])
 
 
 def numbers(group: CommitGroup) -> list[int]:
@@ -106,6 +115,39 @@ def test_what_a_group_relies_on_is_synced_once_by_its_newest() -> None:
     assert list(bench.written[1].syncs.values()) == syncs[2:]
 
 
+def test_who_writes_goes_on_with_what_is_large_before_the_last_is_told_of() -> None:
+    bench = Bench()
+    bench.add(1)
+    bench.add(2, [FakeSync("log")])
+    assert bench.take()
+    bench.add(3)
+    bench.end()
+    assert (bench.commits.durable, bench.commits.is_writing) == (1, True), "one after the other"
+    bench.end()
+    bench.end()
+    assert bench.done == ["write 1", "write 2", "told 1", "write 3", "told 2", "told 3"]
+    assert not bench.commits.is_writing
+
+
+def test_a_little_waits_for_what_comes_until_the_last_is_told_of() -> None:
+    bench = Bench()
+    bench.add(1)
+    assert not bench.take()
+    bench.add(2)
+    assert not bench.take()
+    bench.add(3)
+    bench.end()
+    assert [numbers(group) for group in bench.written] == [[1], [2, 3]]
+
+
+def test_who_writes_is_given_nothing_more_when_the_disk_has_failed() -> None:
+    bench = Bench()
+    bench.add(1)
+    bench.add(2, [FakeSync("log")])
+    bench.commits.fail(GONE)
+    assert not bench.take()
+
+
 def test_nothing_is_told_of_what_was_being_written_when_the_disk_failed() -> None:
     bench = Bench()
     bench.add(1)
@@ -125,16 +167,18 @@ def test_nothing_is_written_after_the_disk_has_failed_and_the_first_error_stays(
     assert bench.written == []
 
 
-@given(st.lists(st.sampled_from(["add", "add", "end", "fail"]), max_size=40))
+@given(st.lists(st.sampled_from(["add", "add large", "take", "end", "fail"]), max_size=40))
 def test_whatever_comes_when_batches_are_written_once_in_their_order_and_told_when_durable(
     events: list[str],
 ) -> None:
     bench, added, failed_at = Bench(), 0, None
     for event in events:
-        if event == "add":
+        if event.startswith("add"):
             added += 1
-            bench.add(added)
-        elif event == "end" and bench.commits.is_writing:
+            bench.add(added, [FakeSync("log")] * (event == "add large"))
+        elif event == "take":
+            bench.take()
+        elif event == "end" and bench.ended < len(bench.written):
             bench.end()
         elif event == "fail" and failed_at is None:
             bench.commits.fail(GONE)
@@ -149,5 +193,6 @@ def test_whatever_comes_when_batches_are_written_once_in_their_order_and_told_wh
     if failed_at is not None:
         assert len(bench.done) == failed_at
     else:
-        assert len(told) in (len(bench.written), len(bench.written) - 1), "one at a time"
+        assert len(told) == bench.ended
+        assert bench.commits.is_writing is (bench.ended < len(bench.written))
         assert bench.commits.is_writing or len(written) == added, "nothing is left behind"

@@ -48,6 +48,43 @@ def test_what_was_synced_survives_a_crash() -> None:
         assert found[12:] == [note(12).payload, note(13).payload][: len(found) - 12]
 
 
+def test_what_is_written_synced_survives_a_crash_without_more() -> None:
+    for seed in range(20):
+        files = MemoryFiles()
+        journal = opened(files, file_pages=64)
+        for number in range(12):
+            journal.write([note(number)], synced=True)
+        found = payloads(files.after_crash(Random(seed)))
+        assert found == [note(number).payload for number in range(12)]
+        before = len(files.synced_paths)
+        journal.sync()
+        assert len(files.synced_paths) == before, "nothing is left to sync"
+
+
+def test_what_is_not_synced_is_synced_with_what_follows_or_by_sync() -> None:
+    """In one call only these bytes would be."""
+    for seed in range(20):
+        files = MemoryFiles()
+        journal = opened(files)
+        journal.write([note(0)])
+        journal.write([note(1)], synced=True)
+        journal.sync()
+        assert payloads(files.after_crash(Random(seed))) == [note(0).payload, note(1).payload]
+
+
+def test_a_file_that_is_new_has_its_name_synced_by_sync() -> None:
+    for seed in range(20):
+        files = MemoryFiles()
+        journal = opened(files, file_pages=4)
+        written = [note(number, size=PAGE_BYTES) for number in range(12)]
+        for record in written:
+            journal.write([record], synced=True)
+            journal.sync()
+        assert len(files.sizes(PATH)) > 1
+        found = payloads(files.after_crash(Random(seed)))
+        assert found == [record.payload for record in written]
+
+
 def test_a_group_of_two_hundred_partitions_is_one_write_and_one_sync() -> None:
     files = MemoryFiles()
     journal = opened(files, file_pages=512)

@@ -66,6 +66,9 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.content)
 
+    def write_back(self) -> None:
+        """It may have been, after a crash, and that is all."""
+
     def sync(self) -> None:
         self._files.before_sync(self._path, self._inode)
         self._inode.sync()

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from tidemark.partitions.storage.refusals import NO_ROOM, NOT_ASKED, SyncFailed
+from tidemark.partitions.storage.writing_back import write_back
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import BytesLike
 
@@ -67,6 +68,11 @@ class File(Protocol):
         ...
 
     def size(self) -> int: ...
+
+    def write_back(self) -> None:
+        """Have most of what a `sync` would have to write written, a little at a time, so that who
+        appends meanwhile is not held up. Blocks, and promises nothing. Raises `SyncFailed`."""
+        ...
 
     def sync(self) -> None:
         """Block until all that was written is on the disk (`fdatasync`: the size too). Raises
@@ -146,10 +152,12 @@ class Files(Protocol):
 class OsFile:
     """A file descriptor that closes itself."""
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_descriptor", "_written_back")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._written_back = 0
+        """So far the file was, when it was last written back."""
 
     def __del__(self) -> None:
         os.close(self._descriptor)
@@ -206,6 +214,15 @@ class OsFile:
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
+
+    def write_back(self) -> None:
+        size_bytes = self.size()
+        try:
+            write_back(self._descriptor, min(self._written_back, size_bytes), size_bytes)
+        except OSError as error:
+            # What has failed is not said again to who syncs.
+            raise SyncFailed(*error.args) from error
+        self._written_back = size_bytes
 
     def sync(self) -> None:
         try:

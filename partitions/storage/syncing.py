@@ -94,6 +94,7 @@ class SyncCapture:
         """
         with final(self.state):
             for file in self.files:
+                file.write_back()
                 file.sync()
         if self.sealed or self.snapshots or self.unnamed:
             self._finish()

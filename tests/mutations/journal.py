@@ -178,6 +178,13 @@ MUTATIONS = (
         new="        self.pwritev(parts, position)\n",
         killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
     ),
+    storage_rule(
+        "what could not be written back is a failed sync",
+        "files.py",
+        old="said again to who syncs.\n            raise SyncFailed",
+        new="said again to who syncs.\n            return\n            raise SyncFailed",
+        killed_by="test_files.py::test_what_cannot_be_written_back_is_a_failed_sync",
+    ),
     Mutation(
         name="the disk goes on with what is large while the loop is busy",
         file="broker/replicas/writer_thread.py",

@@ -30,7 +30,7 @@ class HeldFile:
         self._disk = disk
         self.fileno, self.pread = file.fileno, file.pread
         self.truncate, self.size, self.allocate = file.truncate, file.size, file.allocate
-        self.pwritev = file.pwritev
+        self.pwritev, self.write_back = file.pwritev, file.write_back
 
     def pwrite(self, data: BytesLike, position: int) -> None:
         self._file.pwrite(data, position)

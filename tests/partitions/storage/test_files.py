@@ -2,13 +2,16 @@
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tidemark.partitions.storage.files import OsFiles
+from tidemark.partitions.storage import files
+from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.refusals import SyncFailed
+from tidemark.partitions.storage.writing_back import write_back
 from tidemark.protocol.types import BytesLike
 
 PARTS = [b"part %d," % number for number in range(3000)]
@@ -115,3 +118,36 @@ def test_less_than_all_that_was_to_be_synced_is_written_and_synced_anew(
     file.pwritev_synced([b"ab", b"cde"], 0)
     assert file.pread(9, 0) == b"abcde"
     assert synced == [file.fileno()]
+
+
+def test_what_came_since_is_written_back_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranges = list[tuple[int, int]]()
+    monkeypatch.setattr(files, "write_back", lambda fd, start, end: ranges.append((start, end)))
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwrite(bytes(100), 0)
+    file.write_back()
+    file.pwrite(bytes(50), 100)
+    file.write_back()
+    file.truncate(70)
+    file.write_back()
+    file.pwrite(bytes(20), 70)
+    file.write_back()
+    assert ranges == [(0, 100), (100, 150), (70, 70), (70, 90)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no such call")
+def test_what_cannot_be_written_back_is_a_failed_sync() -> None:
+    """The kernel tells of it once: the `sync` that follows would succeed."""
+
+    class Pipe(OsFile):
+        def size(self) -> int:
+            return 10
+
+    reading, writing = os.pipe()
+    os.close(reading)
+    with pytest.raises(OSError, match="Illegal seek"):
+        write_back(writing, 0, 10)
+    with pytest.raises(SyncFailed):
+        Pipe(writing).write_back()

@@ -17,7 +17,7 @@ from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.syncing import Capture
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
-from tidemark.testing.memory_files import MemoryFiles
+from tidemark.testing.memory_files import MemoryFile, MemoryFiles
 
 SETTINGS = LogSettings(segment_bytes=400, index_interval_bytes=100)
 DIRECTORY = "/p-0"
@@ -284,3 +284,17 @@ def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> Non
     again = Log.open(OsFiles(), str(tmp_path), SETTINGS, recovery_point=Offset(400))
     assert again.recovery.clean
     assert find_timestamp(again, 1123, end_offset=Offset(400)) == (1123, 123)
+
+
+def test_a_log_that_nobody_waits_for_is_written_back_before_it_is_synced(
+    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = list[str]()
+    monkeypatch.setattr(MemoryFile, "write_back", lambda file: done.append("written back"))
+    monkeypatch.setattr(MemoryFile, "sync", lambda file: done.append("synced"))
+    log = open_log(files)
+    append(log, 3)
+    capture = log.begin_sync()
+    done.clear()
+    capture.sync()
+    assert done[:2] == ["written back", "synced"]

@@ -62,10 +62,13 @@ class SyncingLog(AppendingLog):
         Nothing follows from it: not even the segment's name is on the disk then.
         """
         writer = self._active.writer
-        files = () if writer is None else (writer,)
-        state = self._state
         return TailSync(
-            home=self._home, state=state, generation=state.generation, files=files, unnamed=()
+            home=self._home,
+            state=self._state,
+            generation=self._state.generation,
+            files=() if writer is None else (writer,),
+            unnamed=(),
+            is_early=True,
         )
 
     def sync(self) -> Offset:

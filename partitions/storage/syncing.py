@@ -176,6 +176,8 @@ class TailSync:
     """Of which something may not be."""
     unnamed: tuple[Segment, ...]
     """Of which even the name may not be."""
+    is_early: bool = False
+    """Nobody waits for it, and others that do had better not wait longer."""
 
     @property
     def subject(self) -> Hashable:
@@ -192,6 +194,8 @@ class TailSync:
             raise self.state.failure
         with final(self.state):
             for file in self.files:
+                if self.is_early:
+                    file.write_back()
                 file.sync()
         if self.unnamed:
             self._sync_names()

@@ -1,6 +1,7 @@
 """What counts as durable, on a disk that makes use of all it may do."""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
@@ -14,7 +15,7 @@ from tidemark.partitions.storage import log_state
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.syncing import Capture
+from tidemark.partitions.storage.syncing import Capture, TailSync
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Offset
 from tidemark.testing.memory_files import MemoryFile, MemoryFiles
@@ -286,15 +287,22 @@ def test_appends_and_reads_go_on_beside_the_writer_thread(tmp_path: Path) -> Non
     assert find_timestamp(again, 1123, end_offset=Offset(400)) == (1123, 123)
 
 
-def test_a_log_that_nobody_waits_for_is_written_back_before_it_is_synced(
-    files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("begin", [Log.begin_sync, Log.begin_early_sync, Log.begin_tail_sync])
+def test_what_nobody_waits_for_is_written_back_before_it_is_synced(
+    files: MemoryFiles,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: Callable[[Log], Capture | TailSync],
 ) -> None:
     done = list[str]()
     monkeypatch.setattr(MemoryFile, "write_back", lambda file: done.append("written back"))
     monkeypatch.setattr(MemoryFile, "sync", lambda file: done.append("synced"))
     log = open_log(files)
     append(log, 3)
-    capture = log.begin_sync()
     done.clear()
-    capture.sync()
-    assert done[:2] == ["written back", "synced"]
+    match begin(log):
+        case TailSync() as tail:
+            tail.run()
+        case capture:
+            capture.sync()
+    is_waited_for = begin is Log.begin_tail_sync
+    assert done[:2] == (["synced"] if is_waited_for else ["written back", "synced"])

@@ -5,6 +5,7 @@ from typing import Final
 import attrs
 
 from tidemark.broker.config.fields import setting
+from tidemark.partitions.state_machines.cluster_topics import PARTITIONS_MAX
 from tidemark.partitions.state_machines.config_table import INT_MAX, ListOf, OneOf, Whole, whole_int
 from tidemark.partitions.state_machines.groups.consumer.assignors import ASSIGNORS
 
@@ -15,7 +16,7 @@ _SECTION: Final = "Consumer groups"
 class Groups:
     offsets_topic_num_partitions: int = setting(
         "offsets.topic.num.partitions",
-        whole_int(1),
+        whole_int(1, PARTITIONS_MAX),
         8,
         "Partitions of `__consumer_offsets`. It cannot be changed once the topic is there.",
         section=_SECTION,

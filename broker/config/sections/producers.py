@@ -5,6 +5,7 @@ from typing import Final
 import attrs
 
 from tidemark.broker.config.fields import setting
+from tidemark.partitions.state_machines.cluster_topics import PARTITIONS_MAX
 from tidemark.partitions.state_machines.config_table import Whole, whole_int
 
 _SECTION: Final = "Producers"
@@ -28,7 +29,7 @@ class Producers:
     )
     transaction_state_log_num_partitions: int = setting(
         "transaction.state.log.num.partitions",
-        whole_int(1),
+        whole_int(1, PARTITIONS_MAX),
         8,
         "Partitions of `__transaction_state`. It cannot be changed once the topic is there.",
         section=_SECTION,

@@ -7,6 +7,7 @@ from typing import Final
 import attrs
 
 from tidemark.broker.config.fields import setting
+from tidemark.partitions.state_machines.cluster_topics import PARTITIONS_MAX
 from tidemark.partitions.state_machines.config_table import Whole, YesNo, whole_int
 
 _SECTION: Final = "Topics"
@@ -16,7 +17,7 @@ _SECTION: Final = "Topics"
 class Topics:
     num_partitions: int = setting(
         "num.partitions",
-        whole_int(1),
+        whole_int(1, PARTITIONS_MAX),
         4,
         "Partitions of a topic that is created without saying how many.",
         section=_SECTION,

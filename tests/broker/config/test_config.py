@@ -67,7 +67,7 @@ def test_every_mistake_is_told_with_its_name_its_origin_and_what_is_expected() -
     assert told == [
         "node.id = '-1' (environment TIDEMARK_NODE_ID): it takes a whole number, 0 or more",
         "listen = '9092' (option): it takes an address with a port, as host:port",
-        "num.partitions = 'many' (option): it takes a whole number, 1 or more",
+        "num.partitions = 'many' (option): it takes a whole number from 1 to 100000",
     ]
 
 
@@ -103,6 +103,17 @@ def test_a_variable_that_is_nearly_a_setting_is_told_with_its_name() -> None:
 def test_what_the_other_commands_read_from_the_environment_is_no_news() -> None:
     environment = {"TIDEMARK_BOOTSTRAP": "a:1", "TIDEMARK_CLIENT_CONFIG": "client.properties"}
     assert load_settings(environment=environment).notices == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["num.partitions", "offsets.topic.num.partitions", "transaction.state.log.num.partitions"],
+)
+def test_no_topic_is_to_have_more_partitions_than_one_can(name: str) -> None:
+    assert load_settings(options={name: "100000"}).notices == ()
+    assert problems(options={name: "100001"}) == [
+        f"{name} = '100001' (option): it takes a whole number from 1 to 100000"
+    ]
 
 
 def test_a_user_is_a_name_and_a_password_and_nothing_else(tmp_path: Path) -> None:

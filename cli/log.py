@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from os.path import basename, dirname, realpath
+from os.path import basename, dirname, isfile, realpath
 
 import click
 
@@ -75,6 +75,8 @@ def dump_(path: str, output: str, records: bool, rpk: str | None) -> None:
     DIR is a partition's directory, or a data directory. A batch that is not sound is still shown,
     with what is wrong with it, and then the exit status is 1.
     """
+    if isfile(path) and not path.endswith(LOG_SUFFIX):
+        raise click.UsageError(f"{path} is no segment: those end in {LOG_SUFFIX}")
     if rpk is not None or records:
         damaged = _dump_records(path, _formatter(rpk))
     elif output == "json":

@@ -214,8 +214,9 @@ def abort(
         return
     hanging = session.run(lambda client: _find(client, topic, partition, producer))
     if not hanging:
+        where = topic if partition is None else f"{topic}-{partition}"
         raise TidemarkError(
-            f"nothing hangs in {topic}: `tidemark txn list` shows what is open, and "
+            f"nothing hangs in {where}: `tidemark txn list` shows what is open, and "
             "`tidemark txn abort ID` ends it"
         )
     print_rows(list(map(_hanging_row, hanging)), _COLUMNS, form)
@@ -227,12 +228,11 @@ def abort(
 async def _find(
     client: Client, topic: str | None, partition: int | None, producer: int | None
 ) -> list[HangingTransaction]:
-    places = await _partitions(client, topic)
-    return [
-        each
-        for each in await client.admin.find_hanging_transactions(places)
-        if partition in (None, each.partition.partition) and producer in (None, each.producer_id)
-    ]
+    places = [at for at in await _partitions(client, topic) if partition in (None, at.partition)]
+    if not places:
+        raise TidemarkError(f"{topic} has no partition {partition}")
+    found = await client.admin.find_hanging_transactions(places)
+    return [each for each in found if producer in (None, each.producer_id)]
 
 
 async def _abort_all(client: Client, hanging: Sequence[HangingTransaction]) -> None:

@@ -11,6 +11,7 @@ _HINTS: Final[Mapping[int, str]] = {
     " (group.min.session.timeout.ms, group.max.session.timeout.ms)",
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "its members have no assignor in common with this one"
     " (assignors)",
+    ErrorCode.NON_EMPTY_GROUP: "it has members: stop them first",
     ErrorCode.GROUP_MAX_SIZE_REACHED: "it has as many members as its brokers allow",
     ErrorCode.FENCED_INSTANCE_ID: "another member has this instance_id now",
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "its brokers allow no transaction_timeout_seconds as"

@@ -109,8 +109,11 @@ def _data(fields: Mapping[str, object], name: str) -> bytes | None:
     encoded = fields.get(f"{name}_base64")
     if encoded is None:
         return _bytes(name, fields.get(name))
+    if fields.get(name) is not None:
+        raise InputError(f"{name} and {name}_base64 exclude each other")
     try:
-        return base64.b64decode(str(encoded), validate=True)
+        # A number is no text, though its digits would be decoded.
+        return base64.b64decode(encoded if isinstance(encoded, str) else "?", validate=True)
     except (binascii.Error, ValueError):
         raise InputError(f"{name}_base64 is not base64") from None
 

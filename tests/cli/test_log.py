@@ -189,3 +189,14 @@ def test_a_directory_without_a_log_is_one_line(
     assert printed.status == 1
     assert "has no log in it" in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_a_file_that_is_no_segment_is_one_line(
+    partition: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = partition / "00000000000000000000.index"
+    other.write_bytes(b"")
+    printed = tidemark(capfd, "log", "dump", other)
+    assert printed.status == 2
+    assert f"{other} is no segment: those end in .log" in printed.err
+    assert printed.err.count("\n") == 1

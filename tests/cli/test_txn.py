@@ -58,6 +58,8 @@ def test_one_that_hangs_is_marked_and_ended_by_its_partition(
     assert (row["partition"], row["offset"], row["producer_id"]) == (f"{topic}-0", 0, 770_077)
     other = command("txn", "abort", "--topic", topic, "--producer", "5", "--yes")
     assert (other.status, "nothing hangs" in other.err) == (1, True)
+    nowhere = command("txn", "abort", "--topic", topic, "--partition", "7", "--yes")
+    assert (nowhere.status, f"{topic} has no partition 7" in nowhere.err) == (1, True)
     assert command("txn", "abort", "--topic", topic, "--dry-run").status == 0
     assert rows(command, "-s", "Hanging"), "nothing was done"
     assert command("txn", "abort", "-t", topic, "-p", "0", "--yes").status == 0

@@ -13,6 +13,7 @@ from tidemark.protocol.errors import ErrorCode, RequestError
         (3, "topic tides", "it is gone", "UNKNOWN_TOPIC_OR_PARTITION: topic tides: it is gone"),
         (69, "group tides", None, "GROUP_ID_NOT_FOUND: there is no group tides"),
         (105, "transactional id t", None, "TRANSACTIONAL_ID_NOT_FOUND: there is no transactional"),
+        (68, "group tides", None, "NON_EMPTY_GROUP: group tides: it has members: stop them first"),
         (82, "group tides", None, "FENCED_INSTANCE_ID: group tides: another member has this"),
         (41, "topic tides", None, "NOT_CONTROLLER: topic tides"),
         (9999, "topic tides", None, "UNKNOWN_SERVER_ERROR: topic tides (code 9999)"),

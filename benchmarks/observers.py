@@ -41,7 +41,7 @@ _BATCH_BYTES: Final = 1_000_000
 _READERS: Final = 9
 """As many near the leader as near each observer."""
 _WRITES_PER_SECOND: Final = 5.0
-_RUNS: Final = 3
+_RUNS: Final = 5
 _WAIT_SECONDS_MAX: Final = 30.0
 
 

@@ -102,7 +102,10 @@ class Plan:
 )
 @click.option("--kcat-format", "kcat", metavar="FORMAT", help="Print by kcat's percent tokens.")
 @click.option(
-    "-t", "--template", metavar="TEMPLATE", help="Print by a jinja2 template, or by @FILE."
+    "-t",
+    "--template",
+    metavar="TEMPLATE",
+    help="Print by a jinja2 template, or by @FILE; nothing is put behind it.",
 )
 @talks_to_brokers
 @click.pass_obj

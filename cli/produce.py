@@ -58,7 +58,7 @@ class Plan:
     "headers",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of every record; repeatable.",
+    help="Of every record; NAME alone is null; repeatable.",
 )
 @click.option(
     "-p",

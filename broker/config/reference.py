@@ -34,9 +34,10 @@ log.retention.hours = 24
 retention.hours = 24
 ```
 
-A name that is not a setting is an error in an option or a file, and a notice in the environment,
-where other programs set variables too. In a `server.properties`, and under `KAFKA_`, settings of
-Kafka that mean nothing here (threads, the metadata quorum) are passed over with a notice.
+A name that is not a setting is an error in an option or a file. In the environment, where other
+programs set variables too, it is passed over: with a notice under `TIDEMARK_`, without one under
+`KAFKA_`. Settings of Kafka that mean nothing here (threads, the metadata quorum) are passed over
+with a notice, there and in a `server.properties`.
 
 ## Two addresses: inside and outside
 

@@ -56,7 +56,8 @@ class Topics:
         "log.retention.check.interval.ms",
         Whole(1),
         300_000,
-        "How often all logs are looked through for segments past their retention.",
+        "How often all logs are looked through for segments past their retention, and for those "
+        "that are old enough to be closed (`segment.ms`, `max.compaction.lag.ms`).",
         section=_SECTION,
     )
     log_cleaner_enable: bool = setting(

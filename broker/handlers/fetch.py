@@ -8,14 +8,15 @@ time is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
-from tidemark.broker.network.requests import Pending, RequestContext
+from tidemark.broker.handlers.fetch_known import answer_known, remember
+from tidemark.broker.network.requests import FrameHandler, Pending, RequestContext, Session
 from tidemark.broker.replicas.fetch_answers import FetchPlan
 from tidemark.broker.replicas.fetch_sessions import NO_SESSION, FetchSession, everything
 from tidemark.broker.replicas.fetching import Reading
@@ -31,7 +32,9 @@ from tidemark.protocol.messages.fetch import (
 from tidemark.protocol.types import Offset
 
 if TYPE_CHECKING:
+    from tidemark.broker.network.send_queue import Part
     from tidemark.broker.node import Node
+    from tidemark.protocol.frames import ApiCodec
 
 _CONSUMERS: Final = (-1, -2)
 """The numbers of those who are no brokers: consumers, and debuggers."""
@@ -43,7 +46,31 @@ _WAITED_FOR_MAX: Final = 50_000
 memory, and each is looked at again whenever one of its partitions moves."""
 
 
-def handle(
+class FetchHandler(FrameHandler):
+    """The handler. A request for one partition is decoded only if it is not like an earlier one, or
+    has to wait."""
+
+    def __call__(
+        self, node: Node, request: FetchRequest, context: RequestContext
+    ) -> FetchResponse | Pending[FetchResponse]:
+        return _fetch(node, request, context)
+
+    def answer(
+        self, node: Node, frames: Sequence[memoryview], session: Session, codec: ApiCodec
+    ) -> tuple[int, list[Part] | Pending[list[Part]]] | None:
+        parts = answer_known(node, frames[0], session, codec)
+        return None if parts is None else (1, parts)
+
+    def decoded(
+        self, frame: memoryview, request: FetchRequest, session: Session, codec: ApiCodec
+    ) -> None:
+        remember(frame, request, session, codec)
+
+
+handle: Final = FetchHandler()
+
+
+def _fetch(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Pending[FetchResponse]:
     session = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidemark.broker.node import Node
     from tidemark.protocol.frames import ApiCodec
     from tidemark.protocol.one_batch import OneBatches
+    from tidemark.protocol.one_fetch import OneFetches
 
 R = TypeVar("R")
 
@@ -49,6 +50,8 @@ class Session:
     """Who the client has proven to be; set by SaslAuthenticate."""
     one_batches: OneBatches | None = None
     """What its Produce requests are like; only their handler looks into it."""
+    one_fetches: OneFetches | None = None
+    """What its Fetch requests are like; only their handler looks into it."""
     gathers: int = 0
     """Not 0: its requests cost less if several are taken together, so as many are received as are
     there. What else it says is for their handler."""

@@ -21,7 +21,61 @@ def _away(name: str, file: str, *, old: str, new: str, killed_by: str) -> Mutati
     )
 
 
+def _known(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of fetches that are not decoded, because an earlier one was like them."""
+    return Mutation(
+        name=name,
+        file="broker/handlers/fetch_known.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/broker/handlers/test_fetch_known.py::{killed_by}",
+    )
+
+
+def _alike(name: str, *, old: str, new: str, killed_by: str) -> Mutation:
+    """Of what makes a fetch one of these."""
+    return Mutation(
+        name=name,
+        file="protocol/one_fetch.py",
+        old=old,
+        new=new,
+        killed_by=f"tests/protocol/test_one_fetch.py::{killed_by}",
+    )
+
+
 MUTATIONS = (
+    # A fetch that is like an earlier one
+    _known(
+        "a known fetch is of a leader that its reader knows",
+        old="        or not replica.is_readable(offset, known.leader_epoch)\n",
+        new="",
+        killed_by="test_a_reader_that_knows_of_another_leader_is_told_so",
+    ),
+    _known(
+        "a known fetch does not keep back what was aborted",
+        old="known.isolation == READ_COMMITTED and replica.aborted(records, offset)",
+        new="False",
+        killed_by="test_readers_of_committed_transactions_stop_where_one_is_open_and_hear_what_was_"
+        "aborted",
+    ),
+    _known(
+        "a known fetch is not answered with too little",
+        old="    if size_bytes < max(known.min_bytes, 1) or has_more_to_say:\n",
+        new="    if has_more_to_say:\n",
+        killed_by="test_where_there_is_too_little_it_waits",
+    ),
+    _alike(
+        "a fetch is known only if nothing in it could be missed",
+        old="    if frame[body_at:] != body:\n",
+        new="    if not body:\n",
+        killed_by="test_what_encoding_would_not_give_is_decoded_each_time",
+    ),
+    _alike(
+        "a fetch is known by what follows its offset, too",
+        old="            or frame[at + _OFFSET.size :] != self._after\n",
+        new="",
+        killed_by="test_what_differs_in_any_other_byte_is_not_known",
+    ),
     # A strict read
     _confirming(
         "only answers to a round that was sent since the question count for it",

@@ -150,6 +150,11 @@ class _DiskFile(WrappedFile):
         self._disk.note_time()
         self._memory.pwritev(parts, position)
 
+    def pwritev_synced(self, parts: Sequence[BytesLike], position: int) -> None:
+        super().pwritev(parts, position)
+        self._disk.note_time()
+        self._memory.pwritev_synced(parts, position)
+
     def truncate(self, size_bytes: int) -> None:
         super().truncate(size_bytes)
         self._memory.truncate(size_bytes)
@@ -157,6 +162,9 @@ class _DiskFile(WrappedFile):
     def allocate(self, size_bytes: int) -> None:
         super().allocate(size_bytes)
         self._memory.allocate(size_bytes)
+
+    def write_back(self) -> None:
+        self._memory.write_back()
 
     def sync(self) -> None:
         self._memory.sync()

@@ -85,6 +85,13 @@ MUTATIONS = (
         new="]\n",
         scenario="nobody-leads-after-the-power-of-all",
     ),
+    _found(
+        "a group has time to come to rest from when it has a coordinator",
+        "testing/simulator/transactions/migrant.py",
+        old="            self._settling_since = now\n        since = ",
+        new="            pass\n        since = ",
+        scenario="no-coordinator-to-settle-with",
+    ),
     Mutation(
         name="a change of topics that has not begun by its deadline never begins",
         file="broker/metadata/rounds.py",

@@ -128,6 +128,7 @@ class _Casting:
                 self._play.places,
                 rng,
                 self._play.kind_of,
+                self._play.has_coordinator,
                 is_hasty=self._world.knobs.is_hasty,
             )
             self._rollouts[group_id] = rollout

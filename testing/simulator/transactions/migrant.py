@@ -45,6 +45,7 @@ class Rollout:
         places: Places,
         rng: Random,
         kind_of: Callable[[str], str | None],
+        has_coordinator: Callable[[str], bool],
         *,
         is_hasty: bool,
     ) -> None:
@@ -54,6 +55,7 @@ class Rollout:
         self._places = places
         self._rng = rng
         self._kind_of = kind_of
+        self._has_coordinator = has_coordinator
         self.is_hasty = is_hasty
         self._begun = 0
         self._settling_since: float | None = None
@@ -105,11 +107,13 @@ class Rollout:
     def is_settled(self, now: float) -> bool:
         """Whether the members read everything, each its part, and know of nothing left to do.
 
-        Raises `Violation` if that takes too long.
+        Raises `Violation` if that takes too long, from when there is a coordinator to be asked.
         """
         self._is_over = self._is_over or not (why := self._why_not())
         if self._is_over:
             return True
+        if not self._has_coordinator(self._group_id):
+            self._settling_since = now
         since = self._settling_since
         if self._settling == len(self.members) and since and now - since > SETTLE_SECONDS_MAX:
             raise Violation("a group settles", self._group_id, why)

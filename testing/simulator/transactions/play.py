@@ -33,6 +33,7 @@ from tidemark.testing.simulator.transactions.talker import Talker
 from tidemark.testing.simulator.transactions.tasks import Task, run
 
 if TYPE_CHECKING:
+    from tidemark.broker.groups.coordinator import GroupCoordinator
     from tidemark.testing.simulator.world import World
 
 _JOIN_SECONDS: Final = REBALANCE_MS / 1000 + 1.0
@@ -110,17 +111,26 @@ class Play:
     def fresh_producer_id(self) -> ProducerId:
         return ProducerId(next(self._fresh_ids))
 
+    def has_coordinator(self, group_id: str) -> bool:
+        """Whether somebody leads its partition, does not hang, and has read back what it holds."""
+        return self._coordinator_of(group_id) is not None
+
     def kind_of(self, group_id: str) -> str | None:
         """What its coordinator takes a group for, where there is one, and such a group."""
+        coordinator = self._coordinator_of(group_id)
+        if coordinator is None:
+            return None
+        listed = (each for each in coordinator.list_groups() if each.group_id == group_id)
+        return next((each.kind for each in listed), None)
+
+    def _coordinator_of(self, group_id: str) -> GroupCoordinator | None:
         groups = {group.key: group for group in self._world.groups}
         broker = self._world.leader(groups[self.places.groups_coordinator(group_id)])
         if broker is None or broker.process is None or broker.process.transactions is None:
             return None
         coordinator = broker.process.transactions.coordinators.groups
-        if coordinator.is_loading:
-            return None
-        listed = (each for each in coordinator.list_groups() if each.group_id == group_id)
-        return next((each.kind for each in listed), None)
+        is_away = broker.process.paused_until > self._world.queue.now
+        return None if is_away or coordinator.is_loading else coordinator
 
     def new_member_id(self) -> str:
         return f"member-{next(self._member_ids)}"

@@ -7,6 +7,7 @@ Python does not.
 """
 
 import ctypes
+import errno
 import os
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +16,8 @@ from typing import Final
 _PIECE_BYTES: Final = 1 << 20
 _WRITE_AND_WAIT: Final = 1 | 2 | 4
 """`SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER`."""
+_NO_SUCH_CALL: Final = frozenset({errno.ENOSYS, errno.EPERM})
+"""The kernel does not have it, or a sandbox does not let it through."""
 
 _SyncFileRange = Callable[[int, int, int, int], int]
 
@@ -27,12 +30,17 @@ def write_back(descriptor: int, start: int, end: int) -> None:
     where the system cannot.
     """
     sync_file_range = _sync_file_range()
-    if sync_file_range is None:
+    if sync_file_range is None or not _is_let_through(sync_file_range, descriptor):
         return
     for position in range(start, end, _PIECE_BYTES):
         if sync_file_range(descriptor, position, _PIECE_BYTES, _WRITE_AND_WAIT):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
+
+
+def _is_let_through(sync_file_range: _SyncFileRange, descriptor: int) -> bool:
+    # Asked for nothing: of what the disk has refused, the same number might be said.
+    return not sync_file_range(descriptor, 0, 0, 0) or ctypes.get_errno() not in _NO_SUCH_CALL
 
 
 @cache

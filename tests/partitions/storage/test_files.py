@@ -1,5 +1,6 @@
 """The operating system's files keep the seam's promises where the system's calls do less."""
 
+import ctypes
 import errno
 import os
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.partitions.storage import files
+from tidemark.partitions.storage import files, writing_back
 from tidemark.partitions.storage.files import OsFile, OsFiles
 from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.writing_back import write_back
@@ -63,7 +64,9 @@ def refuse(error_number: int, refused: list[int]) -> Callable[..., int]:
     return pwritev
 
 
-@pytest.mark.parametrize("error_number", [errno.EOPNOTSUPP, errno.ENOSPC, errno.ENOMEM])
+@pytest.mark.parametrize(
+    "error_number", [errno.EOPNOTSUPP, errno.EPERM, errno.ENOSPC, errno.ENOMEM]
+)
 def test_what_cannot_be_written_and_synced_in_one_call_is_in_two(
     error_number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +78,17 @@ def test_what_cannot_be_written_and_synced_in_one_call_is_in_two(
     file.pwritev_synced([b"ab", b"c"], 2)
     assert file.pread(9, 0) == b"\0\0abc"
     assert (refused, synced) == ([os.RWF_DSYNC], [file.fileno()])
+
+
+def test_more_parts_than_one_call_takes_are_written_and_synced_in_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = list[int]()
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwritev_synced(PARTS, 0)
+    assert file.pread(1 << 16, 0) == b"".join(PARTS)
+    assert synced == [file.fileno()]
 
 
 def test_what_is_written_and_synced_in_one_call_is_not_synced_again(
@@ -151,3 +165,28 @@ def test_what_cannot_be_written_back_is_a_failed_sync() -> None:
         write_back(writing, 0, 10)
     with pytest.raises(SyncFailed):
         Pipe(writing).write_back()
+
+
+def kernel(refused: int, *, at_all: bool) -> Callable[[int, int, int, int], int]:
+    """A `sync_file_range` that refuses what it is asked; or only to write, where the disk does."""
+
+    def sync_file_range(descriptor: int, start: int, length: int, flags: int) -> int:
+        del descriptor, start, length
+        ctypes.set_errno(refused)
+        return -1 if flags or at_all else 0
+
+    return sync_file_range
+
+
+@pytest.mark.parametrize("refused", [errno.ENOSYS, errno.EPERM])
+def test_where_a_kernel_or_a_sandbox_has_no_such_call_nothing_is_written_back(
+    refused: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = OsFiles().create(str(tmp_path / "file"))
+    file.pwrite(bytes(100), 0)
+    monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=True))
+    file.write_back()
+    monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=False))
+    file.pwrite(bytes(100), 100)
+    with pytest.raises(SyncFailed):
+        file.write_back()

@@ -111,6 +111,7 @@ class WriterThread:
                 self._call_in_loop(partial(self._failed, error))
                 return
             seconds = time.perf_counter() - started
+            # Before the loop hears: what it hands over then is older than what comes after it.
             following = None if self._is_stopping else self._take()
             self._call_in_loop(partial(self._written, group, seconds))
             group = following or self._next_group()

@@ -12,6 +12,7 @@ import trio.testing
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
 from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.refusals import SyncFailed
 from tidemark.partitions.storage.state_db import PartitionKey
 
 KEY = PartitionKey(UUID(int=7), 0)
@@ -127,6 +128,30 @@ async def test_the_disk_goes_on_with_what_is_large_while_the_loop_is_busy() -> N
         await disk.wait_durable(2)
     assert persisted == [1, 2]
     assert journal.groups == [[b"1"], [b"2"]]
+
+
+def test_what_has_come_since_is_not_taken_before_what_was_handed_over() -> None:
+    """However soon the loop hears what is durable, and hands over what waited for it."""
+    gate, told, journal = threading.Event(), threading.Event(), FakeJournal()
+
+    def wait_at_gate() -> None:
+        assert gate.wait(10)
+
+    journal.sync_disk = wait_at_gate
+    disk = DiskWriter(journal, call_in_loop=lambda callback: callback(), failed=never)
+    thread = disk.thread.start()
+
+    def come(batch: int) -> None:
+        sync = FakeSync(lambda: None)
+        disk.write(3, [record(3)], lambda batch: told.set(), syncs=[sync])
+
+    disk.write(1, [record(1)], come)
+    disk.write(2, [record(2)], lambda batch: None)
+    gate.set()
+    assert told.wait(10)
+    disk.thread.stop()
+    thread.join(10)
+    assert journal.groups == [[b"1"], [b"2"], [b"3"]]
 
 
 class WatchedTurn(Turn):
@@ -320,6 +345,26 @@ async def test_a_full_sync_is_no_full_disk() -> None:
         journal.sync_disk = no_room
         disk.write(2, [record(2)], lambda batch: None)
         assert [error.errno for error in errors] == [errno.ENOSPC]
+
+
+@pytest.mark.parametrize("is_quick", [False, True])
+async def test_a_write_whose_sync_was_full_is_not_tried_again(is_quick: bool) -> None:
+    """By the thread, and by the loop where the disk is quick."""
+
+    def refuse(records: Sequence[JournalRecord], *, synced: bool) -> None:
+        tries.append(len(records))
+        if len(tries) == 1:
+            raise SyncFailed(errno.ENOSPC, "No space left on device")
+
+    errors, tries, journal = list[OSError](), list[int](), FakeJournal()
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        if is_quick:
+            await make_quick(disk)
+        journal.write = refuse  # type: ignore[method-assign]  # from now on
+        disk.write(2, [record(2)], lambda batch: None)
+        await disk.wait_durable(2)
+    assert [error.errno for error in errors] == [errno.ENOSPC]
+    assert tries == [1]
 
 
 class FullJournal(FakeJournal):

@@ -165,6 +165,13 @@ MUTATIONS = (
         killed_by="journal/test_journal.py::test_a_file_that_is_new_has_its_name_synced_by_sync",
     ),
     storage_rule(
+        "a block is only synced by its own write where all before it is",
+        "journal/journal.py",
+        old="synced and not self._unsynced and not",
+        new="synced and not",
+        killed_by="journal/test_journal.py::test_nothing_is_called_synced_that_follows_what_is_not",
+    ),
+    storage_rule(
         "a write that was to sync, and failed, is a failed sync",
         "files.py",
         old="                    raise SyncFailed(*error.args) from error\n        # Which",
@@ -177,6 +184,32 @@ MUTATIONS = (
         old="        self.pwritev(parts, position)\n        self.sync()\n",
         new="        self.pwritev(parts, position)\n",
         killed_by="test_files.py::test_what_cannot_be_written_and_synced_in_one_call_is_in_two",
+    ),
+    Mutation(
+        name="a write whose sync was full is not tried again",
+        file="partitions/storage/refusals.py",
+        old="return may_pass(error) and not isinstance(error, SyncFailed)",
+        new="return may_pass(error)",
+        killed_by="tests/broker/test_disk.py::test_a_write_whose_sync_was_full_is_not_tried_again",
+    ),
+    Mutation(
+        name="what has come since is not taken before what was handed over",
+        file="broker/replicas/writer_thread.py",
+        old="            following = None if self._is_stopping else self._take()\n"
+        "            self._call_in_loop(partial(self._written, group, seconds))\n",
+        new="            self._call_in_loop(partial(self._written, group, seconds))\n"
+        "            following = None if self._is_stopping else self._take()\n",
+        killed_by="tests/broker/test_disk.py"
+        "::test_what_has_come_since_is_not_taken_before_what_was_handed_over",
+    ),
+    storage_rule(
+        "what a disk refuses to write back is not taken for a call that is not there",
+        "writing_back.py",
+        old="            number = ctypes.get_errno()\n",
+        new="            number = ctypes.get_errno()\n"
+        "            if number in _NO_SUCH_CALL:\n                return\n",
+        killed_by="test_files.py"
+        "::test_where_a_kernel_or_a_sandbox_has_no_such_call_nothing_is_written_back",
     ),
     storage_rule(
         "what could not be written back is a failed sync",

@@ -72,6 +72,17 @@ def test_what_is_not_synced_is_synced_with_what_follows_or_by_sync() -> None:
         assert payloads(files.after_crash(Random(seed))) == [note(0).payload, note(1).payload]
 
 
+def test_nothing_is_called_synced_that_follows_what_is_not() -> None:
+    """A start would miss what the next block says was there."""
+    for seed in range(20):
+        files = MemoryFiles()
+        journal = opened(files)
+        for number in range(3):
+            journal.write([note(number)], synced=number > 0)
+        found = payloads(files.after_crash(Random(seed)))
+        assert found == [note(number).payload for number in range(len(found))]
+
+
 def test_a_file_that_is_new_has_its_name_synced_by_sync() -> None:
     for seed in range(20):
         files = MemoryFiles()

@@ -200,9 +200,9 @@ class PartitionQueue:
         elif code in _SEQUENCE_BROKEN and self._renumbers:
             # While recovering, it may be the gap that an earlier batch leaves until it is repeated.
             self._must_renumber |= not self._is_recovering
-            self._give_back(batch, code, retry_at)
+            self._give_back(batch, code, retry_at, message)
         elif code.retriable:
-            self._give_back(batch, code, retry_at)
+            self._give_back(batch, code, retry_at, message)
         elif code is ErrorCode.MESSAGE_TOO_LARGE and batch.can_split and batch.count > 1:
             self._split(batch)
         else:
@@ -226,7 +226,7 @@ class PartitionQueue:
         for batch in expired:
             self._forget(batch)
             why = "" if is_led else "; the partition has no leader"
-            why += f"; the last answer was {batch.last_error.name}" if batch.last_error else ""
+            why += f"; the last answer was {_last_answer(batch)}" if batch.last_error else ""
             why += _doubt(batch)
             what = f"not stored within {timeout_seconds:g} s{why}"
             error = RequestError(ErrorCode.REQUEST_TIMED_OUT, _about(batch, what))
@@ -264,8 +264,10 @@ class PartitionQueue:
             is_transactional=identity.is_transactional,
         )
 
-    def _give_back(self, batch: Batch, code: ErrorCode, retry_at: float) -> None:
-        batch.last_error = code
+    def _give_back(
+        self, batch: Batch, code: ErrorCode, retry_at: float, message: str | None = None
+    ) -> None:
+        batch.last_error, batch.last_message = code, message
         insort(self._returned, batch, key=lambda returned: returned.order)
         self._not_before = retry_at
         self._is_recovering = True
@@ -306,6 +308,12 @@ class PartitionQueue:
         self._is_known = False
         for batch in self._returned:
             batch.sequence = None
+
+
+def _last_answer(batch: Batch) -> str:
+    assert batch.last_error is not None
+    name = batch.last_error.name
+    return f"{name}: {batch.last_message}" if batch.last_message else name
 
 
 def _doubt(batch: Batch) -> str:

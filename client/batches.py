@@ -65,6 +65,7 @@ class Batch:
         "created_at",
         "data",
         "last_error",
+        "last_message",
         "order",
         "outcome",
         "partition",
@@ -88,6 +89,7 @@ class Batch:
         self.can_split = True
         self.attempts = 0
         self.last_error: ErrorCode | None = None
+        self.last_message: str | None = None
         self.outcome: Outcome | None = None
         self.when_settled: list[Callable[[], None]] = []
 
@@ -153,7 +155,8 @@ class Batch:
         part.records, part.count = records, len(records)
         part.size_bytes = self.size_bytes * len(records) // self.count
         part.order = (self.order[0], self.order[1] + at)
-        part.attempts, part.last_error = self.attempts, self.last_error
+        part.attempts = self.attempts
+        part.last_error, part.last_message = self.last_error, self.last_message
         return part
 
     def settle(self, outcome: Outcome) -> None:

@@ -244,6 +244,16 @@ def test_without_idempotence_a_sequence_error_is_final() -> None:
     assert isinstance(batch.outcome, Failed)
 
 
+def test_what_waits_too_long_has_the_words_of_the_last_answer() -> None:
+    q = queue()
+    batch = add(q, b"a", now=0.0)
+    q.take()
+    q.answered(batch, ErrorCode.KAFKA_STORAGE_ERROR, message="the disk is full", retry_at=5.0)
+    assert q.expire(3.0, 120.0)
+    assert isinstance(batch.outcome, Failed)
+    assert str(batch.outcome.error).endswith("was KAFKA_STORAGE_ERROR: the disk is full")
+
+
 def test_what_waits_too_long_expires_and_says_why_it_waited() -> None:
     q = queue()
     sent, waiting = add(q, b"a", now=0.0), add(q, b"b", now=5.0)

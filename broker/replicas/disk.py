@@ -212,7 +212,12 @@ class DiskWriter:
 
     def _written_by_thread(self, group: CommitGroup, seconds: float) -> None:
         self._pace.took(time.perf_counter(), seconds, on_loop=False)
-        self._written(group, seconds)
+        try:
+            self._written(group, seconds)
+        except Exception as error:
+            # A mistake of ours. Whoever has begun this turn may take it for its own, and go on.
+            self.fail(OSError(f"what is durable could not be told: {error!r}"))
+            raise
 
     def _written(self, group: CommitGroup, seconds: float) -> None:
         if self.commits.error is None:

@@ -178,6 +178,24 @@ async def test_the_next_turn_hears_what_is_durable_whatever_it_is_for() -> None:
         assert said == ["durable 1", "a request"]
 
 
+async def test_a_mistake_of_who_is_told_is_the_end_whoever_has_begun_the_turn() -> None:
+    """A request's turn would else answer it with an error, and the broker go on."""
+
+    def break_down(batch: int) -> None:
+        raise ValueError("a mistake")
+
+    errors, turn, persisted = list[OSError](), WatchedTurn(), list[int]()
+    async with open_disk_writer(FakeJournal(), turn=turn, failed=errors.append) as disk:
+        disk.write(1, [record(1)], break_down)
+        disk.write(2, [record(2)], persisted.append)
+        assert turn.is_told.wait(10)
+        with pytest.raises(ValueError, match="a mistake"):
+            turn.run(lambda: None)
+        assert "a mistake" in str(disk.error)
+    assert errors == [disk.error]
+    assert persisted == []
+
+
 async def test_a_log_that_cannot_be_synced_is_the_end() -> None:
     def fail() -> None:
         raise OSError(errno.EIO, "gone")

@@ -202,6 +202,14 @@ MUTATIONS = (
         killed_by="tests/broker/test_disk.py"
         "::test_what_has_come_since_is_not_taken_before_what_was_handed_over",
     ),
+    Mutation(
+        name="a mistake of who is told what is durable is the end",
+        file="broker/replicas/disk.py",
+        old='            self.fail(OSError(f"what is durable could not be told: {error!r}"))\n',
+        new="",
+        killed_by="tests/broker/test_disk.py"
+        "::test_a_mistake_of_who_is_told_is_the_end_whoever_has_begun_the_turn",
+    ),
     storage_rule(
         "what a disk refuses to write back is not taken for a call that is not there",
         "writing_back.py",

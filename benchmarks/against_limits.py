@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, tail
+from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, fetch_when_asked, tail
 from benchmarks.anew import Anew
 from benchmarks.calm import open_calm_broker
 from benchmarks.harness import PAIRS, Row, in_pairs, row_of, row_of_pairs
@@ -174,6 +174,7 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
         broker, bare, to, "commit", "16 KB", _SMALL_SYNCED, aim=None
     ),
     lambda broker, _, to: fetch(broker, to / "data", FETCHED, ahead=False, aim=0.85),
+    lambda broker, _, to: fetch_when_asked(broker, to / "data"),
     lambda broker, _, to: fetch(broker, to / "data", AHEAD, ahead=True, aim=0.85),
     lambda broker, _, to: tail(broker, to / "data", FETCHED, ahead=False, aim=0.85),
     lambda broker, _, to: tail(broker, to / "data", AHEAD, ahead=True, aim=0.85),

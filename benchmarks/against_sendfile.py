@@ -49,6 +49,24 @@ def fetch(address: Address, data: Path, case: str, *, ahead: bool, aim: float | 
         )
 
 
+def fetch_when_asked(address: Address, data: Path) -> Row:
+    """Beside a server that does nothing but to wait until it is asked, and to send: what a reader
+    that waits could have at most."""
+    with _topics(address, data, "fetched") as begin:
+        topic = begin()
+        size_bytes = _fill(address, topic, _REQUESTS)
+        return row_of_pairs(
+            "fetch: beside a bare server that is asked for each 8 MB",
+            f"the same data, {FETCHED}",
+            "MB/s",
+            in_pairs(
+                lambda: _fetched(address, topic, _REQUESTS, ahead=False),
+                lambda: _sendfile(data, topic, size_bytes, asked_bytes=_FETCH_BYTES),
+            ),
+            against="loopback sendfile, asked for",
+        )
+
+
 def tail(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
     """What was written a moment ago, and no disk has yet; each time a topic of its own, for what
     is sent without a broker, too."""
@@ -91,7 +109,8 @@ def _fetched(address: Address, topic: str, requests: int, *, ahead: bool) -> flo
     return load.bytes_per_second / 1e6
 
 
-def _sendfile(data: Path, topic: str, size_bytes: int) -> float:
+def _sendfile(data: Path, topic: str, size_bytes: int, *, asked_bytes: int | None = None) -> float:
     """The very file that the broker sends from, without a broker."""
     (segment,) = (data / f"{topic}-0").glob("*.log")
-    return transfer(segment, size_bytes, before_bytes=_FETCH_BYTES).bytes_per_second / 1e6
+    sent = transfer(segment, size_bytes, before_bytes=_FETCH_BYTES, asked_bytes=asked_bytes)
+    return sent.bytes_per_second / 1e6

@@ -21,6 +21,7 @@ from tidemark.broker.network.same_machine import send_unpaced_if_near
 from tidemark.client.load import percentile
 
 _CHUNK_BYTES = 1 << 20
+_ASKED = b"?"
 _SYNCS = 500
 
 
@@ -44,26 +45,40 @@ def sendfile_transfers(directory: Path, *, size_bytes: int, runs: int) -> Sequen
     return transfers[1:]  # the first one warmed the cache
 
 
-def transfer(path: Path, size_bytes: int, *, before_bytes: int = 0) -> Transfer:
-    """The first `size_bytes` of a file, once; `before_bytes` of it come before the clock starts."""
+def transfer(
+    path: Path, size_bytes: int, *, before_bytes: int = 0, asked_bytes: int | None = None
+) -> Transfer:
+    """The first `size_bytes` of a file, once; `before_bytes` of it come before the clock starts.
+    With `asked_bytes` the sender waits to be asked for each so many."""
     before = _children_seconds()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         context = multiprocessing.get_context("fork")
         sizes = (before_bytes, size_bytes)
-        sender = context.Process(target=_send, args=(path, listener.getsockname(), sizes))
+        pieces = asked_bytes or before_bytes + size_bytes
+        sender = context.Process(target=_send, args=(path, listener.getsockname(), sizes, pieces))
         sender.start()
         connection, _ = listener.accept()
         buffer = memoryview(bytearray(_CHUNK_BYTES))
         with connection:
-            _receive(connection, buffer, before_bytes)
+            _receive_in_pieces(connection, buffer, before_bytes, pieces)
             start = time.perf_counter()
-            _receive(connection, buffer, size_bytes)
+            _receive_in_pieces(connection, buffer, size_bytes, pieces)
             seconds = time.perf_counter() - start
         sender.join()
     return Transfer(
         bytes_per_second=size_bytes / seconds,
         cpu_seconds_per_byte=(_children_seconds() - before) / (before_bytes + size_bytes),
     )
+
+
+def _receive_in_pieces(
+    connection: socket.socket, buffer: memoryview, left: int, piece_bytes: int
+) -> None:
+    while left:
+        connection.sendall(_ASKED)
+        size_bytes = min(left, piece_bytes)
+        _receive(connection, buffer, size_bytes)
+        left -= size_bytes
 
 
 def _receive(connection: socket.socket, buffer: memoryview, left: int) -> None:
@@ -80,14 +95,17 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _send(path: Path, address: tuple[str, int], sizes: Sequence[int]) -> None:
-    """So many bytes of it, each time from its start."""
+def _send(path: Path, address: tuple[str, int], sizes: Sequence[int], piece_bytes: int) -> None:
+    """So many bytes of it, each time from its start; no more than a piece without being asked."""
     with socket.create_connection(address) as connection, path.open("rb") as file:
         send_unpaced_if_near(connection)
         for size_bytes in sizes:
-            offset = 0
+            offset = end = 0
             while offset < size_bytes:
-                count = min(size_bytes - offset, _CHUNK_BYTES)
+                if offset == end:
+                    connection.recv(len(_ASKED))
+                    end = min(offset + piece_bytes, size_bytes)
+                count = min(end - offset, _CHUNK_BYTES)
                 offset += os.sendfile(connection.fileno(), file.fileno(), offset, count)
 
 

@@ -172,6 +172,13 @@ MUTATIONS = (
         killed_by="journal/test_journal.py::test_nothing_is_called_synced_that_follows_what_is_not",
     ),
     storage_rule(
+        "what its own write has synced is called synced",
+        "journal/journal.py",
+        old="        if in_one_call:\n            self._synced = self._next\n        elif active",
+        new="        if not in_one_call and active",
+        killed_by="journal/test_tail.py::test_damage_to_what_its_own_write_synced_is_told",
+    ),
+    storage_rule(
         "a write that was to sync, and failed, is a failed sync",
         "files.py",
         old="                    raise SyncFailed(*error.args) from error\n        # Which",

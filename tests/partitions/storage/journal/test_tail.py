@@ -172,6 +172,19 @@ def test_a_flipped_bit_anywhere_is_damage_and_never_a_shorter_journal() -> None:
             assert [r.key for r in found if not r.is_sound] == ([record.key] if is_payload else [])
 
 
+def test_damage_to_what_its_own_write_synced_is_told() -> None:
+    files = MemoryFiles()
+    journal = opened(files)
+    for record in SYNCED:
+        journal.write([record], synced=True)
+    journal.note_synced()
+    assert len(payloads(files)) == len(SYNCED)
+    for number in range(len(SYNCED)):
+        damaged = read(flipped(files, BEGIN + number * PAGE_BYTES + 10, 0))
+        list(damaged.records())
+        assert damaged.damage, number
+
+
 def test_damage_to_the_last_block_of_a_full_file_is_told() -> None:
     files = MemoryFiles()
     journal = opened(files)

@@ -30,8 +30,7 @@ _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""
 _SYNCED: Final[int | None] = getattr(os, "RWF_DSYNC", None)
 """Linux has it."""
-_IN_TWO_CALLS: Final = NO_ROOM | NOT_ASKED | {errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM}
-"""Also what a kernel says that does not have the call, and a sandbox that does not know it."""
+_IN_TWO_CALLS: Final = NO_ROOM | NOT_ASKED | {errno.EOPNOTSUPP, errno.ENOSYS}
 _PIECE_BYTES: Final = 1 << 20
 _TOGETHER_MIN: Final = 4
 _TOGETHER_MAX: Final = 16

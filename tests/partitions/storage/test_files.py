@@ -64,9 +64,7 @@ def refuse(error_number: int, refused: list[int]) -> Callable[..., int]:
     return pwritev
 
 
-@pytest.mark.parametrize(
-    "error_number", [errno.EOPNOTSUPP, errno.EPERM, errno.ENOSPC, errno.ENOMEM]
-)
+@pytest.mark.parametrize("error_number", [errno.EOPNOTSUPP, errno.ENOSPC, errno.ENOMEM])
 def test_what_cannot_be_written_and_synced_in_one_call_is_in_two(
     error_number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,8 @@ _SERVING: Final = (
     "tidemark.broker.handlers.produce_bursts",
     "tidemark.broker.handlers.produce_runs",
     "tidemark.broker.metadata.partition_view",
+    "tidemark.broker.replicas.fetching",
+    "tidemark.broker.handlers.fetch_known",
 )
 
 

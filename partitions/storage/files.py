@@ -16,6 +16,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -30,6 +31,9 @@ _PARTS_MAX: Final = 1024
 """As many as one call takes (`IOV_MAX`)."""
 _SYNCED: Final[int | None] = getattr(os, "RWF_DSYNC", None)
 """Linux has it."""
+_WRITTEN_BACK_RATE_MAX: Final = 400 * 1024 * 1024
+"""A second, of one file. What comes faster is left to its sync, which would have to write all that
+came meanwhile, too: who writes as fast as a disk can waits for it anyway."""
 _IN_TWO_CALLS: Final = NO_ROOM | NOT_ASKED | {errno.EOPNOTSUPP, errno.ENOSYS}
 _PIECE_BYTES: Final = 1 << 20
 _TOGETHER_MIN: Final = 4
@@ -152,12 +156,13 @@ class Files(Protocol):
 class OsFile:
     """A file descriptor that closes itself."""
 
-    __slots__ = ("_descriptor", "_written_back")
+    __slots__ = ("_descriptor", "_written_back", "_written_back_at")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._written_back = 0
         """So far the file was, when it was last written back."""
+        self._written_back_at = time.monotonic()
 
     def __del__(self) -> None:
         os.close(self._descriptor)
@@ -216,13 +221,17 @@ class OsFile:
         return os.fstat(self._descriptor).st_size
 
     def write_back(self) -> None:
-        size_bytes = self.size()
+        size_bytes, now = self.size(), time.monotonic()
+        start = min(self._written_back, size_bytes)
+        fastest_bytes = (now - self._written_back_at) * _WRITTEN_BACK_RATE_MAX
+        self._written_back, self._written_back_at = size_bytes, now
+        if size_bytes - start > fastest_bytes:
+            return
         try:
-            write_back(self._descriptor, min(self._written_back, size_bytes), size_bytes)
+            write_back(self._descriptor, start, size_bytes)
         except OSError as error:
             # What has failed is not said again to who syncs.
             raise SyncFailed(*error.args) from error
-        self._written_back = size_bytes
 
     def sync(self) -> None:
         try:

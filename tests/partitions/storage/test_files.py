@@ -2,8 +2,10 @@
 
 import ctypes
 import errno
+import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -135,8 +137,9 @@ def test_less_than_all_that_was_to_be_synced_is_written_and_synced_anew(
 def test_what_came_since_is_written_back_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranges = list[tuple[int, int]]()
+    ranges, now = list[tuple[int, int]](), itertools.count()
     monkeypatch.setattr(files, "write_back", lambda fd, start, end: ranges.append((start, end)))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
     file = OsFiles().create(str(tmp_path / "file"))
     file.pwrite(bytes(100), 0)
     file.write_back()
@@ -147,6 +150,12 @@ def test_what_came_since_is_written_back_and_nothing_else(
     file.pwrite(bytes(20), 70)
     file.write_back()
     assert ranges == [(0, 100), (100, 150), (70, 70), (70, 90)]
+    file.truncate(1 << 30)
+    file.write_back()
+    file.pwrite(bytes(10), 1 << 30)
+    file.write_back()
+    end = 1 << 30
+    assert ranges[4:] == [(end, end + 10)], "what comes faster than that is left to its sync"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no such call")

@@ -33,37 +33,39 @@ AHEAD: Final = f"{FETCHED}, the next asked for when an answer begins"
 
 
 def fetch(address: Address, data: Path, case: str, *, ahead: bool, aim: float | None) -> Row:
-    with _topics(address, data, "fetched") as begin:
-        topic = begin()
-        size_bytes = _fill(address, topic, _REQUESTS)
-        return row_of_pairs(
-            "fetch",
-            f"the same data, {case}",
-            "MB/s",
-            in_pairs(
-                lambda: _fetched(address, topic, _REQUESTS, ahead=ahead),
-                lambda: _sendfile(data, topic, size_bytes),
-            ),
-            against="loopback sendfile",
-            aim=aim,
-        )
+    return _same_data(address, data, "fetch", case, ahead=ahead, aim=aim)
 
 
 def fetch_when_asked(address: Address, data: Path) -> Row:
     """Beside a server that does nothing but to wait until it is asked, and to send: what a reader
     that waits could have at most."""
+    question = "fetch: beside a bare server that is asked for each 8 MB"
+    return _same_data(address, data, question, FETCHED, asked_bytes=_FETCH_BYTES)
+
+
+def _same_data(
+    address: Address,
+    data: Path,
+    question: str,
+    case: str,
+    *,
+    ahead: bool = False,
+    asked_bytes: int | None = None,
+    aim: float | None = None,
+) -> Row:
     with _topics(address, data, "fetched") as begin:
         topic = begin()
         size_bytes = _fill(address, topic, _REQUESTS)
         return row_of_pairs(
-            "fetch: beside a bare server that is asked for each 8 MB",
-            f"the same data, {FETCHED}",
+            question,
+            f"the same data, {case}",
             "MB/s",
             in_pairs(
-                lambda: _fetched(address, topic, _REQUESTS, ahead=False),
-                lambda: _sendfile(data, topic, size_bytes, asked_bytes=_FETCH_BYTES),
+                lambda: _fetched(address, topic, _REQUESTS, ahead=ahead),
+                lambda: _sendfile(data, topic, size_bytes, asked_bytes=asked_bytes),
             ),
-            against="loopback sendfile, asked for",
+            against="loopback sendfile" if asked_bytes is None else "loopback sendfile, asked for",
+            aim=aim,
         )
 
 

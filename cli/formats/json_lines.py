@@ -111,9 +111,10 @@ def _data(fields: Mapping[str, object], name: str) -> bytes | None:
         return _bytes(name, fields.get(name))
     if fields.get(name) is not None:
         raise InputError(f"{name} and {name}_base64 exclude each other")
+    if not isinstance(encoded, str):
+        raise InputError(f"{name}_base64 is not a string")
     try:
-        # A number is no text, though its digits would be decoded.
-        return base64.b64decode(encoded if isinstance(encoded, str) else "?", validate=True)
+        return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         raise InputError(f"{name}_base64 is not base64") from None
 

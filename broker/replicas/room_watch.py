@@ -1,4 +1,5 @@
-"""Looks how full the disk is, again and again: the more often, the less is free.
+"""Looks how full the disk is, again and again: the more often, the less is free, and whenever the
+broker itself may have filled it.
 
 What that means for whoever writes is in `partitions/storage/room.py`.
 """
@@ -24,7 +25,7 @@ _FULL_SECONDS: Final = 0.25
 _SECONDS_MIN: Final = 0.1
 _SECONDS_MAX: Final = 10.0
 _FILLED_PER_SECOND: Final = 512 << 20
-"""Bytes; faster than that no broker fills a disk, and what else does is seen by a failed write."""
+"""Bytes; what somebody else fills faster than that is seen by a failed write."""
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class RoomWatch:
         self.room = room
         self._is_due = trio.Event()
         self._is_out = trio.Event()
+        room.records.look = room.coordinators.look = self.look
         if self.is_out:
             self._say_it_is_out()
 

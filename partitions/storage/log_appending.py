@@ -136,6 +136,7 @@ class AppendingLog(LogState):
             self._cut_back(writer)
             raise
         active.size_bytes = position + size_bytes
+        self.room.took(size_bytes)
         return position
 
     def _add_each(self, data: BytesLike, position: int) -> Offset:

@@ -13,9 +13,14 @@ is given up sooner, somebody else may take who is filling the disk. It is taken 
 are free. So whatever has filled the disk, there is room for what is to free it: the deletion of a
 topic, a shorter retention. The metadata are never refused. A stop and a start write much at once:
 each is given half of a unit.
+
+A broker fills its own disk by a gigabyte a second. So what it appends is counted, and the disk is
+looked at again before that can have used what was spare: by time alone, it would be seen too late.
 """
 
 import errno
+from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from tidemark.partitions.storage.files import Files, Space
@@ -27,6 +32,8 @@ _UNIT_BYTES_MAX: Final = 16 << 20
 """As large as a file of the journal: it may need a new one, and `state.db` some for its own."""
 _UNITS_OF_DISK: Final = 64
 _LOW_UNITS: Final = 5
+_TIMES_WRITTEN: Final = 2
+"""What is appended to a log may be in the journal, too."""
 
 
 class OutOfRoom(OSError):
@@ -45,6 +52,16 @@ class Room:
 
     is_out: bool = False
     why: str = ""
+    left_bytes: float = inf
+    """So much may be appended before the disk is to be looked at again."""
+    look: Callable[[], None] = lambda: None
+    """Does that. Must not raise."""
+
+    def took(self, size_bytes: int) -> None:
+        """Of an append."""
+        self.left_bytes -= size_bytes
+        if self.left_bytes < 0:
+            self.look()
 
     def refusal(self) -> OutOfRoom:
         return OutOfRoom(self.why)
@@ -125,6 +142,7 @@ class DirectoryRoom:
 
 def _decide(room: Room, spare: int, why: str, *, below: int, again: int) -> None:
     room.why = why
+    room.left_bytes = max(0, spare - below) // _TIMES_WRITTEN
     if spare < below:
         room.is_out = True
     elif spare >= again:

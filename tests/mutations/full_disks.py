@@ -18,6 +18,30 @@ MUTATIONS = (
         killed_by=f"{_ROOM_TESTS}test_a_log_that_is_out_of_room_takes_nothing_and_reads_on",
     ),
     Mutation(
+        name="what a broker appends is counted, and it looks at the disk before that is full",
+        file="partitions/storage/log_appending.py",
+        old="        self.room.took(size_bytes)\n",
+        new="",
+        killed_by=f"{_ROOM_TESTS}"
+        "test_the_disk_is_looked_at_before_appends_can_have_used_what_was_spare",
+    ),
+    Mutation(
+        name="what is appended may be in the journal, too, and fills the disk twice as fast",
+        file=_ROOM,
+        old="_TIMES_WRITTEN: Final = 2\n",
+        new="_TIMES_WRITTEN: Final = 1\n",
+        killed_by=f"{_ROOM_TESTS}"
+        "test_the_disk_is_looked_at_before_appends_can_have_used_what_was_spare",
+    ),
+    Mutation(
+        name="both rooms have the disk looked at that they are of",
+        file=_WATCH,
+        old="        room.records.look = room.coordinators.look = self.look\n",
+        new="",
+        killed_by=f"{_WATCH_TESTS}"
+        "test_a_broker_that_fills_its_disk_by_itself_sees_it_between_two_looks",
+    ),
+    Mutation(
         name="a leader whose disk takes nothing more does not stay one",
         file="broker/replicas/replica_state.py",
         old="isinstance(error, OSError) and not may_pass(error):",

@@ -87,6 +87,23 @@ async def test_a_write_that_found_no_room_is_looked_after_at_once(
         assert waiting.cancelled_caught
 
 
+def test_a_broker_that_fills_its_disk_by_itself_sees_it_between_two_looks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    files = LookedAt()
+    watch = RoomWatch(DirectoryRoom(files, "/d"))
+    rooms = (watch.of("orders"), watch.of("__consumer_offsets"))
+    for room, low_bytes in zip(rooms, (5 * UNIT, UNIT // 2), strict=True):
+        files.leave(20 * UNIT)
+        watch.look()
+        room.took((20 * UNIT - low_bytes) // 2)
+        files.leave(0)
+        seen = [room.is_out]
+        room.took(1)
+        assert [*seen, room.is_out] == [False, True]
+        assert "the disk of /d is full: 0 bytes are free" in caplog.text
+
+
 def test_the_metadata_are_never_refused_and_coordinators_last() -> None:
     files = LookedAt()
     files.leave(0)

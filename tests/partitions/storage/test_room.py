@@ -8,7 +8,7 @@ import pytest
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.files import OsFiles
 from tidemark.partitions.storage.log import Log
-from tidemark.partitions.storage.room import DirectoryRoom, OutOfRoom
+from tidemark.partitions.storage.room import ALWAYS, DirectoryRoom, OutOfRoom
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.records.header import read_header
 from tidemark.protocol.types import Epoch, Offset
@@ -170,3 +170,31 @@ def test_a_log_that_is_out_of_room_takes_nothing_and_reads_on(files: MemoryFiles
     leave(files, 20 * UNIT)
     room.look()
     assert log.append(one) == 2
+
+
+def test_the_disk_is_looked_at_before_appends_can_have_used_what_was_spare(
+    files: MemoryFiles,
+) -> None:
+    files.make_directory("/d/p-0")
+    log = Log.open(files, "/d/p-0", LogSettings())
+    room = room_of(files)
+    looks = []
+
+    def look() -> None:
+        room.look()
+        looks.append(room.spare_bytes)
+
+    log.room = room.records
+    room.records.look = look
+    offset = 0
+    while not log.room.is_out:
+        offset = log.append(batch(offset, size=100_000))
+    # As if each were in the journal, too, which it is not here.
+    assert 5 * UNIT - 200_000 < room.spare_bytes < 5 * UNIT
+    assert len(looks) < offset / 10, "not with each append"
+    assert looks[0] > DISK // 2 + 2 * UNIT, "half of what is spare"
+
+
+def test_how_much_may_be_appended_is_no_matter_where_nobody_keeps_count() -> None:
+    ALWAYS.took(1 << 60)
+    assert not ALWAYS.is_out

@@ -120,16 +120,10 @@ class FetchBuffer:
     def take(self, is_read: Callable[[Reading], bool]) -> tuple[Reading, FetchedBatches] | None:
         """The oldest that is still of use.
 
-        Raises what went wrong where the reader still is; whoever asks again has it tried again.
+        Raises what went wrong where the reader still is, once all that had come of that partition
+        was taken; whoever asks again has it tried again.
         """
-        while self._failures:
-            reading, session, error = self._failures.popleft()
-            if session == reading.session:
-                # Also where it is paused: then it fails anew once it is resumed.
-                reading.is_failed = False
-                reading.recovered()
-                if is_read(reading):
-                    raise error
+        self._raise_failure(is_read)
         while self._fetched:
             reading, session, fetched = self._fetched.popleft()
             self.buffered_bytes -= len(fetched.data)
@@ -137,3 +131,18 @@ class FetchBuffer:
                 reading.buffered_bytes -= len(fetched.data)
                 return reading, fetched
         return None
+
+    def _raise_failure(self, is_read: Callable[[Reading], bool]) -> None:
+        for _ in range(len(self._failures)):
+            reading, session, error = self._failures.popleft()
+            if session != reading.session:
+                continue
+            is_wanted = is_read(reading)
+            if is_wanted and reading.buffered_bytes:
+                self._failures.append((reading, session, error))
+                continue
+            # Also where it is paused: then it fails anew once it is resumed.
+            reading.is_failed = False
+            reading.recovered()
+            if is_wanted:
+                raise error

@@ -42,14 +42,41 @@ def test_what_is_not_wanted_any_more_is_dropped() -> None:
     assert buffer.buffered_bytes == 0
 
 
-def test_a_failure_is_told_once_and_before_anything_else() -> None:
-    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
-    buffer.put(reading, fetched(0))
+def test_a_failure_is_told_once_and_before_what_came_of_others() -> None:
+    buffer, reading, other = (
+        FetchBuffer(),
+        Reading(T0, Offset(0), None),
+        Reading(TopicPartition("t", 1), Offset(0), None),
+    )
+    buffer.put(other, fetched(0))
     buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
     assert reading.is_failed
     with pytest.raises(RequestError):
         buffer.take(lambda _: True)
-    assert buffer.take(lambda _: True) is not None
+    taken = [buffer.take(lambda _: True) for _ in range(2)]
+    assert [item is not None for item in taken] == [True, False]
+
+
+def test_a_failure_is_told_when_all_that_came_before_it_was_taken() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    for offset in range(2):
+        buffer.put(reading, fetched(offset))
+    buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    for _ in range(2):
+        assert buffer.take(lambda _: True) is not None
+        assert reading.is_failed, "nothing more of it is fetched meanwhile"
+    with pytest.raises(RequestError):
+        buffer.take(lambda _: True)
+    assert buffer.take(lambda _: True) is None
+
+
+def test_a_failure_of_what_nobody_reads_does_not_wait_for_what_nobody_takes() -> None:
+    buffer, reading = FetchBuffer(), Reading(T0, Offset(0), None)
+    buffer.put(reading, fetched(0))
+    buffer.fail(reading, RequestError(ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert buffer.take(lambda _: False) is None
+    assert not reading.is_failed
+    assert buffer.take(lambda _: True) is None, "it is gone"
 
 
 def test_a_failure_of_what_is_paused_is_tried_again() -> None:

@@ -267,19 +267,15 @@ MUTATIONS = (
     Mutation(
         name="what has failed is tried again when it is asked for again",
         file="client/fetch_buffer.py",
-        old="                reading.is_failed = False\n",
+        old="            reading.is_failed = False\n",
         new="",
         killed_by=f"{_HANDING_OUT}::test_an_error_comes_again_until_something_is_done_about_it",
     ),
     Mutation(
         name="an error of where one is not any more is not raised",
         file="client/fetch_buffer.py",
-        old="""            reading, session, error = self._failures.popleft()
-            if session == reading.session:
-""",
-        new="""            reading, session, error = self._failures.popleft()
-            if True:
-""",
+        old="            if session != reading.session:\n",
+        new="            if False:\n",
         killed_by=f"{_HANDING_OUT}::test_an_error_of_where_one_is_not_any_more_is_not_raised",
     ),
     Mutation(
@@ -467,8 +463,24 @@ MUTATIONS = (
     Mutation(
         name="what has failed while it was paused is read again when it is resumed",
         file="client/fetch_buffer.py",
-        old="            if session == reading.session:\n",
-        new="            if session == reading.session and is_read(reading):\n",
+        old="            if session != reading.session:\n",
+        new="            if session != reading.session or not is_read(reading):\n",
         killed_by=f"{_TESTS}/test_fetch_buffer.py::test_a_failure_of_what_is_paused_is_tried_again",
+    ),
+    Mutation(
+        name="an error is told behind what was fetched before it",
+        file="client/fetch_buffer.py",
+        old="            if is_wanted and reading.buffered_bytes:\n",
+        new="            if False:\n",
+        killed_by=f"{_TESTS}/test_fetch_buffer.py"
+        "::test_a_failure_is_told_when_all_that_came_before_it_was_taken",
+    ),
+    Mutation(
+        name="an error of what is not read any more waits for nothing",
+        file="client/fetch_buffer.py",
+        old="            if is_wanted and reading.buffered_bytes:\n",
+        new="            if reading.buffered_bytes:\n",
+        killed_by=f"{_TESTS}/test_fetch_buffer.py"
+        "::test_a_failure_of_what_nobody_reads_does_not_wait_for_what_nobody_takes",
     ),
 )

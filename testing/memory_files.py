@@ -9,6 +9,7 @@ import io
 import os
 from collections.abc import Sequence
 from random import Random
+from typing import Final
 
 from tidemark.partitions.storage.files import File, Lock, Space
 from tidemark.partitions.storage.refusals import SyncFailed
@@ -31,6 +32,10 @@ class MemoryFile:
         self._files = files
         self._inode = inode
         self._path = path
+        inode.opened += 1
+
+    def __del__(self) -> None:
+        self._inode.opened -= 1
 
     def fileno(self) -> int:
         raise io.UnsupportedOperation("a file in memory has no descriptor")
@@ -66,7 +71,7 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.content)
 
-    def write_back(self) -> None:
+    def write_back(self, end: int) -> None:
         """It may have been, after a crash, and that is all."""
 
     def sync(self) -> None:
@@ -85,6 +90,9 @@ class _MemoryLock:
 
 class MemoryFiles:
     """A file system. Paths are absolute; `/` is there and durable."""
+
+    sector_bytes: Final = 1
+    """Writes are torn anywhere."""
 
     def __init__(self) -> None:
         self.capacity_bytes: int | None = None
@@ -170,6 +178,10 @@ class MemoryFiles:
 
     def open(self, path: str) -> File:
         return MemoryFile(self, self._inode(path), path)
+
+    def open_alone(self, path: str) -> File | None:
+        inode = self._inode(path)
+        return None if inode.opened else MemoryFile(self, inode, path)
 
     def open_reader(self, path: str) -> File:
         return MemoryFile(self, self._inode(path), path)

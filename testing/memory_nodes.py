@@ -50,6 +50,8 @@ class Inode:
     synced: bytearray = field(default_factory=bytearray)
     unsynced: list[_Change] = field(default_factory=list)
     modified_ms: int = 0
+    opened: int = 0
+    """How many have it open."""
 
     def change(self, change: _Change) -> None:
         change.apply(self.content)

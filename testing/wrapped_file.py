@@ -41,8 +41,8 @@ class WrappedFile:
     def size(self) -> int:
         return self._file.size()
 
-    def write_back(self) -> None:
-        self._file.write_back()
+    def write_back(self, end: int) -> None:
+        self._file.write_back(end)
 
     def sync(self) -> None:
         self._file.sync()

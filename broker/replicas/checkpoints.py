@@ -14,9 +14,9 @@ Commits go on meanwhile. A crash between any two steps leaves the records in the
 does again what was done already.
 
 A log that has begun a new segment, or has much that is not synced, is saved in the same way, with
-no mark: the closed one's index is written with it. That is done a few times a second at most: where
-a log grows quicker than the disk writes it would else go on without a pause, and whoever appends
-would pay for it.
+no mark: the closed one's index is written with it, and what its retention no longer keeps goes.
+That is done a few times a second at most: where a log grows quicker than the disk writes it would
+else go on without a pause, and whoever appends would pay for it.
 """
 
 from __future__ import annotations
@@ -73,13 +73,17 @@ class Savable(Protocol):
         """Raises `NotTaken`, and nothing has changed: it may be tried again."""
         ...
 
+    def retain(self) -> None:
+        """It may have closed a segment: give up what is not to be retained with it."""
+        ...
+
 
 class Checkpoints:
     """Saves what has changed: when the journal asks for it, and now and then. Used on the loop.
 
     `is_settled` says whether files and groups say the same at this moment: a log that is about to
     be cut, because the journal says so already, is not to be captured. `make_room` is called when
-    something could not be written, perhaps because the disk is full.
+    something could not be written, perhaps because the disk is full; `is_full` says whether it is.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Checkpoints:
         disk: DiskWriter,
         is_settled: Callable[[], bool],
         make_room: Callable[[], object] = lambda: None,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
         self._journal = journal
         self._state = state
@@ -103,7 +108,7 @@ class Checkpoints:
         self._flushes: dict[Savable, bool] = {}
         self._left: dict[PartitionKey, Epoch] = {}
         """Given up since the last checkpoint, in these epochs: the journal has them too."""
-        self._removals = Removals(disk)
+        self._removals = Removals(disk, is_full=is_full)
         self._wanted = trio.Event()
         self._saving = trio.Lock()
         self._rolled_from = 0.0
@@ -163,15 +168,19 @@ class Checkpoints:
                 await self._wanted.wait()
             self._wanted = trio.Event()
             try:
-                # Before anything that needs room: this makes some.
+                # Before anything that needs room: these make some.
                 await self._removals.run_durable()
+                await self._removals.look_after_kept()
                 await self._set_flushes()
                 if self._journal.wants_file:
                     await self._prepare_file()
                 if waiting.cancelled_caught or self._journal.needs_checkpoint:
                     await self.checkpoint()
                 elif self._rolled and trio.current_time() >= self._rolled_from:
-                    await self.save(list(self._rolled))
+                    rolled = list(self._rolled)
+                    await self.save(rolled)
+                    for replica in rolled:
+                        replica.retain()
                     self._rolled_from = trio.current_time() + ROLLED_SECONDS
                 await self._removals.run()
                 await self._sync_early()

@@ -15,7 +15,7 @@ from tidemark.partitions.replication.group_replica import GroupReplica
 from tidemark.partitions.replication.outbox import GroupChange
 from tidemark.partitions.state_machines.topic_configs import TopicConfig
 from tidemark.partitions.storage.syncing import NotTaken
-from tidemark.protocol.errors import ErrorCode, RequestError
+from tidemark.protocol.errors import CorruptBatch, ErrorCode, RequestError, StorageError
 from tidemark.protocol.types import NO_EPOCH, Epoch, Offset
 
 __all__ = ["Replica", "ReplicaSpec"]
@@ -110,6 +110,13 @@ class Replica(CommittingReplica, WritingReplica):
             if self._member.log.needs_sync:
                 self._services.checkpoints.save_later(self)
             self._services.driver.touch()
+
+    def retain(self) -> None:
+        if self._member is not None and self._member.log.segment_count > 1:
+            try:
+                self.apply_retention(self._services.clock.now_ms())
+            except (OSError, StorageError, CorruptBatch) as error:
+                self._services.storage_failed(f"{self.name}: retention: {error}")
 
     def expire_producers(self, now_ms: int, *, idle_ms: int) -> None:
         if self._member is not None:

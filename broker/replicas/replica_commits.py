@@ -29,6 +29,11 @@ class CommittingReplica(ReplicaState, ABC):
         """For checkpoints, which have written down what has to be known before. Raises `NotTaken`,
         and nothing has changed: it may be tried again."""
 
+    @abstractmethod
+    def retain(self) -> None:
+        """For checkpoints, which have saved it: it may have closed a segment, so give up what is
+        not to be retained with it."""
+
     def capture(self) -> Captured:
         """For a checkpoint: what is to be saved now. Its sync must follow."""
         member = self.member

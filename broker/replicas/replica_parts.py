@@ -19,7 +19,7 @@ from tidemark.partitions.storage.compaction.settings import CompactionSettings
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files
-from tidemark.partitions.storage.settings import UNLIMITED, LogSettings
+from tidemark.partitions.storage.settings import RECYCLED_BATCH_BYTES, UNLIMITED, LogSettings
 from tidemark.partitions.storage.state_db import BrokerRun, StateDb
 from tidemark.protocol.types import NodeId
 from tidemark.protocol.values import dataclass
@@ -90,6 +90,7 @@ def log_settings(config: TopicConfig) -> LogSettings:
         retention_bytes=UNLIMITED if keeps_all else config.retention_bytes,
         retention_ms=UNLIMITED if keeps_all else config.retention_ms,
         index_interval_bytes=config.index_interval_bytes,
+        recycled_batch_bytes=UNLIMITED if config.is_compacted else RECYCLED_BATCH_BYTES,
     )
 
 

@@ -100,6 +100,7 @@ async def open_services(
                 disk=disk,
                 is_settled=lambda: node.can_checkpoint,
                 make_room=room.make_room_if_full,
+                is_full=lambda: room.is_out,
             )
             driver = ReplicationDriver(
                 node,

@@ -73,9 +73,10 @@ class File(Protocol):
 
     def size(self) -> int: ...
 
-    def write_back(self) -> None:
-        """Have most of what a `sync` would have to write written, a little at a time, so that who
-        appends meanwhile is not held up. Blocks, and promises nothing. Raises `SyncFailed`."""
+    def write_back(self, end: int) -> None:
+        """Have most of what a `sync` would have to write before this position written, a little at
+        a time, so that who appends meanwhile is not held up. Blocks, and promises nothing. Raises
+        `SyncFailed`."""
         ...
 
     def sync(self) -> None:
@@ -101,12 +102,23 @@ class Lock(Protocol):
 class Files(Protocol):
     """A file system, as far as storage needs one. Paths are absolute or relative to the process."""
 
+    @property
+    def sector_bytes(self) -> int:
+        """So many bytes, from a multiple of that on, are written by a disk as a whole or not at
+        all, whenever the power fails."""
+        ...
+
     def create(self, path: str) -> File:
         """A new, empty file for reading and writing, in place of any that is there."""
         ...
 
     def open(self, path: str) -> File:
         """A file that exists, for reading and writing."""
+        ...
+
+    def open_alone(self, path: str) -> File | None:
+        """As `open`, if nobody else has the file open, by whatever name; `None` if somebody has,
+        or nobody can tell."""
         ...
 
     def open_reader(self, path: str) -> File: ...
@@ -220,15 +232,15 @@ class OsFile:
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
-    def write_back(self) -> None:
-        size_bytes, now = self.size(), time.monotonic()
-        start = min(self._written_back, size_bytes)
+    def write_back(self, end: int) -> None:
+        now = time.monotonic()
+        start = min(self._written_back, end)
         fastest_bytes = (now - self._written_back_at) * _WRITTEN_BACK_RATE_MAX
-        self._written_back, self._written_back_at = size_bytes, now
-        if size_bytes - start > fastest_bytes:
+        self._written_back, self._written_back_at = end, now
+        if end - start > fastest_bytes:
             return
         try:
-            write_back(self._descriptor, start, size_bytes)
+            write_back(self._descriptor, start, end)
         except OSError as error:
             # What has failed is not said again to who syncs.
             raise SyncFailed(*error.args) from error
@@ -255,11 +267,26 @@ class OsLock:
 class OsFiles:
     """The operating system's files."""
 
+    sector_bytes: Final = 512
+    """Of all disks that are made; many have more."""
+
     def create(self, path: str) -> File:
         return OsFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
 
     def open(self, path: str) -> File:
         return OsFile(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+
+    def open_alone(self, path: str) -> File | None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        file = OsFile(descriptor)
+        try:
+            # The kernel lets nobody else in while it lasts, and so does not give it where
+            # somebody is in.
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except (OSError, AttributeError):
+            return None
+        return file
 
     def open_reader(self, path: str) -> File:
         return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))

@@ -5,6 +5,7 @@ from itertools import chain
 from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.files import Files, pieces_of, remove_if_there, replace_file_by
 from tidemark.partitions.storage.names import LOG_SUFFIX, offset_in
+from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.records.gaps import gap_batch, is_gap
@@ -21,6 +22,7 @@ class LogHome:
     directory: str
     readers: FileCache
     interval_bytes: int
+    recycled: RecycledFile
 
     @property
     def snapshots(self) -> Snapshots:
@@ -38,7 +40,8 @@ class LogHome:
         )
 
     def create_segment(self, base_offset: Offset, *, is_first: bool = False) -> Segment:
-        """An empty segment, open for writing; its name is durable once the directory is synced.
+        """An empty segment, open for writing; its name is durable once the directory is synced. The
+        file may be a recycled one, and longer.
 
         `is_first`: the directory is empty, so there is no index to be removed.
         """
@@ -47,7 +50,7 @@ class LogHome:
             segment.forget_files()
         else:
             self.remove_index(segment)
-        segment.writer = self.files.create(segment.path)
+        segment.writer = self.recycled.take(segment.path) or self.files.create(segment.path)
         segment.is_new = True
         return segment
 
@@ -62,7 +65,8 @@ class LogHome:
 
     def remove_segments(self) -> None:
         """Remove the files of every segment that is there, newest first, whether or not it is part
-        of the log: a removal may not have come to it."""
+        of the log: a removal may not have come to it. None is kept."""
+        self.recycled.drop()
         bases = (offset_in(name, LOG_SUFFIX) for name in self.files.sizes(self.directory))
         for base in sorted((base for base in bases if base is not None), reverse=True):
             self.remove_files(self.segment(base, end_offset=base, size_bytes=0))
@@ -74,6 +78,12 @@ class LogHome:
         """
         for path in (segment.index_path, segment.time_index_path, segment.path):
             remove_if_there(self.files, path)
+
+    def recycle(self, segment: Segment) -> None:
+        """As `remove_files`, but the file may be taken once it is offered."""
+        for path in (segment.index_path, segment.time_index_path):
+            remove_if_there(self.files, path)
+        self.recycled.keep(segment.path)
 
     def cut_segment(self, segment: Segment, offset: Offset) -> None:
         """End a segment before the batch that holds `offset`. Blocking, and durable on return.

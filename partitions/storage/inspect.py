@@ -2,7 +2,8 @@
 
 `dump` gives what is there, batch by batch; `verify` says what is wrong with it. Both go on as far
 as sense can be made of the bytes, and neither holds more than one batch in memory. The files may be
-in use: what the broker is just appending may then look like a torn tail.
+in use: what the broker is just appending may then look like a torn tail, and so may what is left
+of an older segment in a file that is used again, where it does not begin with a batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -101,8 +102,12 @@ def dump(files: Files, path: str, *, with_records: bool = False) -> Iterator[Sto
     """
     for segment_path in _segment_paths(files, path):
         file = _open(files, segment_path)
+        least = offset_in(segment_path.rpartition("/")[2], LOG_SUFFIX) or Offset(0)
         try:
             for position, header in iter_batches(file, 0, file.size()):
+                if header.base_offset < least:
+                    yield _older(segment_path, position)
+                    break
                 yield _stored_batch(file, segment_path, position, header, with_records=with_records)
         except CorruptBatch as error:
             yield Problem(path=segment_path, position=error.at, what=error.what)
@@ -158,6 +163,9 @@ class _VerifiedSegment:
         """Check the batches; returns the last leader epoch."""
         try:
             for position, header in iter_batches(self.file, 0, self.file.size()):
+                if header.base_offset < self.base_offset:
+                    self.problems.append(_older(self.path, position))
+                    break
                 stored = _stored_batch(self.file, self.path, position, header, with_records=True)
                 if stored.damage is not None:
                     self.problem(position, stored.damage)
@@ -248,6 +256,11 @@ def _stored_batch(
         damage=damage,
         marker=marker,
     )
+
+
+def _older(path: str, position: int) -> Problem:
+    what = "from here on it is what an older segment has left, in a file that is used again"
+    return Problem(path=path, position=position, what=what, is_harmless=True)
 
 
 def _snapshot_problems(files: Files, directory: str) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from tidemark.partitions.storage.home import LogHome
 from tidemark.partitions.storage.log_compacting import CompactingLog
 from tidemark.partitions.storage.log_reading import base_offset_of
 from tidemark.partitions.storage.recovery import Recovery
+from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.settings import LogSettings
@@ -81,6 +82,7 @@ class Log(CompactingLog):
             directory=directory,
             readers=readers if readers is not None else FileCache(files, open_max=8),
             interval_bytes=settings.index_interval_bytes,
+            recycled=RecycledFile(files, directory),
         )
         recovery = Recovery(
             home,
@@ -153,9 +155,18 @@ class Log(CompactingLog):
                     segment.detached = True
             for segment in removed:
                 segment.forget_files()
+                segment.writer = None
             self._sealed_bytes -= sum(segment.size_bytes for segment in removed)
             self._unsynced = tuple(each for each in self._unsynced if not each.detached)
-        return Removal.of(self._home, self._state, tuple(removed))
+        return Removal.of(
+            self._home, self._state, tuple(removed), recycles_from=self._recycles_from(removed)
+        )
+
+    def _recycles_from(self, removed: Sequence[Segment]) -> int:
+        """What a batch has to have on average for the last of these files to be kept; -1: none is
+        worth it, or may be."""
+        is_large = bool(removed) and 2 * removed[-1].size_bytes >= self._segment_bytes
+        return self._settings.recycled_batch_bytes if is_large and not self.room.is_out else -1
 
     def truncate(self, offset: Offset) -> None:
         """Cut the log so that the batch that holds `offset` is no longer in it, nor any later.
@@ -230,6 +241,8 @@ class Log(CompactingLog):
             self._state.unsaved.append(snapshot)
         if changed:
             self._unsynced += (self._active,)
+        self._end_file(self._active)
+        self._home.recycled.drop()
         end_offset = self.sync()
         self.abandon()
         return end_offset
@@ -242,6 +255,7 @@ class Log(CompactingLog):
         """
         with self._state.lock:
             self._state.end_locked()
+        self._home.recycled.give_up()
         for segment in self._segments:
             segment.forget_files()
             segment.writer = segment.pinned = None

@@ -196,6 +196,7 @@ class AppendingLog(LogState):
         sealed, snapshot = self._active, None
         if self._take_snapshot is not None:
             snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
+        self._end_file(sealed)
         # Last of what can fail: were the roll given up after it, the old segment would grow past
         # the offset where this one begins.
         active = self._home.create_segment(self.end_offset)
@@ -206,6 +207,13 @@ class AppendingLog(LogState):
         self._use_active(active)
         self._segments.append(active)
         return active
+
+    def _end_file(self, segment: Segment) -> None:
+        """Nothing is appended to it any more, or not by this process: of a recycled file, what is
+        behind it goes."""
+        writer = segment.writer
+        if writer is not None and writer.size() > segment.size_bytes:
+            writer.truncate(segment.size_bytes)
 
     def _use_active(self, active: Segment) -> None:
         self._active, self._begun_bytes = active, active.size_bytes

@@ -1,6 +1,10 @@
 """What of a log is not on the disk yet, captured so that another thread can sync it."""
 
+from collections.abc import Iterable
+
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.log_appending import AppendingLog
+from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.syncing import Capture, NothingToSync, SyncCapture, TailSync
 from tidemark.protocol.types import Offset
 
@@ -18,15 +22,17 @@ class SyncingLog(AppendingLog):
         unfinished = tuple(s for s in self._state.unfinished if not s.detached)
         self._state.unfinished = ()
         self._unsynced = unfinished + self._unsynced
-        files = [segment.writer for segment in self._unsynced if segment.writer is not None]
-        if self._begun_end != self.end_offset and self._active.writer is not None:
-            files.append(self._active.writer)
+        dirty = list(self._unsynced)
+        if self._begun_end != self.end_offset:
+            dirty.append(self._active)
+        files, ends = _files_of(dirty)
         unnamed = tuple(s for s in (*self._unsynced, self._active) if s.is_new)
         capture = SyncCapture(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
-            files=tuple(files),
+            files=files,
+            ends=ends,
             sealed=self._unsynced,
             unnamed=unnamed,
             snapshots=tuple(self._state.unsaved),
@@ -39,20 +45,21 @@ class SyncingLog(AppendingLog):
 
     def begin_tail_sync(self) -> TailSync:
         """What has to be synced for every batch to be on the disk."""
-        files, unnamed = [], []
+        dirty, unnamed = [], []
         for segment in reversed(self._segments):
-            writer = segment.writer
-            if writer is not None:
-                files.append(writer)
+            if segment.writer is not None:
+                dirty.append(segment)
             elif segment is not self._active and not segment.is_new:
                 break
             if segment.is_new:
                 unnamed.append(segment)
+        files, ends = _files_of(reversed(dirty))
         return TailSync(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
-            files=tuple(reversed(files)),
+            files=files,
+            ends=ends,
             unnamed=tuple(unnamed),
         )
 
@@ -61,12 +68,13 @@ class SyncingLog(AppendingLog):
 
         Nothing follows from it: not even the segment's name is on the disk then.
         """
-        writer = self._active.writer
+        files, ends = _files_of((self._active,))
         return TailSync(
             home=self._home,
             state=self._state,
             generation=self._state.generation,
-            files=() if writer is None else (writer,),
+            files=files,
+            ends=ends,
             unnamed=(),
             is_early=True,
         )
@@ -74,3 +82,9 @@ class SyncingLog(AppendingLog):
     def sync(self) -> Offset:
         """Capture and sync on this thread; the end offset, which is durable now."""
         return self.begin_sync().sync()
+
+
+def _files_of(segments: Iterable[Segment]) -> tuple[tuple[File, ...], tuple[int, ...]]:
+    """Of those that are being written, and where each ends."""
+    written = [(s.writer, s.size_bytes) for s in segments if s.writer is not None]
+    return tuple(file for file, _ in written), tuple(end for _, end in written)

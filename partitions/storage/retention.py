@@ -99,11 +99,21 @@ class Removal:
     beginning: int
     """What the state's `beginnings` were when the segments were part of the log."""
     segments: tuple[Segment, ...]
+    recycles_from: int = -1
+    """The last of their files is kept for the log's next segment, if its batches have so much on
+    average; -1: it is not."""
 
     @classmethod
-    def of(cls, home: LogHome, state: SyncState, segments: tuple[Segment, ...]) -> Self:
+    def of(
+        cls,
+        home: LogHome,
+        state: SyncState,
+        segments: tuple[Segment, ...],
+        *,
+        recycles_from: int = -1,
+    ) -> Self:
         """Of segments that are part of the log no longer since now."""
-        return cls(home, state, state.beginnings, segments)
+        return cls(home, state, state.beginnings, segments, recycles_from)
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -114,14 +124,30 @@ class Removal:
         Raises `OSError`; it may be repeated, unless the log has failed by it.
         """
         for segment in self.segments:
+            is_recycled = self.recycles_from >= 0 and segment is self.segments[-1]
             with self.state.lock:
                 # They are known by their names, which a topic made anew gives to its own, and a
                 # log that was reset to where it once began.
                 if self.beginning != self.state.beginnings:
                     return
-                self.home.remove_files(segment)
+                if is_recycled:
+                    self.home.recycle(segment)
+                else:
+                    self.home.remove_files(segment)
             try:
                 self.home.sync()
             except SyncFailed as error:
                 self.state.failure = error  # of other names, too, nothing is known since
                 raise
+            if is_recycled:
+                self.offer()
+
+    def offer(self) -> None:
+        """Have the file that was kept written over by the log's next segment, if nobody reads it.
+        Blocking; on any thread. Raises `OSError`."""
+        recycled = self.home.recycled
+        file = recycled.prepared(self.recycles_from)
+        with self.state.lock:
+            # What has begun anew since may come to offsets that are in that file.
+            if file is not None and self.beginning == self.state.beginnings:
+                recycled.offer(file)

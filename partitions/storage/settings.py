@@ -7,6 +7,7 @@ from tidemark.protocol.values import dataclass
 SEGMENT_BYTES_MAX: Final = 2**31 - 1
 """Positions in an index are int32."""
 INDEX_INTERVAL_BYTES: Final = 4096
+RECYCLED_BATCH_BYTES: Final = 64 * 1024
 UNLIMITED: Final = -1
 
 
@@ -19,6 +20,9 @@ class LogSettings:
     retention_bytes: int = UNLIMITED
     retention_ms: int = 7 * 24 * 3600 * 1000
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
+    recycled_batch_bytes: int = RECYCLED_BATCH_BYTES
+    """Where batches have so much on average, the file of a segment that goes may be written over by
+    the next; -1 is never."""
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes <= SEGMENT_BYTES_MAX

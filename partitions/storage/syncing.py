@@ -75,6 +75,8 @@ class SyncCapture:
     generation: int
     files: tuple[File, ...]
     """With unsynced bytes; older segments first."""
+    ends: tuple[int, ...]
+    """Of each, where what was written ends."""
     sealed: tuple[Segment, ...]
     """Rolled since the last capture: their indexes are complete now, and are written; and the
     names of the segments that followed them are not yet on the disk."""
@@ -93,8 +95,8 @@ class SyncCapture:
         the batches are on the disk then, and the next capture has what could not be written.
         """
         with final(self.state):
-            for file in self.files:
-                file.write_back()
+            for file, end in zip(self.files, self.ends, strict=True):
+                file.write_back(end)
                 file.sync()
         if self.sealed or self.snapshots or self.unnamed:
             self._finish()
@@ -174,6 +176,8 @@ class TailSync:
     generation: int
     files: tuple[File, ...]
     """Of which something may not be."""
+    ends: tuple[int, ...]
+    """Of each, where what was written ends."""
     unnamed: tuple[Segment, ...]
     """Of which even the name may not be."""
     is_early: bool = False
@@ -193,9 +197,9 @@ class TailSync:
         if self.state.failure is not None:
             raise self.state.failure
         with final(self.state):
-            for file in self.files:
+            for file, end in zip(self.files, self.ends, strict=True):
                 if self.is_early:
-                    file.write_back()
+                    file.write_back(end)
                 file.sync()
         if self.unnamed:
             self._sync_names()

@@ -163,8 +163,8 @@ class _DiskFile(WrappedFile):
         super().allocate(size_bytes)
         self._memory.allocate(size_bytes)
 
-    def write_back(self) -> None:
-        self._memory.write_back()
+    def write_back(self, end: int) -> None:
+        self._memory.write_back(end)
 
     def sync(self) -> None:
         self._memory.sync()

@@ -42,6 +42,7 @@ class FakeReplica:
         self.flushes: list[bool] = []
         self.early_syncs = 0
         self.captures = 0
+        self.retained: list[int] = []
         self.log = Log.open(files, DIRECTORY, LogSettings(segment_bytes=200))
 
     def capture(self) -> Captured:
@@ -54,6 +55,9 @@ class FakeReplica:
 
     def set_flush(self, *, syncs: bool) -> None:
         self.flushes.append(syncs)
+
+    def retain(self) -> None:
+        self.retained.append(self.log.segment_count)
 
 
 class Bench:
@@ -134,6 +138,7 @@ async def test_a_log_that_always_has_much_is_saved_a_few_times_a_second(bench: B
         assert trio.current_time() - began >= 0.4
         end = bench.replica.log.end_offset
         await wait_until(lambda: bench.recovery_point() == end)  # what came last, too
+        assert bench.replica.retained, "a segment was closed"
         nursery.cancel_scope.cancel()
 
 

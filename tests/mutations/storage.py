@@ -114,9 +114,8 @@ MUTATIONS = (
     storage_rule(
         "a sync covers the segments that were rolled since the last",
         "log_syncing.py",
-        old="        files = [segment.writer for segment in self._unsynced if segme"
-        "nt.writer is not None]\n",
-        new="        files = []\n",
+        old="        dirty = list(self._unsynced)\n",
+        new="        dirty = list[Segment]()\n",
         killed_by="test_syncing.py::test_a_roll_while_a_sync_is_under_way_is_covered_by_the_next",
     ),
     storage_rule(

@@ -142,18 +142,18 @@ def test_what_came_since_is_written_back_and_nothing_else(
     monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
     file = OsFiles().create(str(tmp_path / "file"))
     file.pwrite(bytes(100), 0)
-    file.write_back()
+    file.write_back(100)
     file.pwrite(bytes(50), 100)
-    file.write_back()
+    file.write_back(150)
     file.truncate(70)
-    file.write_back()
+    file.write_back(70)
     file.pwrite(bytes(20), 70)
-    file.write_back()
+    file.write_back(90)
     assert ranges == [(0, 100), (100, 150), (70, 70), (70, 90)]
     file.truncate(1 << 30)
-    file.write_back()
+    file.write_back(1 << 30)
     file.pwrite(bytes(10), 1 << 30)
-    file.write_back()
+    file.write_back((1 << 30) + 10)
     end = 1 << 30
     assert ranges[4:] == [(end, end + 10)], "what comes faster than that is left to its sync"
 
@@ -162,16 +162,12 @@ def test_what_came_since_is_written_back_and_nothing_else(
 def test_what_cannot_be_written_back_is_a_failed_sync() -> None:
     """The kernel tells of it once: the `sync` that follows would succeed."""
 
-    class Pipe(OsFile):
-        def size(self) -> int:
-            return 10
-
     reading, writing = os.pipe()
     os.close(reading)
     with pytest.raises(OSError, match="Illegal seek"):
         write_back(writing, 0, 10)
     with pytest.raises(SyncFailed):
-        Pipe(writing).write_back()
+        OsFile(writing).write_back(10)
 
 
 def kernel(refused: int, *, at_all: bool) -> Callable[[int, int, int, int], int]:
@@ -192,8 +188,8 @@ def test_where_a_kernel_or_a_sandbox_has_no_such_call_nothing_is_written_back(
     file = OsFiles().create(str(tmp_path / "file"))
     file.pwrite(bytes(100), 0)
     monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=True))
-    file.write_back()
+    file.write_back(100)
     monkeypatch.setattr(writing_back, "_sync_file_range", lambda: kernel(refused, at_all=False))
     file.pwrite(bytes(100), 100)
     with pytest.raises(SyncFailed):
-        file.write_back()
+        file.write_back(200)

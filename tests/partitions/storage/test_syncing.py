@@ -294,7 +294,7 @@ def test_what_nobody_waits_for_is_written_back_before_it_is_synced(
     begin: Callable[[Log], Capture | TailSync],
 ) -> None:
     done = list[str]()
-    monkeypatch.setattr(MemoryFile, "write_back", lambda file: done.append("written back"))
+    monkeypatch.setattr(MemoryFile, "write_back", lambda file, end: done.append("written back"))
     monkeypatch.setattr(MemoryFile, "sync", lambda file: done.append("synced"))
     log = open_log(files)
     append(log, 3)

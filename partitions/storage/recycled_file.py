@@ -1,0 +1,131 @@
+"""The file of a segment that is gone, kept for the next one of the same log.
+
+To write over pages and blocks that are there takes half as long as to find new ones, and to sync
+them as long again: nothing has to be recorded of where they are, or of how long the file is. So
+where a log loses segments as it gains others, each new one is written over an old one.
+
+It is longer than its segment then, and behind the segment's end is what was there before. A start
+finds the end nonetheless:
+
+* Batches there have smaller offsets than any that could follow: the log had begun behind them when
+  their file was kept. So a file is of no use to any other log, nor to this one once it has begun
+  anew.
+* A batch's CRC leaves out its first bytes, with the offset. Where a crash left no more than these
+  of a new batch, they could continue as an old one that stood in the same place. Disks write whole
+  sectors, so that takes one that ends between the offset and the CRC. Before a file is written
+  over, each old batch that lies so has its CRC spoilt, durably. That is one in 25, and cheap where
+  batches are large: only there a file is kept.
+
+The file is cut to its segment when that is complete, and when the log is closed.
+
+Whoever still reads the old segment reads that file: it waits until nobody has it open.
+"""
+
+from struct import Struct
+from threading import Lock
+from typing import Final
+
+from tidemark.partitions.storage.files import TEMPORARY_SUFFIX, File, Files, remove_if_there
+from tidemark.partitions.storage.scan import iter_batches
+from tidemark.protocol.errors import CorruptBatch
+
+RECYCLED_NAME: Final = f"recycled{TEMPORARY_SUFFIX}"
+"""A start removes it, as all that ends so."""
+_CRC_POSITION: Final = 17
+_CRC_END: Final = 21
+_CRC: Final = Struct(">I")
+
+
+class RecycledFile:
+    """Of one log, one at most. Any thread may use it."""
+
+    # Of ten thousand logs hardly any ever has one, so they have no more than this.
+    __slots__ = ("_directory", "_file", "_files", "_is_given_up", "_lock", "waits")
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+        self._lock = Lock()
+        self._file: File | None = None
+        self._is_given_up = False
+        self.waits = False
+        """Whether one is kept that is still to be prepared."""
+
+    @property
+    def _path(self) -> str:
+        return f"{self._directory}/{RECYCLED_NAME}"
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether there is one to be taken."""
+        return self._file is not None
+
+    def keep(self, path: str) -> None:
+        """Have the file at this path lose its name, and keep it if there is none yet. Once that is
+        on the disk it may be prepared, and offered."""
+        with self._lock:
+            if self._file is not None or self._is_given_up:
+                remove_if_there(self._files, path)
+            elif self._files.exists(path):
+                self._files.rename(path, self._path)
+                self.waits = True
+
+    def prepared(self, batch_bytes: int) -> File | None:
+        """What was kept, with nothing in it that could be taken for a batch. Blocking.
+
+        `None` while somebody has it open; and where its batches have less than so many bytes on
+        average, it is gone then. Raises `OSError`.
+        """
+        if not self.waits:
+            return None
+        file = self._files.open_alone(self._path)
+        if file is not None and not _is_spoilt(file, batch_bytes, self._files.sector_bytes):
+            self.drop()
+            return None
+        return file
+
+    def offer(self, file: File) -> None:
+        """That file may be written over from now on."""
+        with self._lock:
+            if not self._is_given_up:
+                self._file, self.waits = file, False
+
+    def take(self, path: str) -> File | None:
+        """The file, open and with another name; `None` if there is none."""
+        with self._lock:
+            file, self._file = self._file, None
+            if file is None:
+                return None
+            try:
+                self._files.rename(self._path, path)
+            except FileNotFoundError:
+                return None
+            return file
+
+    def drop(self) -> None:
+        """Remove it, if there is one, offered or not."""
+        with self._lock:
+            self._file, self.waits = None, False
+            if not self._is_given_up:
+                remove_if_there(self._files, self._path)
+
+    def give_up(self) -> None:
+        """Its path may be another log's from now on."""
+        with self._lock:
+            self._file, self.waits, self._is_given_up = None, False, True
+
+
+def _is_spoilt(file: File, batch_bytes: int, sector_bytes: int) -> bool:
+    size_bytes, count = file.size(), 0
+    try:
+        for position, header in iter_batches(file, 0, size_bytes):
+            count += 1
+            if count * batch_bytes > size_bytes:
+                return False
+            if position % sector_bytes + _CRC_END > sector_bytes:
+                # Each by itself: a sync would write all that is there, which nobody wants any more.
+                spoilt = _CRC.pack(~header.crc & 0xFFFFFFFF)
+                file.pwritev_synced((spoilt,), position + _CRC_POSITION)
+    except CorruptBatch:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""What keeps a segment that is written over an old one's file from being taken for the old one."""
+
+from tests.mutations import Mutation
+
+_FILE = "partitions/storage/recycled_file.py"
+_TESTS = "tests/partitions/storage/test_recycled_file.py::"
+_KEPT = "tests/broker/replicas/test_removals.py::"
+
+MUTATIONS = (
+    Mutation(
+        name="an old batch cannot go on behind the first bytes of a new one",
+        file=_FILE,
+        old="~header.crc & 0xFFFFFFFF",
+        new="header.crc",
+        killed_by=f"{_TESTS}test_whatever_happens_what_was_synced_is_there_and_nothing_else",
+    ),
+    Mutation(
+        name="that is on the disk before anything is written there",
+        file=_FILE,
+        old="file.pwritev_synced(",
+        new="file.pwritev(",
+        killed_by=f"{_TESTS}test_old_batches_are_spoilt_on_the_disk_before_a_new_one_comes",
+    ),
+    Mutation(
+        name="a file that somebody reads is not written over",
+        file=_FILE,
+        old="        file = self._files.open_alone(self._path)\n",
+        new="        file = self._files.open(self._path)\n",
+        killed_by=f"{_TESTS}test_who_reads_the_old_segment_goes_on_reading_it",
+    ),
+    Mutation(
+        name="of the system a file is taken only if nobody has it open",
+        file="partitions/storage/files.py",
+        old="            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n",
+        new="",
+        killed_by=f"{_TESTS}test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open",
+    ),
+    Mutation(
+        name="a log that begins anew takes no file of its former self",
+        file="partitions/storage/home.py",
+        old="        self.recycled.drop()\n",
+        new="",
+        killed_by=f"{_TESTS}test_a_log_that_begins_anew_takes_no_file_of_its_former_self",
+    ),
+    Mutation(
+        name="nor one that was prepared meanwhile",
+        file="partitions/storage/retention.py",
+        old="            if file is not None and self.beginning == self.state.beginnings:\n",
+        new="            if file is not None:\n",
+        killed_by=f"{_TESTS}test_a_log_that_begins_anew_while_a_file_is_prepared_does_not_take_it",
+    ),
+    Mutation(
+        name="a complete segment's file ends where it does",
+        file="partitions/storage/log_appending.py",
+        old="        self._end_file(sealed)\n",
+        new="",
+        killed_by=f"{_TESTS}test_the_next_segment_is_written_over_the_file_of_one_that_is_gone",
+    ),
+    Mutation(
+        name="so does that of a log that was closed",
+        file="partitions/storage/log.py",
+        old="        self._end_file(self._active)\n",
+        new="",
+        killed_by=f"{_TESTS}test_a_log_that_was_closed_has_nothing_behind_its_end",
+    ),
+    Mutation(
+        name="a partition that is given up touches nothing at its path",
+        file="partitions/storage/log.py",
+        old="        self._home.recycled.give_up()\n",
+        new="",
+        killed_by=f"{_TESTS}test_a_partition_that_is_given_up_leaves_its_path_alone",
+    ),
+    Mutation(
+        name="no file is kept on a disk that is full",
+        file="partitions/storage/log.py",
+        old="if is_large and not self.room.is_out else -1\n",
+        new="if is_large else -1\n",
+        killed_by=f"{_TESTS}test_only_a_large_file_of_a_log_that_may_grow_is_kept",
+    ),
+    Mutation(
+        name="a file that was kept and is not used goes",
+        file="broker/replicas/removals.py",
+        old="            is_over = until <= now or self._is_full()\n",
+        new="            is_over = self._is_full()\n",
+        killed_by=f"{_KEPT}test_a_kept_file_that_is_not_used_goes_after_a_minute_or_on_a_full_disk",
+    ),
+    Mutation(
+        name="it goes where the disk is full",
+        file="broker/replicas/removals.py",
+        old="            is_over = until <= now or self._is_full()\n",
+        new="            is_over = until <= now\n",
+        killed_by=f"{_KEPT}test_a_kept_file_that_is_not_used_goes_after_a_minute_or_on_a_full_disk",
+    ),
+    Mutation(
+        name="one that somebody has read is used once nobody does",
+        file="broker/replicas/removals.py",
+        old="recycled.drop if is_over else removal.offer",
+        new="recycled.drop",
+        killed_by=f"{_KEPT}test_a_kept_file_that_somebody_reads_is_offered_later",
+    ),
+)

@@ -1,0 +1,74 @@
+"""A topic whose retention keeps up goes on in the files that it has, through a crash as well."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.leases import need_leases
+from tests.system.attacks import Peer, batch
+from tidemark.protocol.errors import ErrorCode
+from tidemark.testing.process import open_broker_process
+
+RECORD = 300_000
+"""Bytes: three to a segment."""
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """The segments' files by name."""
+    found = {}
+    for path in folder.glob("*.log"):
+        with suppress(FileNotFoundError):  # gone meanwhile
+            found[path.name] = path.stat().st_size
+    return found
+
+
+def produce(peer: Peer, number: int) -> None:
+    record = number.to_bytes(4, "big") * (RECORD // 4)
+    assert peer.produce("short", batch(record)) is ErrorCode.NONE
+
+
+def check(peer: Peer, end: int) -> None:
+    """All that is there is what was produced, up to this offset."""
+    offset = peer.fetch("short").log_start_offset
+    assert offset > 0
+    while offset < end:
+        for record in peer.fetch_records("short", offset):
+            assert record.offset == offset
+            assert record.value == offset.to_bytes(4, "big") * (RECORD // 4)
+            offset += 1
+
+
+@pytest.mark.parametrize("flush", ["os", "commit"])
+def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flush: str) -> None:
+    need_leases(tmp_path)
+    data = tmp_path / "data"
+    folder, used_again = data / "short-0", 0
+    with open_broker_process(data) as broker:
+        with Peer(broker.bootstrap) as peer:
+            peer.create_topic(
+                "short", segment_bytes="1000000", retention_bytes="1000000", flush=flush
+            )
+            count = 0
+            while used_again < 3:
+                assert count < 200
+                before = sizes(folder)
+                produce(peer, count)
+                count += 1
+                # With one batch in it, and the length of three.
+                new = [size for name, size in sizes(folder).items() if name not in before]
+                used_again += sum(size > 2 * RECORD for size in new)
+                time.sleep(0.1)
+            broker.kill()
+        broker.start()
+        with Peer(broker.bootstrap) as peer:
+            check(peer, count)
+            for _ in range(5):
+                produce(peer, count)
+                count += 1
+            check(peer, count)
+            assert broker.stop(timeout_seconds=40) == 0
+        broker.start()
+        with Peer(broker.bootstrap) as peer:
+            check(peer, count)

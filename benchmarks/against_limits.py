@@ -18,6 +18,7 @@ from benchmarks.against_sendfile import AHEAD, FETCHED, fetch, fetch_when_asked,
 from benchmarks.anew import Anew
 from benchmarks.calm import open_calm_broker
 from benchmarks.harness import PAIRS, Row, in_pairs, row_of, row_of_pairs
+from benchmarks.kept_short import KeptShort
 from benchmarks.raw_client import (
     Load,
     batch_of,
@@ -45,6 +46,8 @@ _SMALL_SYNCED = (16_384, 1_000, 500)
 # Longer, for a log is synced in the background now and then: shorter runs had less of that.
 _LARGE = (1_000_000, 1_000, 500)
 _LARGE_SYNCED = (1_000_000, 1_000, 300)
+_LARGE_BYTES: Final = 1_000_000
+"""Of a request: what so many write is gigabytes, and hangs on the pages that it is written to."""
 
 
 def measure(directory: Path) -> Iterator[Row]:
@@ -193,17 +196,21 @@ def _producer(
 ) -> Iterator[Callable[[], Load]]:
     batch_bytes, record_bytes, requests = shape
     batch = batch_of(batch_bytes, record_bytes=record_bytes)
-    host, port = address
-    make = partial(create_topic, address, flush=flush)
-    with Anew(f"{host}:{port}", folder, f"flush-{flush}", make) as begin:
 
-        def run() -> Load:
-            frame = produce_frame(begin(), batch, acks=-1)
-            return produce_load(
-                address, frame, requests=requests, connections=connections, in_flight=in_flight
-            )
+    def run(topic: str) -> Load:
+        frame = produce_frame(topic, batch, acks=-1)
+        return produce_load(
+            address, frame, requests=requests, connections=connections, in_flight=in_flight
+        )
 
-        yield run
+    bootstrap, make = "{}:{}".format(*address), partial(create_topic, address, flush=flush)
+    if batch_bytes >= _LARGE_BYTES:
+        with KeptShort(bootstrap, f"short-{flush}", make) as topic:
+            topic.warmed(lambda name: run(name).size_bytes)
+            yield lambda: run(topic())
+        return
+    with Anew(bootstrap, folder, f"flush-{flush}", make) as begin:
+        yield lambda: run(begin())
 
 
 def address_of(broker: BrokerProcess) -> Address:

@@ -16,11 +16,12 @@ import trio
 
 from benchmarks import failover, librdkafka
 from benchmarks.against_limits import Address, bare_loop
-from benchmarks.anew import Anew
 from benchmarks.calm import wait_calm
 from benchmarks.clusters import create, lead_as_preferred
 from benchmarks.harness import STEADY_LEADERS, Row, in_pairs, row_of_pairs
+from benchmarks.kept_short import KeptShort
 from benchmarks.matrix.measured import histogram_of, latency_rows
+from benchmarks.raw_client import Load as RawLoad
 from benchmarks.raw_client import batch_of, produce_frame, produce_frame_to, produce_load
 from tidemark.client import open_client
 from tidemark.client.histogram import Histogram
@@ -50,31 +51,35 @@ def measure(directory: Path) -> Iterator[Row]:
 def _throughput(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:
     for flush, aim in (("os", 0.25), ("commit", 0.18)):
         with bare_loop(folder / f"bare-{flush}") as bare:
-            yield _against_bare_loop(cluster, folder, bare, flush, aim)
+            yield _against_bare_loop(cluster, bare, flush, aim)
 
 
-def _against_bare_loop(
-    cluster: ProcessCluster, folder: Path, bare: Address, flush: str, aim: float
-) -> Row:
+def _against_bare_loop(cluster: ProcessCluster, bare: Address, flush: str, aim: float) -> Row:
     def make(topic: str) -> None:
         create(cluster, topic, 1, {"flush": flush}, {0: [1, 2, 3]})
         lead_as_preferred(cluster, topic)
 
-    begin = Anew(cluster.bootstrap, folder, f"three-{flush}", make)
     batch = batch_of(_REQUEST_BYTES, record_bytes=1_000)
     leader, bare_frame = _address_of(cluster, 1), produce_frame("bare", batch, acks=-1)
-    return row_of_pairs(
-        f"produce, 3 replicas, acks=all, flush={flush}",
-        "1 MB requests, 1 connection, 5 in flight",
-        "MB/s",
-        in_pairs(
-            lambda: _rate(leader, produce_frame(begin(), batch, acks=-1)),
-            lambda: _bare_rate(bare, bare_frame),
-            runs=_PAIRS,
-        ),
-        against="the bare loop",
-        aim=aim,
-    )
+
+    def run(topic: str) -> RawLoad:
+        frame = produce_frame(topic, batch, acks=-1)
+        return produce_load(leader, frame, requests=_REQUESTS)
+
+    with KeptShort(cluster.bootstrap, f"three-{flush}", make) as topic:
+        topic.warmed(lambda name: run(name).size_bytes)
+        return row_of_pairs(
+            f"produce, 3 replicas, acks=all, flush={flush}",
+            "1 MB requests, 1 connection, 5 in flight",
+            "MB/s",
+            in_pairs(
+                lambda: run(topic()).bytes_per_second / 1e6,
+                lambda: _bare_rate(bare, bare_frame),
+                runs=_PAIRS,
+            ),
+            against="the bare loop",
+            aim=aim,
+        )
 
 
 def _latency(cluster: ProcessCluster, folder: Path) -> Iterator[Row]:

@@ -22,8 +22,10 @@ from kafka import KafkaConsumer
 
 from tests.clients.test_consumer_protocol import PARTITIONS, Reader, share, wait_for
 from tests.clients.test_librdkafka import create
+from tidemark.protocol.errors import ErrorCode
 
 _COMMIT_EVERY = 20
+_PASSING = (KafkaError.REBALANCE_IN_PROGRESS, ErrorCode.STALE_MEMBER_EPOCH)
 _CONSUMER: dict[str, object] = {"group.protocol": "consumer"}
 _CLASSIC: dict[str, object] = {
     "group.protocol": "classic",
@@ -94,8 +96,9 @@ class Worker(Reader):
         try:
             self.consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as refused:
-            if refused.args[0].code() == KafkaError.REBALANCE_IN_PROGRESS:
-                # Between joining and hearing what is whose: what stays here is committed later.
+            if refused.args[0].code() in _PASSING:
+                # Between joining and hearing what is whose, or on the way while a heartbeat has
+                # moved the member on: what stays here is committed later.
                 self._ends = {**ends, **self._ends}
             else:
                 self._ledger.refused.append(refused.args[0])

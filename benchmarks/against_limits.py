@@ -99,12 +99,13 @@ def _against_bare_loop(
     shape: tuple[int, int, int],
     *,
     aim: float | None,
+    is_new: bool = False,
 ) -> Row:
     batch_bytes, record_bytes, requests = shape
     frame = produce_frame("bare", batch_of(batch_bytes, record_bytes=record_bytes), acks=-1)
-    with _producer(address, folder, flush, shape) as run:
+    with _producer(address, folder, flush, shape, is_new=is_new) as run:
         return row_of_pairs(
-            f"produce, flush={flush}",
+            f"produce, flush={flush}" + (", a new topic" if is_new else ""),
             f"{case} requests, 1 connection, {_IN_FLIGHT} in flight",
             "MB/s",
             in_pairs(lambda: _megabytes(run()), lambda: _bare(bare[flush], frame, requests)),
@@ -168,10 +169,16 @@ _QUESTIONS: Final[Sequence[Callable[[Address, Bare, Path], Row]]] = (
     ),
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "1 MB", _LARGE, aim=0.8),
     lambda broker, bare, to: _against_bare_loop(broker, bare, to, "os", "16 KB", _SMALL, aim=0.6),
+    lambda broker, bare, to: _against_bare_loop(
+        broker, bare, to, "os", "1 MB", _LARGE, aim=None, is_new=True
+    ),
     lambda broker, _, to: _commit_against_os(broker, to),
     lambda _broker, bare, _to: _bare_commit_against_os(bare),
     lambda broker, bare, to: _against_bare_loop(
         broker, bare, to, "commit", "1 MB", _LARGE_SYNCED, aim=None
+    ),
+    lambda broker, bare, to: _against_bare_loop(
+        broker, bare, to, "commit", "1 MB", _LARGE_SYNCED, aim=None, is_new=True
     ),
     lambda broker, bare, to: _against_bare_loop(
         broker, bare, to, "commit", "16 KB", _SMALL_SYNCED, aim=None
@@ -193,7 +200,10 @@ def _producer(
     *,
     connections: int = 1,
     in_flight: int = _IN_FLIGHT,
+    is_new: bool = False,
 ) -> Iterator[Callable[[], Load]]:
+    """Loads of a topic, to be called. Large requests go to one whose retention keeps up, unless
+    each load is to have a new one."""
     batch_bytes, record_bytes, requests = shape
     batch = batch_of(batch_bytes, record_bytes=record_bytes)
 
@@ -204,7 +214,7 @@ def _producer(
         )
 
     bootstrap, make = "{}:{}".format(*address), partial(create_topic, address, flush=flush)
-    if batch_bytes >= _LARGE_BYTES:
+    if batch_bytes >= _LARGE_BYTES and not is_new:
         with KeptShort(bootstrap, f"short-{flush}", make) as topic:
             topic.warmed(lambda name: run(name).size_bytes)
             yield lambda: run(topic())

@@ -169,8 +169,15 @@ def _is_beyond_repair(services: ReplicaServices, member: GroupReplica) -> bool:
 def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) -> None:
     report = member.log.recovery
     services.metrics.recovered_bytes += report.checked_bytes
-    services.metrics.truncated_bytes += report.cut_bytes
-    if report.cut is not None:
+    if report.cut is not None and report.cut.is_older:
+        logger.info(
+            "%s: cut %d bytes behind its end, %s",
+            spec.topic_partition,
+            report.cut_bytes,
+            report.cut.what,
+        )
+    elif report.cut is not None:
+        services.metrics.truncated_bytes += report.cut_bytes
         logger.warning(
             "%s: cut %d bytes that %s: %s at byte %d, %s",
             spec.topic_partition,

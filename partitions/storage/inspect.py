@@ -2,8 +2,7 @@
 
 `dump` gives what is there, batch by batch; `verify` says what is wrong with it. Both go on as far
 as sense can be made of the bytes, and neither holds more than one batch in memory. The files may be
-in use: what the broker is just appending may then look like a torn tail, and so may what is left
-of an older segment in a file that is used again, where it does not begin with a batch.
+in use: what the broker is just appending may then look like a torn tail.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from tidemark.partitions.storage.names import (
     file_name,
     offset_in,
 )
+from tidemark.partitions.storage.older_tail import LEFT_BY_OLDER, is_left_by_older
 from tidemark.partitions.storage.scan import iter_batches
 from tidemark.partitions.storage.snapshots import Snapshots
 from tidemark.protocol.errors import CorruptBatch, StorageError
@@ -105,12 +105,15 @@ def dump(files: Files, path: str, *, with_records: bool = False) -> Iterator[Sto
         least = offset_in(segment_path.rpartition("/")[2], LOG_SUFFIX) or Offset(0)
         try:
             for position, header in iter_batches(file, 0, file.size()):
-                if header.base_offset < least:
+                if header.base_offset < least and is_left_by_older(file, position, least):
                     yield _older(segment_path, position)
                     break
                 yield _stored_batch(file, segment_path, position, header, with_records=with_records)
         except CorruptBatch as error:
-            yield Problem(path=segment_path, position=error.at, what=error.what)
+            if is_left_by_older(file, error.at, least):
+                yield _older(segment_path, error.at)
+            else:
+                yield Problem(path=segment_path, position=error.at, what=error.what)
 
 
 def verify(
@@ -163,7 +166,7 @@ class _VerifiedSegment:
         """Check the batches; returns the last leader epoch."""
         try:
             for position, header in iter_batches(self.file, 0, self.file.size()):
-                if header.base_offset < self.base_offset:
+                if header.base_offset < self.base_offset and self._is_older(position):
                     self.problems.append(_older(self.path, position))
                     break
                 stored = _stored_batch(self.file, self.path, position, header, with_records=True)
@@ -183,8 +186,14 @@ class _VerifiedSegment:
                 self.batches[position] = (header.last_offset, header.max_timestamp)
                 progress(header.size_bytes)
         except CorruptBatch as error:
-            self.problem(error.at, f"{error.what}; nothing behind it can be read")
+            if self._is_older(error.at):
+                self.problems.append(_older(self.path, error.at))
+            else:
+                self.problem(error.at, f"{error.what}; nothing behind it can be read")
         return epoch
+
+    def _is_older(self, position: int) -> bool:
+        return is_left_by_older(self.file, position, self.base_offset)
 
     def check_index(self, files: Files) -> None:
         path = self.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX
@@ -259,8 +268,7 @@ def _stored_batch(
 
 
 def _older(path: str, position: int) -> Problem:
-    what = "from here on it is what an older segment has left, in a file that is used again"
-    return Problem(path=path, position=position, what=what, is_harmless=True)
+    return Problem(path=path, position=position, what=LEFT_BY_OLDER, is_harmless=True)
 
 
 def _snapshot_problems(files: Files, directory: str) -> Iterator[Problem]:

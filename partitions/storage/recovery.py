@@ -28,6 +28,7 @@ from tidemark.partitions.storage.names import (
     TIME_INDEX_SUFFIX,
     offset_in,
 )
+from tidemark.partitions.storage.older_tail import LEFT_BY_OLDER, is_left_by_older
 from tidemark.partitions.storage.recovery_report import Cut, RecoveryReport, shared
 from tidemark.partitions.storage.segment import Segment
 from tidemark.partitions.storage.snapshots import offsets_in
@@ -203,7 +204,9 @@ class Recovery:
             except Torn as torn:
                 segment.end_offset = torn.end_offset
                 segment.use_index(index)
-                self._cut(segments, number, torn.position, torn.end_offset, torn.what)
+                left = is_left_by_older(segment.file, torn.position, segment.base_offset)
+                what = LEFT_BY_OLDER if left else torn.what
+                self._cut(segments, number, torn.position, torn.end_offset, what, is_older=left)
                 break
             except LongGap as long:
                 self._refuse_cut(segment.path, long.position, long.end_offset, str(long))
@@ -239,7 +242,14 @@ class Recovery:
             raise corrupt(path, position, what)
 
     def _cut(
-        self, segments: list[Segment], number: int, position: int, end_offset: Offset, what: str
+        self,
+        segments: list[Segment],
+        number: int,
+        position: int,
+        end_offset: Offset,
+        what: str,
+        *,
+        is_older: bool = False,
     ) -> None:
         """End the log at a position of one segment: the crash left nothing whole behind it.
 
@@ -249,7 +259,7 @@ class Recovery:
         """
         path = segments[number].path
         self._refuse_cut(path, position, end_offset, what)
-        self._report.cut = Cut(path=path, position=position, what=what)
+        self._report.cut = Cut(path=path, position=position, what=what, is_older=is_older)
         kept = number + 1 if position or number == 0 else number
         for segment in reversed(segments[kept:]):
             self._report.cut_bytes += segment.size_bytes

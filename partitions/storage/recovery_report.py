@@ -12,6 +12,8 @@ class Cut:
     path: str
     position: int
     what: str
+    is_older: bool = False
+    """Or what an older segment has left in its file: nothing is lost with it."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -115,6 +115,11 @@ class RecycledFile:
             self._file, self.waits, self._is_given_up = None, False, True
 
 
+def spoilt(crc: int) -> int:
+    """What an old batch has in place of its CRC."""
+    return ~crc & 0xFFFFFFFF
+
+
 def _is_spoilt(file: File, batch_bytes: int, sector_bytes: int) -> bool:
     size_bytes, count = file.size(), 0
     try:
@@ -124,8 +129,7 @@ def _is_spoilt(file: File, batch_bytes: int, sector_bytes: int) -> bool:
                 return False
             if position % sector_bytes + _CRC_END > sector_bytes:
                 # Each by itself: a sync would write all that is there, which nobody wants any more.
-                spoilt = _CRC.pack(~header.crc & 0xFFFFFFFF)
-                file.pwritev_synced((spoilt,), position + _CRC_POSITION)
+                file.pwritev_synced((_CRC.pack(spoilt(header.crc)),), position + _CRC_POSITION)
     except CorruptBatch:
         return False
     return True

@@ -10,8 +10,8 @@ MUTATIONS = (
     Mutation(
         name="an old batch cannot go on behind the first bytes of a new one",
         file=_FILE,
-        old="~header.crc & 0xFFFFFFFF",
-        new="header.crc",
+        old="~crc & 0xFFFFFFFF",
+        new="crc",
         killed_by=f"{_TESTS}test_whatever_happens_what_was_synced_is_there_and_nothing_else",
     ),
     Mutation(
@@ -97,5 +97,12 @@ MUTATIONS = (
         old="recycled.drop if is_over else removal.offer",
         new="recycled.drop",
         killed_by=f"{_KEPT}test_a_kept_file_that_somebody_reads_is_offered_later",
+    ),
+    Mutation(
+        name="damage before what an older segment has left is not taken for that",
+        file="partitions/storage/older_tail.py",
+        old="bool(found) and all(",
+        new="bool(found) and any(",
+        killed_by="tests/partitions/storage/test_older_tail.py::test_damage_before_it_is_still_damage",
     ),
 )

@@ -8,7 +8,6 @@ import pytest
 from tests.leases import need_leases
 from tests.partitions.storage.batches import batch
 from tidemark.partitions.storage.files import File, OsFiles
-from tidemark.partitions.storage.inspect import dump, verify
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX
 from tidemark.partitions.storage.recycled_file import RECYCLED_NAME, RecycledFile
@@ -292,19 +291,3 @@ def test_old_batches_are_spoilt_on_the_disk_before_a_new_one_comes(files: Memory
             for at, header in headers:
                 with pytest.raises(CorruptBatch):
                     check_crc(data[at : at + header.size_bytes], header)
-
-
-def test_tools_say_what_an_older_segment_has_left(files: MemoryFiles) -> None:
-    log, removal = trimmed(files)
-    removal.run()
-    fill(log, 3)
-    log.sync()
-    assert last_file_bytes(files) > 4 * len(batch(0, size=SIZE))
-    found = verify(files, DIRECTORY)
-    assert found.is_sound
-    assert found.end_offset == log.end_offset
-    (problem,) = (each for each in found.problems if each.path.endswith(LOG_SUFFIX))
-    assert "an older segment has left" in problem.what
-    dumped = list(dump(files, DIRECTORY))
-    assert dumped[-1] == problem
-    assert len(dumped) == log.end_offset - log.start_offset + 1

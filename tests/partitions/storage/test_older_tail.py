@@ -1,0 +1,91 @@
+"""What an older segment has left behind a segment's end is told from damage."""
+
+import pytest
+
+from tests.partitions.storage.batches import batch
+from tidemark.partitions.storage.inspect import dump, verify
+from tidemark.partitions.storage.log import Log
+from tidemark.partitions.storage.names import LOG_SUFFIX
+from tidemark.partitions.storage.settings import LogSettings
+from tidemark.protocol.types import Offset
+from tidemark.testing.memory_files import MemoryFiles
+
+DIRECTORY = "/p-0"
+SETTINGS = LogSettings(segment_bytes=10_000, recycled_batch_bytes=100)
+RECORD = 600
+"""Bytes, of the batches of a segment that is written over."""
+
+
+def written_over(records: int, size: int) -> tuple[MemoryFiles, Log]:
+    """A log whose last segment has so many batches, in the file of one that is gone."""
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    log = Log.open(files, DIRECTORY, SETTINGS)
+    while log.segment_count < 3:
+        log.append(batch(log.end_offset, size=RECORD))
+    log.sync()
+    log.delete_before(Offset(log.end_offset - 1)).run()
+    while log.segment_count < 2:
+        log.append(batch(log.end_offset, size=RECORD))
+    for _ in range(records - 1):
+        log.append(batch(log.end_offset, size=size))
+    log.sync()
+    return files, log
+
+
+def last_segment(files: MemoryFiles) -> str:
+    return (
+        f"{DIRECTORY}/{max(name for name in files.sizes(DIRECTORY) if name.endswith(LOG_SUFFIX))}"
+    )
+
+
+@pytest.mark.parametrize("records", [1, 2, 5, 10])
+@pytest.mark.parametrize("size", [RECORD, 100, 555, 780])
+def test_tools_say_what_an_older_segment_has_left(records: int, size: int) -> None:
+    files, log = written_over(records, size)
+    found = verify(files, DIRECTORY)
+    assert found.is_sound
+    assert found.end_offset == log.end_offset
+    (problem,) = (each for each in found.problems if each.path.endswith(LOG_SUFFIX))
+    assert "an older segment has left" in problem.what
+    dumped = list(dump(files, DIRECTORY))
+    assert dumped[-1] == problem
+    assert len(dumped) == log.end_offset - log.start_offset + 1
+
+
+@pytest.mark.parametrize("byte", [1, 10, 16, 19])
+def test_damage_before_it_is_still_damage(byte: int) -> None:
+    """In a base offset, a length, a magic and a CRC, with whole batches behind."""
+    files, _ = written_over(6, RECORD)
+    file = files.open(last_segment(files))
+    position = 2 * len(batch(0, size=RECORD)) + byte
+    file.pwrite(bytes([file.pread(1, position)[0] ^ 0x40]), position)
+    assert not verify(files, DIRECTORY).is_sound
+
+
+@pytest.mark.parametrize("size", [RECORD, 555])
+def test_a_start_says_so(size: int) -> None:
+    files, log = written_over(5, size)
+    start, end = log.start_offset, log.end_offset
+    again = Log.open(
+        files.after_kill(), DIRECTORY, SETTINGS, start_offset=start, recovery_point=end
+    )
+    assert again.end_offset == end
+    cut = again.recovery.cut
+    assert cut is not None
+    assert cut.is_older
+    assert "an older segment has left" in cut.what
+    assert again.recovery.cut_bytes > 2 * RECORD
+
+
+def test_a_torn_tail_is_none() -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    log = Log.open(files, DIRECTORY, SETTINGS)
+    for _ in range(4):
+        log.append(batch(log.end_offset, size=RECORD))
+    file = files.open(last_segment(files))
+    file.truncate(file.size() - 1)
+    again = Log.open(files.after_kill(), DIRECTORY, SETTINGS)
+    assert again.recovery.cut is not None
+    assert not again.recovery.cut.is_older

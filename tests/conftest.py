@@ -29,6 +29,8 @@ REAL_TIME: Final = (
     "tests/broker/test_controller.py",
     "tests/broker/test_coordinator.py",
     "tests/broker/test_disk.py",
+    "tests/broker/test_disk_on_the_loop.py",
+    "tests/broker/test_disk_that_refuses.py",
     "tests/broker/test_hosting.py",
     "tests/broker/test_http.py",
     "tests/broker/test_listening.py",

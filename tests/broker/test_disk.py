@@ -1,58 +1,24 @@
+"""Groups are written by the thread, and told of in order."""
+
 import errno
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from functools import partial
-from uuid import UUID
 
 import pytest
 import trio
 import trio.testing
 
+from tests.broker.disks import (
+    FakeJournal,
+    FakeSync,
+    fail,
+    never,
+    opened,
+    record,
+)
 from tidemark.broker.network.turn import Turn
 from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
-from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
-from tidemark.partitions.storage.refusals import SyncFailed
-from tidemark.partitions.storage.state_db import PartitionKey
-
-KEY = PartitionKey(UUID(int=7), 0)
-
-
-def record(number: int) -> JournalRecord:
-    return JournalRecord(KEY, RecordKind.BATCHES, b"%d" % number)
-
-
-class FakeJournal:
-    """A journal whose sync can be held back, and can fail."""
-
-    def __init__(self, sync: Callable[[], None] = lambda: None) -> None:
-        self.groups = list[list[bytes]]()
-        self.sync_disk = sync
-        self.noted = threading.Event()
-
-    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
-        assert synced, "as far as it can be in one call"
-        self.groups.append([bytes(record.payload) for record in records])
-
-    def sync(self, *, notes: bool) -> None:
-        assert not notes, "who waits is told first"
-        self.sync_disk()
-
-    def note_synced(self) -> None:
-        self.noted.set()
-
-
-def never(error: OSError) -> None:
-    raise AssertionError(f"no sync fails here: {error}")
-
-
-def opened(
-    journal: FakeJournal,
-    *,
-    turn: Turn | None = None,
-    observe: Callable[[float, int], None] = lambda seconds, batches: None,
-) -> AbstractAsyncContextManager[DiskWriter]:
-    return open_disk_writer(journal, turn=turn or Turn(), failed=never, observe=observe)
 
 
 async def test_what_comes_during_a_sync_is_one_group() -> None:
@@ -70,14 +36,6 @@ async def test_what_comes_during_a_sync_is_one_group() -> None:
         await disk.wait_idle()
     assert journal.groups == [[b"1"], [b"%d" % number for number in range(2, 50)]]
     assert persisted == [1, 49]
-
-
-class FakeSync:
-    """A log's files, which the journal relies on."""
-
-    def __init__(self, done: Callable[[], None], subject: str = "log") -> None:
-        self.run = done
-        self.subject = subject
 
 
 async def test_what_the_records_rely_on_is_synced_before_they_are_written() -> None:
@@ -253,10 +211,6 @@ async def test_leaving_the_block_writes_what_is_queued() -> None:
     assert persisted == [7]
 
 
-def fail() -> None:
-    raise OSError(5, "Input/output error")
-
-
 async def test_after_a_failed_sync_nothing_is_ever_reported_durable() -> None:
     errors, persisted = list[OSError](), list[int]()
     journal = FakeJournal(sync=fail)
@@ -288,267 +242,3 @@ async def test_a_thread_that_breaks_by_a_mistake_is_the_end_too() -> None:
             await disk.wait_failed()
     assert "a mistake" in str(errors[0])
     assert persisted == []
-
-
-# On the loop
-
-
-def wait(gate: threading.Semaphore) -> None:
-    assert gate.acquire(timeout=5)
-
-
-async def make_quick(disk: DiskWriter) -> None:
-    """The first group is the thread's; from then on it is known that the disk is quick."""
-    disk.write(1, [record(1)], lambda batch: None)
-    await disk.wait_durable(1)
-    await trio.sleep(0.1)  # many times what it took, and the thread has noted what it notes
-
-
-async def test_a_little_on_a_quick_disk_is_durable_when_it_is_handed_over() -> None:
-    journal, turn, said, threads = FakeJournal(), Turn(), list[object](), list[int]()
-    journal.sync_disk = lambda: threads.append(threading.get_ident())
-    async with opened(journal, turn=turn) as disk:
-        await make_quick(disk)
-        journal.noted.clear()
-
-        def write() -> None:
-            disk.write(2, [record(2)], said.append)
-            turn.after(lambda: said.append(journal.noted.is_set()))
-
-        turn.run(write)
-        assert disk.durable == 2
-    assert threads[1:] == [threading.get_ident()]
-    assert said == [2, False], "the journal's note comes last"
-    assert journal.noted.is_set()
-    assert journal.groups == [[b"1"], [b"2"]]
-
-
-async def test_what_others_were_told_of_does_not_hold_the_loop() -> None:
-    """They may be a majority before this disk is done; then the loop is to hear of it."""
-    gate, journal, persisted = threading.Semaphore(0), FakeJournal(), list[int]()
-    async with opened(journal) as disk:
-        await make_quick(disk)
-        journal.sync_disk = lambda: wait(gate)
-        disk.write(2, [record(2)], persisted.append, is_told=True)
-        told_at_once = list(persisted)
-        gate.release(10)
-        await disk.wait_durable(2)
-    assert told_at_once == []
-    assert persisted == [2]
-
-
-async def test_a_sync_that_fails_on_the_loop_is_the_end_too() -> None:
-    errors, persisted, journal = list[OSError](), list[int](), FakeJournal()
-    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
-        await make_quick(disk)
-        journal.sync_disk = fail
-        disk.write(2, [record(2)], persisted.append)
-        assert [error.errno for error in errors] == [errno.EIO]
-        journal.sync_disk = lambda: None
-        disk.write(3, [record(3)], persisted.append)
-        await trio.testing.wait_all_tasks_blocked()
-    assert persisted == []
-    assert journal.groups == [[b"1"], [b"2"]]
-
-
-async def test_a_full_sync_is_no_full_disk() -> None:
-    """What was written may be lost: to write it again would not tell."""
-
-    def no_room() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    errors, journal = list[OSError](), FakeJournal()
-    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
-        await make_quick(disk)
-        journal.sync_disk = no_room
-        disk.write(2, [record(2)], lambda batch: None)
-        assert [error.errno for error in errors] == [errno.ENOSPC]
-
-
-@pytest.mark.parametrize("is_quick", [False, True])
-async def test_a_write_whose_sync_was_full_is_not_tried_again(is_quick: bool) -> None:
-    """By the thread, and by the loop where the disk is quick."""
-
-    def refuse(records: Sequence[JournalRecord], *, synced: bool) -> None:
-        tries.append(len(records))
-        if len(tries) == 1:
-            raise SyncFailed(errno.ENOSPC, "No space left on device")
-
-    errors, tries, journal = list[OSError](), list[int](), FakeJournal()
-    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
-        if is_quick:
-            await make_quick(disk)
-        journal.write = refuse  # type: ignore[method-assign]  # from now on
-        disk.write(2, [record(2)], lambda batch: None)
-        await disk.wait_durable(2)
-    assert [error.errno for error in errors] == [errno.ENOSPC]
-    assert tries == [1]
-
-
-class FullJournal(FakeJournal):
-    """There is no room for what the loop writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = threading.get_ident()
-
-    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
-        if threading.get_ident() == self.loop:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        super().write(records, synced=synced)
-
-
-async def test_who_waits_for_room_is_the_thread() -> None:
-    journal, persisted = FullJournal(), list[int]()
-    async with opened(journal) as disk:
-        await make_quick(disk)
-        disk.write(2, [record(2)], persisted.append)
-        assert persisted == []
-        await disk.wait_durable(2)
-    assert persisted == [2]
-    assert journal.groups == [[b"1"], [b"2"]]
-
-
-class FillingJournal(FakeJournal):
-    """There is room only for what somebody makes it for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reserve, self.room = 2, 0
-
-    def make_room(self) -> bool:
-        if self.reserve:
-            self.reserve, self.room = self.reserve - 1, self.room + 1
-            return True
-        return False
-
-    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
-        if not self.room:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self.room -= 1
-        super().write(records, synced=synced)
-
-
-async def test_a_journal_without_room_is_given_some_of_the_reserve_at_once() -> None:
-    journal, persisted, before_warnings = FillingJournal(), list[int](), list[list[int]]()
-
-    def warn(error: OSError) -> None:
-        before_warnings.append(list(persisted))
-        journal.room = 1
-
-    async with open_disk_writer(
-        journal,
-        turn=Turn(),
-        failed=never,
-        warn=warn,
-        make_room=journal.make_room,
-    ) as disk:
-        for batch in (1, 2, 3):
-            disk.write(batch, [record(batch)], persisted.append)
-            await disk.wait_durable(batch)
-    assert before_warnings == [[1, 2]], "only when nothing is left of it"
-
-
-async def test_a_journal_without_a_descriptor_waits_and_leaves_the_reserve() -> None:
-    journal, persisted, warned = FakeJournal(), list[int](), trio.Event()
-    write, given = journal.write, list[bool]()
-
-    def refuse(records: Sequence[JournalRecord], *, synced: bool) -> None:
-        if not warned.is_set():
-            raise OSError(errno.EMFILE, "Too many open files")
-        write(records, synced=synced)
-
-    def give() -> bool:
-        given.append(True)
-        return False
-
-    journal.write = refuse  # type: ignore[method-assign]  # refuses at first
-    async with open_disk_writer(
-        journal,
-        turn=Turn(),
-        failed=never,
-        warn=lambda error: warned.set(),
-        make_room=give,
-    ) as disk:
-        disk.write(1, [record(1)], persisted.append)
-        await disk.wait_durable(1)
-    assert (persisted, given) == ([1], [])
-
-
-def no_descriptor() -> None:
-    raise OSError(errno.EMFILE, "Too many open files")
-
-
-async def test_a_sync_that_cannot_be_begun_is_begun_later() -> None:
-    """Of a log's names, as of the journal's."""
-    journal, persisted, warned = FakeJournal(), list[int](), trio.Event()
-
-    def begin() -> None:
-        if not warned.is_set():
-            no_descriptor()
-
-    async with open_disk_writer(
-        journal, turn=Turn(), failed=never, warn=lambda error: warned.set()
-    ) as disk:
-        journal.sync_disk = begin
-        disk.write(1, [record(1)], persisted.append)
-        await disk.wait_durable(1)
-        warned = trio.Event()
-        disk.write(2, [record(2)], persisted.append, syncs=[FakeSync(begin)])
-        await disk.wait_durable(2)
-    assert persisted == [1, 2]
-    assert journal.groups == [[b"1"], [b"2"]]
-
-
-async def test_what_the_loop_has_written_the_thread_only_syncs() -> None:
-    journal, persisted, loop = FakeJournal(), list[int](), threading.get_ident()
-
-    def begin() -> None:
-        if threading.get_ident() == loop:
-            no_descriptor()
-
-    async with opened(journal) as disk:
-        await make_quick(disk)
-        journal.sync_disk = begin
-        disk.write(2, [record(2)], persisted.append)
-        assert persisted == []
-        await disk.wait_durable(2)
-    assert persisted == [2]
-    assert journal.groups == [[b"1"], [b"2"], []]
-
-
-async def test_the_thread_syncs_what_others_keep_the_disk_busy_with() -> None:
-    journal, persisted = FakeJournal(), list[int]()
-    async with opened(journal) as disk:
-        await make_quick(disk)
-        sync = FakeSync(lambda: None)
-        with disk.others():
-            disk.write(2, [record(2)], persisted.append)
-            assert persisted == []
-            await disk.wait_durable(2)
-        await trio.sleep(0.1)
-        disk.write(3, [record(3)], persisted.append, syncs=[sync])
-        assert persisted == [2]
-        await disk.wait_durable(3)
-
-
-async def test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal() -> None:
-    gate, at_gate, persisted = threading.Semaphore(0), threading.Event(), list[int]()
-    journal = FakeJournal()
-    async with opened(journal) as disk:
-        await make_quick(disk)
-
-        def note_slowly() -> None:
-            at_gate.set()
-            gate.acquire(timeout=5)
-
-        journal.note_synced = note_slowly  # type: ignore[method-assign]  # the thread's, this time
-        with disk.others():
-            disk.write(2, [record(2)], persisted.append)
-        assert await trio.to_thread.run_sync(at_gate.wait, 10)
-        await trio.sleep(0.1)
-        disk.write(3, [record(3)], persisted.append)
-        told = list(persisted)
-        gate.release(10)
-        await disk.wait_durable(3)
-    assert told == [2]

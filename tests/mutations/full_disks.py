@@ -140,7 +140,7 @@ MUTATIONS = (
         old="                group.records.clear()  "
         "# the thread syncs them, and does not write them again\n",
         new="",
-        killed_by="tests/broker/test_disk.py::test_what_the_loop_has_written_the_thread_only_syncs",
+        killed_by="tests/broker/test_disk_on_the_loop.py::test_what_the_loop_has_written_the_thread_only_syncs",
     ),
     Mutation(
         name="a swap whose name is not synced is undone",
@@ -163,7 +163,7 @@ MUTATIONS = (
         file="broker/replicas/writer_thread.py",
         old="if error.errno in NO_ROOM and self._make_room():",
         new="if self._make_room():",
-        killed_by="tests/broker/test_disk.py"
+        killed_by="tests/broker/test_disk_that_refuses.py"
         "::test_a_journal_without_a_descriptor_waits_and_leaves_the_reserve",
     ),
     Mutation(
@@ -215,7 +215,7 @@ MUTATIONS = (
         file="broker/replicas/writer_thread.py",
         old="and self._make_room():\n",
         new="and False:\n",
-        killed_by="tests/broker/test_disk.py::"
+        killed_by="tests/broker/test_disk_that_refuses.py::"
         "test_a_journal_without_room_is_given_some_of_the_reserve_at_once",
     ),
     Mutation(

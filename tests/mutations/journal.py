@@ -109,7 +109,7 @@ MUTATIONS = (
         file="broker/replicas/disk.py",
         old="            self.fail(error)\n            return True\n",
         new="            return False\n",
-        killed_by="tests/broker/test_disk.py::test_a_sync_that_fails_on_the_loop_is_the_end_too",
+        killed_by="tests/broker/test_disk_on_the_loop.py::test_a_sync_that_fails_on_the_loop_is_the_end_too",
     ),
     Mutation(
         name="the loop writes nothing while the thread uses the journal",
@@ -117,7 +117,7 @@ MUTATIONS = (
         old="        if not self._using_journal.acquire(blocking=False):\n            return False",
         new="        self._using_journal.acquire(blocking=False)\n"
         "        if False:\n            return False",
-        killed_by="tests/broker/test_disk.py"
+        killed_by="tests/broker/test_disk_on_the_loop.py"
         "::test_nothing_is_written_on_the_loop_while_the_thread_uses_the_journal",
     ),
     Mutation(
@@ -125,7 +125,7 @@ MUTATIONS = (
         file="broker/replicas/disk.py",
         old="(is_told or not self._write_here(group))",
         new="not self._write_here(group)",
-        killed_by="tests/broker/test_disk.py::test_what_others_were_told_of_does_not_hold_the_loop",
+        killed_by="tests/broker/test_disk_on_the_loop.py::test_what_others_were_told_of_does_not_hold_the_loop",
     ),
     storage_rule(
         "while a group is being written no other one is",
@@ -197,7 +197,7 @@ MUTATIONS = (
         file="partitions/storage/refusals.py",
         old="return may_pass(error) and not isinstance(error, SyncFailed)",
         new="return may_pass(error)",
-        killed_by="tests/broker/test_disk.py::test_a_write_whose_sync_was_full_is_not_tried_again",
+        killed_by="tests/broker/test_disk_on_the_loop.py::test_a_write_whose_sync_was_full_is_not_tried_again",
     ),
     Mutation(
         name="what has come since is not taken before what was handed over",

@@ -1,0 +1,80 @@
+"""A journal that holds syncs back, fails or has no room, and a disk writer over it."""
+
+import errno
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from uuid import UUID
+
+import trio
+
+from tidemark.broker.network.turn import Turn
+from tidemark.broker.replicas.disk import DiskWriter, open_disk_writer
+from tidemark.partitions.storage.journal.records import JournalRecord, RecordKind
+from tidemark.partitions.storage.state_db import PartitionKey
+
+KEY = PartitionKey(UUID(int=7), 0)
+
+
+def record(number: int) -> JournalRecord:
+    return JournalRecord(KEY, RecordKind.BATCHES, b"%d" % number)
+
+
+class FakeJournal:
+    """A journal whose sync can be held back, and can fail."""
+
+    def __init__(self, sync: Callable[[], None] = lambda: None) -> None:
+        self.groups = list[list[bytes]]()
+        self.sync_disk = sync
+        self.noted = threading.Event()
+
+    def write(self, records: Sequence[JournalRecord], *, synced: bool) -> None:
+        assert synced, "as far as it can be in one call"
+        self.groups.append([bytes(record.payload) for record in records])
+
+    def sync(self, *, notes: bool) -> None:
+        assert not notes, "who waits is told first"
+        self.sync_disk()
+
+    def note_synced(self) -> None:
+        self.noted.set()
+
+
+def never(error: OSError) -> None:
+    raise AssertionError(f"no sync fails here: {error}")
+
+
+def opened(
+    journal: FakeJournal,
+    *,
+    turn: Turn | None = None,
+    observe: Callable[[float, int], None] = lambda seconds, batches: None,
+) -> AbstractAsyncContextManager[DiskWriter]:
+    return open_disk_writer(journal, turn=turn or Turn(), failed=never, observe=observe)
+
+
+class FakeSync:
+    """A log's files, which the journal relies on."""
+
+    def __init__(self, done: Callable[[], None], subject: str = "log") -> None:
+        self.run = done
+        self.subject = subject
+
+
+def fail() -> None:
+    raise OSError(5, "Input/output error")
+
+
+def no_descriptor() -> None:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+def wait(gate: threading.Semaphore) -> None:
+    assert gate.acquire(timeout=5)
+
+
+async def make_quick(disk: DiskWriter) -> None:
+    """The first group is the thread's; from then on it is known that the disk is quick."""
+    disk.write(1, [record(1)], lambda batch: None)
+    await disk.wait_durable(1)
+    await trio.sleep(0.1)  # many times what it took, and the thread has noted what it notes

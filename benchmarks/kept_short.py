@@ -6,6 +6,7 @@ which takes longer: so what is compared with it has to be said of the one or the
 is written until it has come to that, before anybody looks.
 """
 
+import os
 from collections.abc import Callable
 from typing import Final, Self
 
@@ -34,11 +35,12 @@ class KeptShort:
             client.run(client.admin.delete_topic, self._topic)
 
     def warmed(self, load: Callable[[str], float]) -> Self:
-        """Have been written what takes it to where its files are used again; `load` writes to the
-        topic and says how many bytes."""
+        """Have been written what takes it to where its files are used again, and leave nothing of
+        it for the disk to do; `load` writes to the topic and says how many bytes."""
         written = 0.0
         while written < WARM_BYTES:
             written += load(self())
+        os.sync()
         return self
 
     def __call__(self) -> str:

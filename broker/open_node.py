@@ -113,6 +113,7 @@ async def open_node(
         asking.node = node
         parts.reactor.is_more_on_its_way = services.disk.commits.is_behind
         parts.reactor.is_much = services.driver.has_syncs
+        services.disk.is_alone = parts.reactor.serves_one
         yield node, network
 
 

@@ -32,6 +32,8 @@ _SECONDS_MAX: Final = 0.1
 _UNTIMED: Final = 4
 """So few sockets are served without a look at the clock."""
 _EVENTS_MAX: Final = 256
+_ONE_SECONDS: Final = 0.01
+"""Who is ready and was not within this time is another one."""
 
 OnReady: TypeAlias = Callable[[int], None]
 """Called with the epoll events. Must not raise, nor wait; a late event for a socket that has no
@@ -51,6 +53,8 @@ class Reactor:
         # Who was ready when time was up, and was not served: descriptors, and their places in line.
         self._left: dict[int, int] = {}
         self._lingering = Lingering()
+        self._latest = -1  # who was served last, of all that were ready
+        self._looked_at = self._others_at = 0.0  # the last look, and the last at somebody else
         self.is_more_on_its_way: Callable[[], bool] = lambda: False
         """Whether something is awaited that does not come through the sockets, as what a thread
         does: who lingered for these would be late for that."""
@@ -74,11 +78,15 @@ class Reactor:
         del self._on_ready[descriptor]
         self._epoll.unregister(descriptor)
 
+    def serves_one(self) -> bool:
+        """Whether who is being served is the only one, and has been for a moment."""
+        return self._looked_at - self._others_at > _ONE_SECONDS
+
     async def run(self) -> None:
         """Serve for ever."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
-            now = perf_counter()
+            self._looked_at = now = perf_counter()
             self._lingering.woken(now)
             self._until, self._is_late = now + _SECONDS_MAX, False
             if self._turn.is_held:
@@ -100,11 +108,14 @@ class Reactor:
                 self._serve_many(events)
             else:
                 for descriptor, mask in events:
+                    if descriptor != self._latest:
+                        self._latest, self._others_at = descriptor, self._looked_at
                     # An event before this one may have closed the connection.
                     on_ready = self._on_ready.get(descriptor)
                     if on_ready is not None:
                         on_ready(mask)
-            if perf_counter() >= self._until:
+            self._looked_at = perf_counter()
+            if self._looked_at >= self._until:
                 self._is_late = True
                 break
             if self.is_much():
@@ -112,6 +123,7 @@ class Reactor:
 
     def _serve_many(self, events: list[tuple[int, int]]) -> None:
         """As long as there is time: who is left is ready still, and comes first the next time."""
+        self._latest, self._others_at = -1, self._looked_at
         places, nowhere = self._left, len(self._left)
         if places:
             events.sort(key=lambda event: places.get(event[0], nowhere))

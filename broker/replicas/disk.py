@@ -75,6 +75,8 @@ class DiskWriter:
         )
         self._using_journal = self.thread.using_journal
         self._pace = QuickSyncs()
+        self.is_alone: Callable[[], bool] = lambda: False
+        """Whether the loop serves one client, and nobody beside it."""
         self._others = 0
         """How many sync other files in the same directory now."""
         self._told: trio.Event | None = None
@@ -165,7 +167,9 @@ class DiskWriter:
         """Write and sync a group on the loop, if that is worth it; else it is for the thread."""
         started = time.perf_counter()
         size_bytes = sum(len(record.payload) for record in group.records)
-        if self._others or group.syncs or not self._pace.may_sync(started, size_bytes):
+        if self._others or group.syncs:
+            return False
+        if not self._pace.may_sync(started, size_bytes, is_alone=self.is_alone()):
             return False
         if not self._using_journal.acquire(blocking=False):
             return False  # the thread notes something in it

@@ -43,6 +43,19 @@ async def test_a_little_on_a_quick_disk_is_durable_when_it_is_handed_over() -> N
     assert journal.groups == [[b"1"], [b"2"]]
 
 
+@pytest.mark.parametrize("is_alone", [False, True])
+async def test_one_after_the_other_is_synced_on_the_loop_where_nobody_waits(is_alone: bool) -> None:
+    threads = list[int]()
+    async with opened(journal := FakeJournal()) as disk:
+        await make_quick(disk)
+        disk.is_alone = lambda: is_alone
+        journal.sync_disk = lambda: threads.append(threading.get_ident())
+        for number in range(2, 10):
+            disk.write(number, [record(number)], lambda batch: None)
+            await disk.wait_durable(number)
+    assert (set(threads) == {threading.get_ident()}) == is_alone
+
+
 async def test_what_others_were_told_of_does_not_hold_the_loop() -> None:
     """They may be a majority before this disk is done; then the loop is to hear of it."""
     gate, journal, persisted = threading.Semaphore(0), FakeJournal(), list[int]()

@@ -251,7 +251,7 @@ MUTATIONS = (
     Mutation(
         name="a disk that was slow does not hold the loop up again and again",
         file="broker/replicas/quick_syncs.py",
-        old="            free = max(free, min(SLOW_FREE_SHARE * seconds, PAUSE_SECONDS_MAX))\n",
+        old="            self._slow_until = max(self._slow_until, now + slow)\n",
         new="            pass\n",
         killed_by="tests/broker/replicas/test_quick_syncs.py"
         "::test_after_a_slow_one_the_thread_syncs_for_many_times_as_long",

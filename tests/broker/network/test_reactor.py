@@ -104,3 +104,40 @@ async def test_a_turn_that_has_brought_much_for_others_is_over_after_one_look() 
         reactor.remove(ours.fileno())
     reactor.close()
     assert looks == [2, 1]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What time it is, to be changed."""
+    now = [1000.0]
+    monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize("others", [0, 1, 9])
+def test_who_is_served_beside_others_is_not_the_only_one(clock: list[float], others: int) -> None:
+    reactor, said = Reactor(Turn()), list[bool]()
+    reactor._until = math.inf
+    pairs = [socket.socketpair() for _ in range(1 + others)]
+
+    def serve(turns: int) -> None:
+        for _ in range(turns):
+            clock[0] += 0.004
+            reactor._looked_at = clock[0]
+            reactor._serve()
+
+    for number, (ours, theirs) in enumerate(pairs):
+        theirs.send(b"x")
+        reactor.add(ours.fileno(), READABLE, lambda events: said.append(reactor.serves_one()))
+        if not number:
+            serve(5)
+            # In two looks a turn; for all that is known, there was somebody else before.
+            assert said == [False] * 6 + [True] * 4
+            said.clear()
+    serve(20)
+    assert any(said[2:]) == (others == 0)
+    for ours, theirs in pairs:
+        reactor.remove(ours.fileno())
+        ours.close()
+        theirs.close()
+    reactor.close()

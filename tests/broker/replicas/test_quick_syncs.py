@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.broker.replicas.quick_syncs import (
+    ALONE_BYTES_MAX,
+    ALONE_SECONDS,
     BYTES_MAX,
     FREE_SHARE,
     PAUSE_SECONDS_MAX,
@@ -32,6 +34,33 @@ def test_nothing_is_known_of_a_disk_at_first() -> None:
 def test_a_little_on_a_quick_disk_is_synced_on_the_loop() -> None:
     assert quick_disk().may_sync(1.0, BYTES_MAX)
     assert not quick_disk().may_sync(1.0, BYTES_MAX + 1)
+
+
+def test_who_is_served_alone_waits_for_no_hand_over() -> None:
+    syncs = quick_disk()
+    for number in range(10):
+        now = number * QUICK
+        assert syncs.may_sync(now, ALONE_BYTES_MAX, is_alone=True)
+        assert not syncs.may_sync(now, ALONE_BYTES_MAX + 1, is_alone=True)
+        syncs.took(now, QUICK, on_loop=True)
+        assert not syncs.may_sync(now, 1)
+
+
+def test_nor_does_it_hold_the_loop_for_longer_than_that_takes() -> None:
+    syncs = quick_disk()
+    for number in range(30):
+        syncs.took(number * QUICK, 1.1 * ALONE_SECONDS, on_loop=True)
+    assert not syncs.may_sync(30 * QUICK, 1, is_alone=True)
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_disk_that_was_slow_on_the_loop_is_the_threads_for_everybody(is_alone: bool) -> None:
+    syncs = quick_disk()
+    syncs.took(1.0, SLOW_SECONDS, on_loop=True)
+    for _ in range(20):
+        syncs.took(1.0, QUICK, on_loop=False)
+    assert not syncs.may_sync(1.0 + 0.99 * SLOW_FREE_SHARE * SLOW_SECONDS, 1, is_alone=is_alone)
+    assert syncs.may_sync(1.0 + 1.01 * SLOW_FREE_SHARE * SLOW_SECONDS, 1, is_alone=is_alone)
 
 
 def test_a_disk_that_takes_longer_than_a_hand_over_is_the_threads() -> None:

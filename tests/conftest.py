@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Final
 from zlib import crc32
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,10 +60,14 @@ REAL_TIME: Final = (
 """Tests of real processes, threads, sockets and clocks. All others must give the same answer every
 time."""
 
-# A deadline per example measures how busy the machine is. Slow tests end by pytest's own timeout.
+# A deadline per example measures how busy the machine is, and so does how long examples take to be
+# made. Slow tests end by pytest's own timeout.
 # `make simulate` takes many more examples; their number is here, where a test says none of its own.
 settings.register_profile(
-    "tidemark", deadline=None, max_examples=int(os.environ.get("TIDEMARK_EXAMPLES", "50"))
+    "tidemark",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("TIDEMARK_EXAMPLES", "50")),
 )
 settings.load_profile("tidemark")
 

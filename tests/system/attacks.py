@@ -100,6 +100,23 @@ class Peer:
         assert isinstance(records, memoryview)
         return decode_records(records)
 
+    def records_below(self, topic: str, end: int) -> Iterator[Record]:
+        """All that is there, of batches of one record. There are no holes but where retention has
+        gone on meanwhile."""
+        offset = 0
+        while offset < end:
+            part = self.fetch(topic, offset)
+            if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                assert offset < part.log_start_offset
+                offset = part.log_start_offset
+                continue
+            assert isinstance(part.records, memoryview)
+            assert part.records
+            for record in decode_records(part.records):
+                assert record.offset == offset
+                yield record
+                offset += 1
+
     def _read(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:

@@ -20,7 +20,6 @@ from typing import Final
 from tests.chaos.disks import Disk, open_disks
 from tests.system.attacks import Peer, batch
 from tidemark.protocol.errors import ErrorCode
-from tidemark.protocol.records.records import decode_records
 from tidemark.testing.process import BrokerProcess
 
 TOPIC: Final = "short"
@@ -63,19 +62,9 @@ class Written:
         end = peer.fetch(TOPIC).high_watermark
         assert end <= self._end + 1
         assert not self._is_synced or end >= self._end
-        self._end, offset = end, 0
-        while offset < end:
-            part = peer.fetch(TOPIC, offset)
-            if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                assert offset < part.log_start_offset, "retention goes on meanwhile"
-                offset = part.log_start_offset
-                continue
-            assert isinstance(part.records, memoryview)
-            assert part.records
-            for record in decode_records(part.records):
-                assert record.offset == offset
-                assert record.value == self.value(self._numbers[offset]), offset
-                offset += 1
+        self._end = end
+        for record in peer.records_below(TOPIC, end):
+            assert record.value == self.value(self._numbers[record.offset]), record.offset
 
     def value(self, number: int) -> bytes:
         """Of the record of this number."""

@@ -38,6 +38,7 @@ SECONDS: Final = 15.0
 WARM_SECONDS: Final = 5.0
 """A broker goes on compiling codecs for a moment after it is ready."""
 _LEADER_SECONDS_MAX: Final = 120.0
+_RETENTION_BYTES: Final = 1 << 30
 _TOPIC: Final = "profiled"
 
 # By the end of a file's path, and of these the first that fits; what is not here counts for the
@@ -147,10 +148,12 @@ def _done(load: object) -> None:
 def _topic(
     brokers: dict[int, BrokerProcess], partitions: int, flush: str
 ) -> tuple[int, Sequence[int]]:
-    """Make the topic; who leads most of it, and which partitions."""
+    """Make the topic; who leads most of it, and which partitions. Its retention keeps up, so that
+    much is written over the files of old segments."""
     admin = AdminClient({"bootstrap.servers": brokers[1].bootstrap})
     assignment = [list(brokers)] * partitions
-    new = NewTopic(_TOPIC, partitions, replica_assignment=assignment, config={"flush": flush})
+    config = {"flush": flush, "retention.bytes": str(_RETENTION_BYTES)}
+    new = NewTopic(_TOPIC, partitions, replica_assignment=assignment, config=config)
     admin.create_topics([new])[_TOPIC].result(60)
     deadline = time.monotonic() + _LEADER_SECONDS_MAX
     while time.monotonic() < deadline:

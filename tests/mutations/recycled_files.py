@@ -31,8 +31,9 @@ MUTATIONS = (
     Mutation(
         name="of the system a file is taken only if nobody has it open",
         file="partitions/storage/files.py",
-        old="            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n",
-        new="",
+        old="            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+        "            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n",
+        new="            pass\n",
         killed_by=f"{_TESTS}test_of_the_os_a_file_is_taken_only_if_nobody_has_it_open",
     ),
     Mutation(

@@ -53,13 +53,14 @@ def test_tools_say_what_an_older_segment_has_left(records: int, size: int) -> No
     assert len(dumped) == log.end_offset - log.start_offset + 1
 
 
-@pytest.mark.parametrize("byte", [1, 10, 16, 19])
+@pytest.mark.parametrize("byte", [1, 7, 10, 16, 19])
 def test_damage_before_it_is_still_damage(byte: int) -> None:
-    """In a base offset, a length, a magic and a CRC, with whole batches behind."""
+    """In a base offset, which may be an older one then, a length, a magic and a CRC, with whole
+    batches behind."""
     files, _ = written_over(6, RECORD)
     file = files.open(last_segment(files))
     position = 2 * len(batch(0, size=RECORD)) + byte
-    file.pwrite(bytes([file.pread(1, position)[0] ^ 0x40]), position)
+    file.pwrite(bytes([0 if byte == 7 else file.pread(1, position)[0] ^ 0x40]), position)
     assert not verify(files, DIRECTORY).is_sound
 
 

@@ -171,10 +171,10 @@ def _report(services: ReplicaServices, spec: ReplicaSpec, member: GroupReplica) 
     services.metrics.recovered_bytes += report.checked_bytes
     if report.cut is not None and report.cut.is_older:
         logger.info(
-            "%s: cut %d bytes behind its end, %s",
+            "%s: cut %d bytes that an older segment had left in %s",
             spec.topic_partition,
             report.cut_bytes,
-            report.cut.what,
+            report.cut.path,
         )
     elif report.cut is not None:
         services.metrics.truncated_bytes += report.cut_bytes

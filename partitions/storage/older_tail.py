@@ -46,19 +46,19 @@ def _whole_batches(file: File, position: int) -> Iterator[BatchHeader]:
     """Batches whose CRC is right, or was and is spoilt, wherever they begin."""
     end = file.size()
     chunk = file.pread(min(_LOOK_BYTES, end - position), position)
-    at, tries = 0, 0
+    at, tries = -1, 0
     while tries < _TRIES_MAX:
-        at = chunk.find(_MAGIC, at + _MAGIC_AT) - _MAGIC_AT
+        at = chunk.find(_MAGIC, at + 1 + _MAGIC_AT) - _MAGIC_AT
         if at < 0 or at + HEADER_BYTES > len(chunk):
             return
         header = _header_at(chunk, at)
-        at += 1
-        if header is not None and position + at - 1 + header.size_bytes <= end:
-            tries += 1
-            batch = file.pread(header.size_bytes, position + at - 1)
-            if crc32c(batch[ATTRIBUTES_AT:]) in (header.crc, spoilt(header.crc)):
-                yield header
-                at += header.size_bytes - 1
+        if header is None or position + at + header.size_bytes > end:
+            continue
+        tries += 1
+        batch = file.pread(header.size_bytes, position + at)
+        if crc32c(batch[ATTRIBUTES_AT:]) in (header.crc, spoilt(header.crc)):
+            yield header
+            at += header.size_bytes - 1
 
 
 def _header_at(chunk: bytes, at: int) -> BatchHeader | None:

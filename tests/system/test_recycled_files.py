@@ -66,6 +66,9 @@ def test_new_segments_are_written_over_the_files_of_old_ones(tmp_path: Path, flu
                 count += 1
             check(peer, count)
             assert broker.stop(timeout_seconds=40) == 0
+        with (folder / max(sizes(folder))).open("ab") as last:
+            last.write(2 * batch(b"of an older segment"))
         broker.start()
+        assert "bytes that an older segment had left" in broker.log
         with Peer(broker.bootstrap) as peer:
             check(peer, count)

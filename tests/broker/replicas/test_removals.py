@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 from trio.testing import MockClock
 
+from tests.partitions.storage.directories import files_with
 from tests.partitions.storage.test_recycled_file import DIRECTORY, fill, is_kept, trimmed
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.removals import Removals
@@ -22,10 +23,7 @@ class Idle:
 
 @pytest.fixture
 def files() -> MemoryFiles:
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
-    files.sync_directory("/")
-    return files
+    return files_with(DIRECTORY)
 
 
 @pytest.mark.parametrize("is_full", [False, True])

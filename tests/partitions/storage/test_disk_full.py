@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.directories import files_with
 from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
@@ -20,10 +21,7 @@ WHOLE = batch(0, size=20) + batch(1, size=20)
 
 @pytest.fixture
 def files() -> MemoryFiles:
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
-    files.sync_directory("/")
-    return files
+    return files_with(DIRECTORY)
 
 
 def open_log(files: MemoryFiles, **settings: int) -> Log:

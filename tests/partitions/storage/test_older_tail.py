@@ -3,6 +3,7 @@
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.directories import files_with
 from tidemark.partitions.storage.inspect import dump, verify
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX
@@ -18,8 +19,7 @@ RECORD = 600
 
 def written_over(records: int, size: int) -> tuple[MemoryFiles, Log]:
     """A log whose last segment has so many batches, in the file of one that is gone."""
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
+    files = files_with(DIRECTORY)
     log = Log.open(files, DIRECTORY, SETTINGS)
     while log.segment_count < 3:
         log.append(batch(log.end_offset, size=RECORD))
@@ -80,8 +80,7 @@ def test_a_start_says_so(size: int) -> None:
 
 
 def test_a_torn_tail_is_none() -> None:
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
+    files = files_with(DIRECTORY)
     log = Log.open(files, DIRECTORY, SETTINGS)
     for _ in range(4):
         log.append(batch(log.end_offset, size=RECORD))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.leases import need_leases
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.directories import files_with
 from tidemark.partitions.storage.files import File, OsFiles
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.names import LOG_SUFFIX
@@ -28,10 +29,7 @@ SETTINGS = LogSettings(segment_bytes=1000, recycled_batch_bytes=SIZE)
 
 @pytest.fixture
 def files() -> MemoryFiles:
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
-    files.sync_directory("/")
-    return files
+    return files_with(DIRECTORY)
 
 
 def fill(log: Log, segments: int) -> None:

@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 
 from tests.partitions.storage.batches import batch
+from tests.partitions.storage.directories import files_with
 from tests.partitions.storage.searches import find_timestamp
 from tidemark.partitions.storage import log_state
 from tidemark.partitions.storage.files import OsFiles
@@ -37,10 +38,7 @@ def open_log(files: MemoryFiles, recovery_point: int = 0, start_offset: int = 0)
 
 @pytest.fixture
 def files() -> MemoryFiles:
-    files = MemoryFiles()
-    files.make_directory(DIRECTORY)
-    files.sync_directory("/")
-    return files
+    return files_with(DIRECTORY)
 
 
 def append(log: Log, count: int) -> None:

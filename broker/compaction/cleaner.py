@@ -18,6 +18,7 @@ from tidemark.broker.compaction.process import CompactionFailed, open_run
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.replicas.replica import Replica
 from tidemark.broker.replicas.replica_parts import ReplicaServices, compaction_settings
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.storage.compaction.job import Job, Rewritten, Tally
 from tidemark.partitions.storage.compaction.log_swap import LogSwap
 from tidemark.partitions.storage.compaction.settings import CompactionLimits
@@ -125,7 +126,7 @@ class Cleaner:
             tally = await self._run(replica, log, job)
             if not replica.is_available:
                 raise _Changed
-            await trio.to_thread.run_sync(log.note_cleaned, tally.cleaned_to)
+            await in_thread(log.note_cleaned, tally.cleaned_to)
         except (_Changed, RequestError):
             # It is looked at again, if it is there.
             self._set_aside[replica.key] = trio.current_time() + self._interval
@@ -199,7 +200,7 @@ class Cleaner:
     async def _do(self, log: Log, step: Callable[[], T]) -> T:
         """A step of a swap, on a thread. A sync that fails ends the broker, as any."""
         try:
-            return await trio.to_thread.run_sync(step)
+            return await in_thread(step)
         except OSError as error:
             if log.has_failed:
                 self._services.disk.fail(error)

@@ -11,6 +11,7 @@ import trio
 from tidemark.broker.config import BrokerSettings
 from tidemark.broker.metadata.hosting import Hosting
 from tidemark.broker.replicas.replica_parts import ReplicaServices
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.storage.directory import DataDirectory
 from tidemark.protocol.errors import CorruptBatch, StorageError
 
@@ -36,14 +37,14 @@ async def remove_leftovers(hosting: Hosting, directory: DataDirectory) -> None:
 async def _remove_all(directory: DataDirectory) -> bool:
     """Whether nothing is left of them."""
     try:
-        paths = await trio.to_thread.run_sync(directory.deleted)
+        paths = await in_thread(directory.deleted)
     except OSError as error:
         logger.warning("deleted topics' files cannot be removed yet: %s", error)
         return False
     failure: OSError | None = None
     for path in paths:
         try:
-            await trio.to_thread.run_sync(directory.remove, path)
+            await in_thread(directory.remove, path)
         except OSError as error:
             failure = error
     if failure is not None:

@@ -32,6 +32,7 @@ import trio
 from tidemark.broker.replicas.disk import DiskWriter
 from tidemark.broker.replicas.early_syncs import EarlySyncs
 from tidemark.broker.replicas.removals import Removals
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.storage.journal.blocks import Lsn
 from tidemark.partitions.storage.journal.group_commits import Synced
 from tidemark.partitions.storage.journal.journal import Journal
@@ -212,7 +213,7 @@ class Checkpoints:
             if not self._has_ended:
                 try:
                     with self._disk.others():
-                        await trio.to_thread.run_sync(self._journal.prepare_file)
+                        await in_thread(self._journal.prepare_file)
                 except OSError as error:
                     if not may_pass(error):
                         self._disk.fail(error)
@@ -302,7 +303,7 @@ class Checkpoints:
     ) -> None:
         try:
             with self._disk.others():
-                await trio.to_thread.run_sync(self._sync_and_record, captured, left, mark)
+                await in_thread(self._sync_and_record, captured, left, mark)
         except NotTaken as error:
             self._changed.update(dict.fromkeys(replicas))
             raise StorageError(str(error)) from error

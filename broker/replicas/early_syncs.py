@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-import trio
-
 from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.storage.journal.group_commits import Synced
 
 EARLY_BYTES: Final = 2 * 1024 * 1024
@@ -60,6 +59,6 @@ class EarlySyncs:
         for replica in due:
             if replica.is_available and self._disk.error is None:
                 try:
-                    await trio.to_thread.run_sync(replica.begin_early_sync().run)
+                    await in_thread(replica.begin_early_sync().run)
                 except OSError as error:
                     self._disk.fail(error)

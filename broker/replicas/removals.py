@@ -13,6 +13,7 @@ from typing import Final
 import trio
 
 from tidemark.broker.replicas.disk import DiskWriter
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.refusals import SyncFailed, may_pass
 from tidemark.partitions.storage.retention import Removal
@@ -57,7 +58,7 @@ class Removals:
 
     async def _try(self, step: Callable[[], None]) -> None:
         try:
-            await trio.to_thread.run_sync(step)
+            await in_thread(step)
         except SyncFailed as error:
             self._disk.fail(error)
         except OSError as error:
@@ -74,7 +75,7 @@ class Removals:
     async def _run(self, batch: int, removals: Sequence[Removal]) -> None:
         for number, removal in enumerate(removals):
             try:
-                await trio.to_thread.run_sync(removal.run)
+                await in_thread(removal.run)
                 recycled = removal.home.recycled
                 if recycled.waits or recycled.is_offered:
                     self._kept[recycled] = removal, trio.current_time() + KEPT_SECONDS

@@ -13,6 +13,7 @@ from typing import Final
 
 import trio
 
+from tidemark.broker.threads import in_thread
 from tidemark.partitions.state_machines.cluster_machine import CLUSTER_TOPIC
 from tidemark.partitions.state_machines.topic_names import INTERNAL_TOPICS
 from tidemark.partitions.storage.room import ALWAYS, DirectoryRoom, Room
@@ -111,7 +112,7 @@ class RoomWatch:
 
     async def _take_reserve(self) -> None:
         try:
-            await trio.to_thread.run_sync(self.room.take_reserve)
+            await in_thread(self.room.take_reserve)
         except OSError as error:
             logger.warning("the reserve of the disk cannot be taken: %s", error)
         self.look()

@@ -1,6 +1,7 @@
 """What has changed is saved: after the journal has it, all of it, and again where that failed."""
 
 import errno
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -24,7 +25,7 @@ from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.retention import Removal
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.partitions.storage.state_db import PartitionKey, PartitionState, StateDb
-from tidemark.partitions.storage.syncing import TailSync
+from tidemark.partitions.storage.syncing import SyncCapture, TailSync
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import Epoch, Offset
 from tidemark.testing.memory_files import MemoryFiles
@@ -197,6 +198,26 @@ async def test_where_there_is_no_room_nothing_is_recorded_until_there_is(bench: 
     assert bench.recovery_point() == 5
     names = bench.files.sizes(DIRECTORY)
     assert sum(name.endswith(".index") for name in names) == 4
+
+
+def captures() -> list[object]:
+    """All that there are, garbage as well: each holds files."""
+    return [each for each in gc.get_objects() if isinstance(each, SyncCapture)]
+
+
+async def test_where_there_was_no_room_no_file_is_held_open(bench: Bench) -> None:
+    """Or what retention removes then would free nothing."""
+    bench.append(5)
+    await bench.disk.wait_idle()
+    bench.files.capacity_bytes = 0
+    gc.disable()
+    try:
+        with pytest.raises(StorageError, match="No space left") as raised:
+            await bench.checkpoints.checkpoint()
+        del raised
+        await wait_until(lambda: not captures(), 10)
+    finally:
+        gc.enable()
 
 
 async def fill_half(bench: Bench) -> None:

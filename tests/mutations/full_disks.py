@@ -281,4 +281,12 @@ MUTATIONS = (
         killed_by="tests/broker/moves/test_door.py::"
         "test_a_broker_with_a_full_disk_is_not_given_a_leader",
     ),
+    Mutation(
+        name="a step that found no room holds no file open, whose room would not be free",
+        file="broker/threads.py",
+        old="        _leave_frames(error)\n",
+        new="",
+        killed_by="tests/broker/test_checkpoints.py::"
+        "test_where_there_was_no_room_no_file_is_held_open",
+    ),
 )

@@ -7,6 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.broker.clusters import wait_until
 from tidemark.broker.replicas.room_watch import RoomWatch, room_to_start
 from tidemark.partitions.storage.files import File, Space
 from tidemark.partitions.storage.room import ALWAYS, DirectoryRoom
@@ -37,9 +38,10 @@ class LookedAt(MemoryFiles):
 
 
 @asynccontextmanager
-async def watched(files: LookedAt) -> AsyncIterator[RoomWatch]:
+async def watched(files: LookedAt, *, is_reserved: bool = True) -> AsyncIterator[RoomWatch]:
     room = DirectoryRoom(files, "/d")
-    room.take_reserve()
+    if is_reserved:
+        room.take_reserve()
     watch = RoomWatch(room)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch.run)
@@ -136,12 +138,10 @@ async def test_a_reserve_is_taken_after_the_start_or_it_is_said_why_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     files = LookedAt()
-    for each in (files, NoAllocation()):
-        watch = RoomWatch(DirectoryRoom(each, "/d"))
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(watch.run)
-            await trio.sleep(1.3)
-            nursery.cancel_scope.cancel()
-        assert not watch.is_out
-    assert files.sizes("/d") == {"reserve": UNIT}
-    assert "the reserve of the disk cannot be taken: not supported" in caplog.text
+    taken, refused = watched(files, is_reserved=False), watched(NoAllocation(), is_reserved=False)
+    async with taken as one, refused as other:
+        await wait_until(lambda: files.sizes("/d") == {"reserve": UNIT})
+        await wait_until(lambda: "the reserve of the disk cannot be taken" in caplog.text)
+        assert not one.is_out
+        assert not other.is_out
+    assert "cannot be taken: not supported" in caplog.text

@@ -16,48 +16,16 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
 REAL_TIME: Final = (
-    "tests/broker/compaction/test_cleaner.py",
-    "tests/broker/handlers/",
-    "tests/broker/metrics/test_counting.py",
-    "tests/broker/moves/",
-    "tests/broker/network/",
-    "tests/broker/peers/",
-    "tests/broker/quotas/",
-    "tests/broker/transactions/",
-    "tests/broker/test_brokers.py",
-    "tests/broker/test_checkpoints.py",
-    "tests/broker/test_controller.py",
-    "tests/broker/test_coordinator.py",
-    "tests/broker/test_disk.py",
-    "tests/broker/test_disk_on_the_loop.py",
-    "tests/broker/test_disk_that_refuses.py",
-    "tests/broker/test_hosting.py",
-    "tests/broker/test_http.py",
-    "tests/broker/test_listening.py",
-    "tests/broker/test_logs.py",
-    "tests/broker/test_many_brokers.py",
-    "tests/broker/test_min_insync.py",
-    "tests/broker/test_opening.py",
-    "tests/broker/test_server.py",
-    "tests/broker/test_topics.py",
-    "tests/chaos/test_relay.py",
+    "tests/benchmarks/",
+    "tests/broker/",
+    "tests/chaos/",
     "tests/cli/",
-    "tests/client/columns/test_topics.py",
-    "tests/client/spark/",
-    "tests/client/test_admin.py",
-    "tests/client/test_blocking.py",
-    "tests/client/test_connection.py",
-    "tests/client/test_consumer.py",
-    "tests/client/test_failover.py",
-    "tests/client/test_group.py",
-    "tests/client/test_other_brokers.py",
-    "tests/client/test_producer.py",
-    "tests/client/test_transactions.py",
+    "tests/client/",
     "tests/clients/",
     "tests/system/",
     "tests/testing/test_",
 )
-"""Tests of real processes, threads, sockets and clocks. All others must give the same answer every
+"""Where real processes, threads, sockets and clocks are. All others must give the same answer every
 time."""
 
 # A deadline per example measures how busy the machine is, and so does how long examples take to be

@@ -114,7 +114,14 @@ class DiskWriter:
         returns, but not if others were told something in the same turn (`is_told`).
         """
         group = self.commits.add(batch, records, persisted, syncs)
-        if group is not None and (is_told or not self._write_here(group)):
+        if group is None:
+            return
+        try:
+            is_written = not is_told and self._write_here(group)
+        except Exception as error:
+            self._end_by_mistake(error)
+            raise
+        if not is_written:
             self.thread.write(group)
 
     @contextmanager
@@ -219,9 +226,13 @@ class DiskWriter:
         try:
             self._written(group, seconds)
         except Exception as error:
-            # A mistake of ours. Whoever has begun this turn may take it for its own, and go on.
-            self.fail(OSError(f"what is durable could not be told: {error!r}"))
+            self._end_by_mistake(error)
             raise
+
+    def _end_by_mistake(self, error: Exception) -> None:
+        """Of ours: whoever has begun this turn may take it for its own, and go on, while nothing
+        would be durable any more."""
+        self.fail(OSError(f"what is durable could not be told: {error!r}"))
 
     def _written(self, group: CommitGroup, seconds: float) -> None:
         if self.commits.error is None:

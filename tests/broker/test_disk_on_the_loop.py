@@ -70,6 +70,25 @@ async def test_what_others_were_told_of_does_not_hold_the_loop() -> None:
     assert persisted == [2]
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_a_mistake_on_the_loop_is_the_end_whoever_has_begun_the_turn(is_told: bool) -> None:
+    """Of the journal, or of who is told."""
+
+    def break_down() -> None:
+        raise ValueError("a mistake")
+
+    errors, journal = list[OSError](), FakeJournal()
+    async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:
+        await make_quick(disk)
+        journal.sync_disk = (lambda: None) if is_told else break_down
+        with pytest.raises(ValueError, match="a mistake"):
+            disk.write(2, [record(2)], lambda batch: break_down())
+        assert errors == [disk.error]
+        disk.write(3, [record(3)], lambda batch: None)
+    assert journal.groups == [[b"1"], [b"2"]]
+    assert "a mistake" in str(errors[0])
+
+
 async def test_a_sync_that_fails_on_the_loop_is_the_end_too() -> None:
     errors, persisted, journal = list[OSError](), list[int](), FakeJournal()
     async with open_disk_writer(journal, turn=Turn(), failed=errors.append) as disk:

@@ -212,10 +212,21 @@ MUTATIONS = (
     Mutation(
         name="a mistake of who is told what is durable is the end",
         file="broker/replicas/disk.py",
-        old='            self.fail(OSError(f"what is durable could not be told: {error!r}"))\n',
-        new="",
+        old="            self._written(group, seconds)\n"
+        "        except Exception as error:\n            self._end_by_mistake(error)\n",
+        new="            self._written(group, seconds)\n        except Exception:\n",
         killed_by="tests/broker/test_disk.py"
         "::test_a_mistake_of_who_is_told_is_the_end_whoever_has_begun_the_turn",
+    ),
+    Mutation(
+        name="a mistake of who is told on the loop is the end, too",
+        file="broker/replicas/disk.py",
+        old="            is_written = not is_told and self._write_here(group)\n"
+        "        except Exception as error:\n            self._end_by_mistake(error)\n",
+        new="            is_written = not is_told and self._write_here(group)\n"
+        "        except Exception:\n",
+        killed_by="tests/broker/test_disk_on_the_loop.py"
+        "::test_a_mistake_on_the_loop_is_the_end_whoever_has_begun_the_turn[True]",
     ),
     storage_rule(
         "what a disk refuses to write back is not taken for a call that is not there",

@@ -123,8 +123,8 @@ MUTATIONS = (
     Mutation(
         name="a leader hears its followers while its own disk is at work",
         file="broker/replicas/disk.py",
-        old="(is_told or not self._write_here(group))",
-        new="not self._write_here(group)",
+        old="not is_told and self._write_here(group)",
+        new="self._write_here(group)",
         killed_by="tests/broker/test_disk_on_the_loop.py::test_what_others_were_told_of_does_not_hold_the_loop",
     ),
     storage_rule(

@@ -104,6 +104,8 @@ class Recovery:
     def _recover(self, segments: list[Segment]) -> None:
         """Look at the segments below the recovery point, check those above."""
         settled = sum(following.base_offset <= self._recovery_point for following in segments[1:])
+        if settled and not self._ends_there(segments[settled - 1], segments[settled]):
+            settled -= 1
         for segment, following in pairwise(segments[: settled + 1]):
             self._check_end(segment, following.base_offset)
         self._observe(segments[:settled])
@@ -149,10 +151,14 @@ class Recovery:
         return [segment]
 
     def _ends_at_recovery_point(self, segments: list[Segment]) -> bool:
-        """Whether the last segment ends exactly there, by its last few headers."""
+        """Whether the last segment ends exactly there, by its last few headers. Of one that nothing
+        was written to, it is the segment before that says so."""
         last = segments[-1]
-        if last.size_bytes == 0 or last.base_offset >= self._recovery_point:
-            return last.size_bytes == 0 and last.base_offset == self._recovery_point
+        if not last.size_bytes:
+            is_there = last.base_offset == self._recovery_point
+            return is_there and (len(segments) == 1 or self._ends_there(segments[-2], last))
+        if last.base_offset >= self._recovery_point:
+            return False
         try:
             last.end_offset = self._end_by_headers(last)
         except StorageError:
@@ -170,6 +176,20 @@ class Recovery:
                 raise corrupt(segment.path, at, misplaced(header, end_offset))
             end_offset = header.next_offset
         return end_offset
+
+    def _ends_there(self, segment: Segment, following: Segment) -> bool:
+        """Whether the last segment below the recovery point ends where its batches do, as far as a
+        crash has a say in that.
+
+        What was behind them was cut off before the next segment was begun: of a recycled file, or
+        of a batch that found no room. Where a recovery point is further, that was synced.
+        """
+        if following.base_offset < self._recovery_point:
+            return True  # if not, it is damage
+        try:
+            return self._end_by_headers(segment) == following.base_offset
+        except StorageError:
+            return False
 
     def _check_end(self, segment: Segment, following: Offset) -> None:
         """A segment below the recovery point must end where the next one begins."""
@@ -192,6 +212,8 @@ class Recovery:
             report=self._report,
         )
         expected = segments[first].base_offset
+        # Where the segment before ends may have been seen, and not be so on the disk.
+        is_at_end = first > 0 and expected == self._recovery_point
         for number in range(first, len(segments)):
             segment = segments[number]
             if segment.base_offset != expected:
@@ -218,7 +240,7 @@ class Recovery:
         else:
             self._refuse_if_synced(segments[-1].path, expected)
         if segments[-1].end_offset > self._recovery_point or self._report.cut is not None:
-            self._make_durable(segments[first:])
+            self._make_durable(segments[first - is_at_end :])
 
     def _refuse_lost_beginning(self, first: Segment) -> None:
         """What retention removes is recorded before, so nothing goes above the recorded start."""

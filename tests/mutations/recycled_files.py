@@ -106,4 +106,28 @@ MUTATIONS = (
         new="bool(found) and any(",
         killed_by="tests/partitions/storage/test_older_tail.py::test_damage_before_it_is_still_damage",
     ),
+    Mutation(
+        name="what was cut off behind the recovery point may be there again, and is no damage",
+        file="partitions/storage/recovery.py",
+        old="            settled -= 1\n",
+        new="            pass\n",
+        killed_by="tests/partitions/storage/test_recovery.py"
+        "::test_what_was_cut_off_behind_the_recovery_point_is_cut_off_again",
+    ),
+    Mutation(
+        name="it is cut off durably before what is behind it is durable",
+        file="partitions/storage/recovery.py",
+        old="segments[first - is_at_end :]",
+        new="segments[first:]",
+        killed_by="tests/partitions/storage/test_unsynced_ends.py"
+        "::test_what_was_cut_off_does_not_come_back_before_what_was_written_behind_it",
+    ),
+    Mutation(
+        name="that is looked at, too, where nothing is behind it but a name",
+        file="partitions/storage/recovery.py",
+        old="is_there and (len(segments) == 1 or self._ends_there(segments[-2], last))",
+        new="is_there",
+        killed_by="tests/partitions/storage/test_recovery.py"
+        "::test_so_it_is_where_nothing_is_behind_it_but_a_name",
+    ),
 )

@@ -124,6 +124,39 @@ def test_a_missing_segment_is_refused_and_the_rest_left_untouched() -> None:
     assert {name for name in contents(files) if name.endswith(".log")} == before
 
 
+def test_what_was_cut_off_behind_the_recovery_point_is_cut_off_again() -> None:
+    """The cut was not on the disk, the name of the segment that was begun then was."""
+    files = closed_log()
+    files.open(path(4)).pwrite(b"an old batch, say", 4 * BATCH_BYTES)
+    before = contents(files)
+    with pytest.raises(StorageError, match="is corrupt at byte"):
+        open_log(files, recovery_point=9)
+    assert contents(files) == before
+    log = open_log(files, recovery_point=8)
+    assert (log.end_offset, log.recovery.removed_segments) == (8, 3)
+    log.append(batch(8, size=20))
+    assert everything(log) == WHOLE[: 9 * BATCH_BYTES]
+
+
+def test_so_it_is_where_nothing_is_behind_it_but_a_name() -> None:
+    files = closed_log(4)
+    files.create(path(4))
+    files.open(path(0)).pwrite(b"an old batch, say", 4 * BATCH_BYTES)
+    log = open_log(files, recovery_point=4)
+    assert everything(log) == WHOLE[: 4 * BATCH_BYTES]
+    assert (log.end_offset, log.recovery.removed_segments) == (4, 1)
+
+
+def test_a_segment_below_the_recovery_point_does_not_end_before_it() -> None:
+    for position in (2, 3):
+        files = closed_log()
+        flip(files, path(4), position * BATCH_BYTES)
+        before = contents(files)
+        with pytest.raises(StorageError, match="Nothing was changed"):
+            open_log(files, recovery_point=8)
+        assert contents(files) == before
+
+
 def test_the_oldest_segment_may_be_gone_by_retention() -> None:
     files = closed_log()
     files.remove(path(0))

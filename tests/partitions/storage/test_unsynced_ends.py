@@ -93,6 +93,19 @@ def test_what_was_cut_off_does_not_come_back_in_the_midst_of_the_log(
         assert (again.end_offset, read_first(again)) == (3, FIRST)
 
 
+def test_what_was_cut_off_does_not_come_back_before_what_was_written_behind_it() -> None:
+    files = new_disk()
+    log = log_of_two(files)
+    find_no_room(files, log)
+    log.append(batch(2, size=100))
+    assert log.segment_count == 2
+    files = files.after_kill()
+    assert open_log(files, 2).end_offset == 3, "and it is durable"
+    for crashed in crashes(files):
+        again = open_log(crashed, 3)
+        assert (again.end_offset, read_first(again)) == (3, FIRST)
+
+
 @pytest.mark.parametrize("sync", [sync_all, sync_tail])
 def test_a_segment_that_was_begun_keeps_its_name_once_there_is_something_in_it(
     sync: Sync,

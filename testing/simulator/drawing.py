@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from tidemark.testing.simulator.disk_orders import with_failing_disks
+from tidemark.testing.simulator.disk_orders import with_failing_disks, with_files_used_again
 from tidemark.testing.simulator.kinds import (
     CALM_TRIGGERS,
     CORE_KINDS,
@@ -70,7 +70,8 @@ def draw_knobs(seed: int, *, seconds: float, layer: Layer = Layer.FULL) -> Knobs
     knobs = with_late_resets(stream(seed, "late resets"), knobs)
     knobs = with_lost_markers(stream(seed, "lost markers"), knobs)
     knobs = with_cut_compactions(stream(seed, "cut compactions"), knobs)
-    return with_failing_disks(stream(seed, "disks in time"), knobs)
+    knobs = with_failing_disks(stream(seed, "disks in time"), knobs)
+    return with_files_used_again(stream(seed, "files used again"), knobs)
 
 
 def _with_page_caches(rng: Random, knobs: Knobs) -> Knobs:

@@ -6,8 +6,12 @@ import pytest
 
 from tidemark.partitions.state_machines import producer_entry
 from tidemark.partitions.state_machines.open_transactions import OpenTransactions
+from tidemark.partitions.storage import recovery
+from tidemark.partitions.storage.files import File
 from tidemark.partitions.storage.journal import redo
 from tidemark.partitions.storage.journal.replay import PartitionReplay, forgotten
+from tidemark.partitions.storage.older_tail import is_left_by_older
+from tidemark.partitions.storage.recycled_file import RecycledFile
 from tidemark.partitions.storage.state_db import PartitionState
 from tidemark.protocol.types import NO_EPOCH, Offset
 from tidemark.testing.simulator.drawing import draw_knobs
@@ -117,6 +121,31 @@ def test_disks_fail_when_a_broker_starts_or_cuts_a_log() -> None:
     assert kinds >= {"disk full", "sync error", "after start", "after checkpoint", "after truncate"}
 
 
+def test_files_are_used_again_and_then_the_power_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Counter[str]()
+    take = RecycledFile.take
+
+    def count_taken(kept: RecycledFile, path: str) -> File | None:
+        file = take(kept, path)
+        seen["taken"] += file is not None
+        return file
+
+    def count_left(file: File, position: int, base_offset: Offset) -> bool:
+        left = is_left_by_older(file, position, base_offset)
+        seen["tails of older segments"] += left
+        return left
+
+    monkeypatch.setattr(RecycledFile, "take", count_taken)
+    monkeypatch.setattr(recovery, is_left_by_older.__name__, count_left)
+    drawn = (draw_knobs(seed, seconds=40) for seed in range(300))
+    seeds = [seed for seed, knobs in enumerate(drawn) if knobs.aim == "files used again"]
+    for seed in seeds[:6]:
+        verdict = simulate(seed, seconds=40)
+        assert verdict.passed, f"seed {seed}: {verdict.what}"
+    assert seen["taken"] > 20
+    assert seen["tails of older segments"]
+
+
 def test_records_are_deleted_while_their_transactions_are_open() -> None:
     coverage = run("deleted records", Layer.TRANSACTIONS, seconds=10).coverage
     assert coverage.counts["starts moved within transactions"]
@@ -144,7 +173,7 @@ def test_who_forgets_a_transaction_whose_first_records_are_gone_is_noticed(
     "aim",
     [
         *("late resets", "returns", "departures", "compactions", "lost markers"),
-        *("cut compactions", "failing disks", "deleted records"),
+        *("cut compactions", "failing disks", "files used again", "deleted records"),
     ],
 )
 def test_most_seeds_are_what_they_were(aim: str) -> None:

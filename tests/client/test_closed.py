@@ -5,6 +5,7 @@ import trio
 
 from tests.client.helpers import numbered, write
 from tidemark.client import Client, open_client
+from tidemark.client.routes import Routes
 from tidemark.testing import BlockingCluster
 
 
@@ -98,15 +99,24 @@ async def test_many_tasks_send_with_one_producer(client: Client, topic: str) -> 
 
 
 async def test_who_waits_for_a_topic_hears_that_the_producer_was_closed(
-    client: Client, topic: str
+    client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    looks, may_go_on, find = trio.Event(), trio.Event(), Routes.find
+
+    async def find_late(routes: Routes, name: str) -> None:
+        looks.set()
+        await may_go_on.wait()
+        await find(routes, name)
+
     async def send() -> None:
         with pytest.raises(trio.ClosedResourceError, match="the producer is closed"):
             await producer.send(topic, b"x")
 
     await client.admin.create_topic(topic, partitions=1)
-    client._network.forget(topic)
+    monkeypatch.setattr(Routes, "find", find_late)
     with trio.fail_after(10):
-        async with trio.open_nursery() as nursery, client.producer() as producer:
-            nursery.start_soon(send)
-            await trio.lowlevel.checkpoint()
+        async with trio.open_nursery() as nursery:
+            async with client.producer() as producer:
+                nursery.start_soon(send)
+                await looks.wait()
+            may_go_on.set()

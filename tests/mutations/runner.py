@@ -85,6 +85,7 @@ def _run_tests(copy: Path, nodes: Sequence[str]) -> tuple[int, str]:
     # The copy's packages, not those that the environment has installed. No byte code: a file
     # that is changed twice within a second could be taken for unchanged.
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["TIDEMARK_TRIES"] = "1"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *nodes]
     try:
         done = subprocess.run(

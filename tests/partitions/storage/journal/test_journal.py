@@ -337,8 +337,8 @@ def test_a_write_that_finds_no_descriptor_for_the_next_file_can_be_tried_again(
 def test_half_a_block_is_not_met_where_the_next_try_went_to_another_file() -> None:
     files = MemoryFiles()
     journal = opened(files)
-    journal.write([note(0, size=(FILE_PAGES - 3) * PAGE_BYTES)])
-    journal.write([note(1, size=(FILE_PAGES - 3) * PAGE_BYTES)])
+    journal.write([note(0, size=(FILE_PAGES - 4) * PAGE_BYTES)])
+    journal.write([note(1, size=(FILE_PAGES - 4) * PAGE_BYTES)])
     files.capacity_bytes = (2 * FILE_PAGES - 1) * PAGE_BYTES
     with pytest.raises(OSError, match="No space"):
         journal.write([note(2, size=2 * PAGE_BYTES - 100)])

@@ -227,7 +227,8 @@ class TopicConfig:
         "segment.ms",
         Whole(1),
         str(7 * DAY_MS),
-        "How old a segment becomes before the next one is begun, though it is not full.",
+        "How old a segment becomes before the next one is begun, though it is not full. That "
+        "is looked at every `log.retention.check.interval.ms`.",
         synonym="log.roll.ms",
     )
     unclean_leader_election_enable: bool = setting(

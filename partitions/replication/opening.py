@@ -161,6 +161,7 @@ def _open(
         load_snapshot=producers.load,
         take_snapshot=producers.take,
         unsynced=unsynced,
+        may_begin_later=stored.condition is Condition.DAMAGED,
     )
     producers.start_at(log.start_offset)
     # What the log holds after its opening is on the disk, whatever it was before.
@@ -212,7 +213,10 @@ def _may_have_lost(stored: PartitionState, error: Exception) -> bool:
 
 
 def _after_loss(stored: PartitionState, log: Log) -> PartitionState:
-    """What is left of the epochs where a crash has taken the end of the log with it."""
+    """What is left of the epochs where a crash has taken the end of the log with it; and where the
+    log begins, if the journal has lost that."""
+    if log.start_offset != stored.log_start:
+        stored = replace(stored, log_start=log.start_offset)
     rows = rows_within(stored.epochs, log.end_offset)
     if rows == stored.epochs:
         return stored

@@ -57,6 +57,7 @@ class Log(CompactingLog):
         load_snapshot: Callable[[bytes], None] | None = None,
         take_snapshot: Callable[[], bytes] | None = None,
         unsynced: list[str] | None = None,
+        may_begin_later: bool = False,
     ) -> "Log":
         """Open the log in a directory that exists, and recover what a crash left of it.
 
@@ -74,6 +75,7 @@ class Log(CompactingLog):
         `append` and `close`, and has to answer for exactly the batches appended so far.
         `unsynced`, if given, gets the directory of a log that begins anew, for the caller to sync
         before anything is recorded: of many, that is done best when all are made.
+        `may_begin_later`: where it began last may have been in what the journal has lost.
 
         Raises `StorageError` for files that cannot be served, which are left as they are.
         """
@@ -96,9 +98,10 @@ class Log(CompactingLog):
                 else None
             ),
             unsynced=unsynced,
+            may_begin_later=may_begin_later,
         )
         segments = recovery.run()
-        return cls(home, segments, settings, start_offset, recovery.report, take_snapshot)
+        return cls(home, segments, settings, recovery.start_offset, recovery.report, take_snapshot)
 
     # Removing
 

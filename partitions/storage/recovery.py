@@ -54,11 +54,14 @@ class Recovery:
         epochs: Sequence[EpochStart] | None,
         state: DerivedState | None,
         unsynced: list[str] | None = None,
+        may_begin_later: bool = False,
     ) -> None:
-        """`unsynced`: see `Log.open`."""
+        """`unsynced`, `may_begin_later`: see `Log.open`."""
         self._report = RecoveryReport()
         self._home = home
-        self._start_offset = start_offset
+        self.start_offset = start_offset
+        """Where the log begins; once it has run, where that is by its files."""
+        self._may_begin_later = may_begin_later
         self._recovery_point = recovery_point
         self._epoch_max = epoch_max
         self._epochs = None if epochs is None else EpochsByOffset(epochs, start_offset)
@@ -82,12 +85,12 @@ class Recovery:
         segments = self._listed_segments()
         self._clear_below_start(segments)
         if segments:
-            self._refuse_lost_beginning(segments[0])
+            self._settle_beginning(segments[0])
         if self._state is not None:
-            first = segments[0].base_offset if segments else self._start_offset
+            first = segments[0].base_offset if segments else self.start_offset
             self._load_snapshot(self._state, first)
         if not segments:
-            self._refuse_if_synced(self._home.directory, self._start_offset)
+            self._refuse_if_synced(self._home.directory, self.start_offset)
             return self._start_anew()
         if self._ends_at_recovery_point(segments):
             self._report.clean = True
@@ -97,7 +100,7 @@ class Recovery:
             self._observe(segments)
         else:
             self._recover(segments)
-        if segments[-1].end_offset < self._start_offset:
+        if segments[-1].end_offset < self.start_offset:
             return self._start_anew(instead_of=segments)
         return segments
 
@@ -130,7 +133,7 @@ class Recovery:
 
     def _clear_below_start(self, segments: list[Segment]) -> None:
         """Finish a removal that a crash interrupted."""
-        while len(segments) > 1 and segments[1].base_offset <= self._start_offset:
+        while len(segments) > 1 and segments[1].base_offset <= self.start_offset:
             self._home.remove_segment(segments.pop(0))
 
     def _start_anew(self, instead_of: list[Segment] | None = None) -> list[Segment]:
@@ -138,11 +141,11 @@ class Recovery:
         for segment in reversed(instead_of or []):
             self._home.remove_segment(segment)
         is_first = not self._there
-        segment = self._home.create_segment(self._start_offset, is_first=is_first)
+        segment = self._home.create_segment(self.start_offset, is_first=is_first)
         segment.writer = None
         if not is_first:
             # Of thousands of new partitions, to look for it is a part of what making them costs.
-            self._home.snapshots.remove_above(self._start_offset)
+            self._home.snapshots.remove_above(self.start_offset)
         if self._unsynced is None:
             self._home.sync()
         else:
@@ -242,12 +245,14 @@ class Recovery:
         if segments[-1].end_offset > self._recovery_point or self._report.cut is not None:
             self._make_durable(segments[first - is_at_end :])
 
-    def _refuse_lost_beginning(self, first: Segment) -> None:
+    def _settle_beginning(self, first: Segment) -> None:
         """What retention removes is recorded before, so nothing goes above the recorded start."""
-        if self._start_offset < min(first.base_offset, self._recovery_point):
+        if self._may_begin_later:
+            self.start_offset = max(self.start_offset, first.base_offset)
+        if self.start_offset < min(first.base_offset, self._recovery_point):
             raise StorageError(
                 f"{first.path}: the log begins here, at offset {first.base_offset}, but was on the "
-                f"disk from {self._start_offset} on. Nothing was changed. Restore its files from a "
+                f"disk from {self.start_offset} on. Nothing was changed. Restore its files from a "
                 "copy"
             )
 
@@ -324,7 +329,7 @@ class Recovery:
         if state.load is None:
             return
         snapshots = self._home.snapshots
-        settled = max(self._recovery_point, self._start_offset)
+        settled = max(self._recovery_point, self.start_offset)
         for offset in reversed(offsets_in(self._there)):
             if not first <= offset <= settled:
                 continue

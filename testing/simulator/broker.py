@@ -15,7 +15,7 @@ from tidemark.partitions.storage.journal.blocks import FIRST_LSN
 from tidemark.partitions.storage.room import Room
 from tidemark.partitions.storage.state_db import PartitionKey, StateDb
 from tidemark.protocol.errors import StorageError
-from tidemark.protocol.types import NodeId
+from tidemark.protocol.types import NodeId, Offset
 from tidemark.testing.memory_files import MemoryFiles
 from tidemark.testing.simulator.clock import Clock
 from tidemark.testing.simulator.coverage import Coverage
@@ -53,6 +53,7 @@ class World(Protocol):
     placement: Placement | None
     network: Network
     play: Play | None
+    given_up: dict[PartitionKey, Offset]
 
     @property
     def brokers(self) -> Mapping[NodeId, Broker]: ...

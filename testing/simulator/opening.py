@@ -15,7 +15,7 @@ from tidemark.partitions.storage.file_cache import FileCache
 from tidemark.partitions.storage.journal.journal import Journal
 from tidemark.partitions.storage.journal.redo import RedoReport, redo
 from tidemark.partitions.storage.settings import LogSettings
-from tidemark.partitions.storage.state_db import PartitionKey, PartitionState
+from tidemark.partitions.storage.state_db import Condition, PartitionKey, PartitionState
 from tidemark.protocol.errors import StorageError
 from tidemark.protocol.types import NodeId
 from tidemark.testing.checkers import opening
@@ -202,9 +202,10 @@ def open_replicas(
         assert found.replica is not None
         before = stored.get(group.key)
         if before is not None:
-            opening.keeps_its_beginning(
-                name, broker.node_id, found.replica.log_start, before.log_start
-            )
+            recorded = before.log_start
+            if before.condition is Condition.DAMAGED:  # that may be in what the journal has lost
+                recorded = max(recorded, world.given_up.get(group.key, recorded))
+            opening.keeps_its_beginning(name, broker.node_id, found.replica.log_start, recorded)
         replicas[group.key] = found.replica
         found.replica.log.room = broker.room
         watch = world.watch.groups[group.key]

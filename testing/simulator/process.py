@@ -380,6 +380,8 @@ class Process:
             oldest = replica.producers.transactions.oldest
             if oldest is not None and oldest.first_offset < offset:
                 self.count("starts moved within transactions")
+            given_up = self.world.given_up
+            given_up[key] = max(given_up.get(key, offset), offset)
             replica.move_log_start(offset)
             self.turn()
 

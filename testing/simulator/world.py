@@ -83,6 +83,8 @@ class World:
         self.play = Play(self) if knobs.has_transactions else None
         """Transactions and members of groups, where there are some."""
         self.clients: Sequence[str] = list(self.sessions)
+        self.given_up: dict[PartitionKey, Offset] = {}
+        """Of each group, up to where some leader was told to give its records up."""
         self.restarts_due = 0
         """How many times a broker will be restarted because a replica on it has failed."""
         self.wishes = Wishes(self)

@@ -69,7 +69,7 @@ MUTATIONS = (
     storage_rule(
         "a log whose beginning is lost is refused",
         "recovery.py",
-        old="            self._refuse_lost_beginning(segments[0])\n",
+        old="            self._settle_beginning(segments[0])\n",
         new="            pass\n",
         killed_by="test_recovery.py"
         "::test_a_missing_first_segment_is_refused_and_the_rest_left_untouched",
@@ -91,7 +91,7 @@ MUTATIONS = (
     storage_rule(
         "a removal that a crash interrupted is finished",
         "recovery.py",
-        old="        while len(segments) > 1 and segments[1].base_offset <= self._start_offset:\n",
+        old="        while len(segments) > 1 and segments[1].base_offset <= self.start_offset:\n",
         new="        while False:\n",
         killed_by="test_recovery.py"
         "::test_segments_below_the_log_start_are_removed_even_with_a_gap_between_them",

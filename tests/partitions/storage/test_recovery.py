@@ -163,6 +163,21 @@ def test_the_oldest_segment_may_be_gone_by_retention() -> None:
     assert open_log(files, start_offset=4, recovery_point=20).start_offset == 4
 
 
+@pytest.mark.parametrize("recovery_point", [0, 3, 20])
+def test_where_a_log_begins_may_have_been_in_what_the_journal_has_lost(recovery_point: int) -> None:
+    files = closed_log()
+    files.remove(path(0))
+    log = Log.open(
+        files,
+        DIRECTORY,
+        SETTINGS,
+        recovery_point=Offset(recovery_point),
+        may_begin_later=True,
+    )
+    assert (log.start_offset, log.end_offset) == (4, 20)
+    assert everything(log) == WHOLE[4 * BATCH_BYTES :]
+
+
 @pytest.mark.parametrize("recovery_point", [3, 19, 20])
 def test_a_missing_first_segment_is_refused_and_the_rest_left_untouched(
     recovery_point: int,

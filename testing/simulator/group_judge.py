@@ -112,6 +112,8 @@ class GroupJudge(Generic[R]):
         self.elections.restarts(node, hard_state)
         if self.is_journaled:
             self.durable_logs.restarts(node, lineage_of(replica))
+        elif not replica.group.is_clean:
+            self.unclean.add(node)  # also if it was, and died before that was on the disk
 
     def gives_up(self, node: NodeId) -> None:
         """A broker does not hold the group any more, and may lose all that it had of it.

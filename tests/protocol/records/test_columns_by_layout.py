@@ -209,6 +209,8 @@ def test_what_looks_like_a_record_does_not_stand_for_one_that_does_not() -> None
         Record(value=b"c"),
     ]
     log = encode_batch(records)
+    joined, sections = join_sections(log, list(iter_headers(log)), bytes_max=1 << 20)
+    assert guess_starts(np.frombuffer(joined, np.uint8), sections) is None
     assert decode_columns(log, columns=["offset"])["offset"].to_pylist() == [0, 1, 2]
     assert decode_columns(log).equals(columns_of(decode_records(log)))
 

@@ -159,21 +159,20 @@ class AppendingLog(LogState):
             active.writer = self._home.files.open(active.path)
             self._index = active.growing_index()
             if not active.size_bytes:
-                self._distrust_names()
+                self._distrust_end_before()
         if active.writer.size() != active.size_bytes:
             active.writer.truncate(active.size_bytes)
         self._is_ragged = False
         return active.writer
 
-    def _distrust_names(self) -> None:
+    def _distrust_end_before(self) -> None:
         """The segment that is appended to was empty when the log was opened: whoever made it may
-        have died before a sync of its name, and of the end of the one before it.
+        have died before a sync of the end of the one before it.
 
         That end is where it was seen, and need not be so on the disk: of a batch that found no room
         a part may be there, which was cut off, and comes back with a loss of power. So what is to
-        be behind it is durable only once both are.
+        be behind it is durable only once it is. (Of the new one's name the recovery has seen to.)
         """
-        self._active.is_new = True
         for segment in self._segments[-2:-1]:
             if segment.writer is None:
                 segment.writer = self._home.files.open(segment.path)
@@ -190,13 +189,14 @@ class AppendingLog(LogState):
         """Begin a new segment. The old one is synced, and its indexes written, by the next sync."""
         self._refuse_after_failure()
         # Also one that nothing was written to since the opening: its end may not be on the disk, as
-        # in `_distrust_names`, and is synced with what comes behind it.
-        if self._is_ragged or self._active.writer is None:
+        # in `_distrust_end_before`, and is synced with what comes behind it.
+        if self._active.writer is None:
             self._open_writer()
         sealed, snapshot = self._active, None
         if self._take_snapshot is not None:
             snapshot = PendingSnapshot(self.end_offset, self._take_snapshot())
         self._end_file(sealed)
+        self._is_ragged = False
         # Last of what can fail: were the roll given up after it, the old segment would grow past
         # the offset where this one begins.
         active = self._home.create_segment(self.end_offset)
@@ -209,8 +209,8 @@ class AppendingLog(LogState):
         return active
 
     def _end_file(self, segment: Segment) -> None:
-        """Nothing is appended to it any more, or not by this process: of a recycled file, what is
-        behind it goes."""
+        """Nothing is appended to it any more, or not by this process: what is behind it goes, of a
+        recycled file or of a batch that was not written whole."""
         writer = segment.writer
         if writer is not None and writer.size() > segment.size_bytes:
             writer.truncate(segment.size_bytes)

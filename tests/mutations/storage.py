@@ -229,8 +229,7 @@ MUTATIONS = (
     storage_rule(
         "half a batch is cut before a segment is closed",
         "log_appending.py",
-        old="        if self._is_ragged or self._active.writer is None:\n"
-        "            self._open_writer()\n",
+        old="        self._end_file(sealed)\n",
         new="",
         killed_by="test_disk_full.py::test_a_tail_that_could_not_be_cut_back_is_cut_before_a_roll",
     ),
@@ -295,7 +294,8 @@ MUTATIONS = (
         "segment.py",
         old="        if isinstance(self._index, StoredIndex) and not self._is_true(entry):\n",
         new="        if False:\n",
-        killed_by="test_recovery.py::test_indexes_that_are_missing_or_wrong_change_no_answer",
+        killed_by="test_recovery.py"
+        "::test_an_entry_in_the_midst_of_an_index_that_is_wrong_changes_no_answer",
     ),
     storage_rule(
         "where a reader went on is forgotten when its segment is cut",
@@ -398,9 +398,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="a segment that a former process has begun may have no name on the disk",
-        file="partitions/storage/log_appending.py",
-        old="        self._active.is_new = True\n",
-        new="        pass\n",
+        file="partitions/storage/recovery.py",
+        old="            segments[-1].is_new = True\n",
+        new="",
         killed_by="tests/partitions/storage/test_unsynced_ends.py"
         "::test_a_segment_that_was_begun_keeps_its_name_once_there_is_something_in_it[sync_tail]",
     ),

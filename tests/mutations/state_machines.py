@@ -70,8 +70,8 @@ MUTATIONS = (
         file=_REFUSED,
         old="        if refused is not None:\n            raise RequestError",
         new="        if False:\n            raise RequestError",
-        killed_by="tests/clients/test_idempotence.py"
-        "::test_a_full_disk_under_one_partition_doubles_nothing_in_another",
+        killed_by=f"{_OF_REFUSED}::test_who_follows_a_refused_batch_is_refused_alike_until_that_one"
+        "_has_come",
     ),
     Mutation(
         name="what was refused is missing only until it comes",

@@ -90,6 +90,12 @@ def test_a_reader_is_told_of_all_that_were_aborted_where_it_reads(
     assert {over[:3] for over in fed(log).aborted(Offset(start), Offset(end))} == expected
 
 
+def test_the_last_that_a_reader_is_told_of_may_end_far_behind() -> None:
+    table = fed([Entry(1, "data"), Entry(2, "data"), Entry(1, "abort"), Entry(2, "abort")])
+    told = [over.producer_id for over in table.aborted(Offset(0), Offset(2))]
+    assert told == [1, 2]
+
+
 @given(LOGS, st.data())
 def test_a_snapshot_goes_on_where_it_was_taken(log: list[Entry], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(log)))

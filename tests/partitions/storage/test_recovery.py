@@ -7,6 +7,7 @@ import pytest
 from tests.partitions.storage.batches import batch
 from tests.partitions.storage.searches import find_timestamp, max_timestamp
 from tidemark.partitions.raft.entries import Configuration, EpochStart
+from tidemark.partitions.storage.index import ENTRY, ENTRY_BYTES
 from tidemark.partitions.storage.log import Log
 from tidemark.partitions.storage.settings import LogSettings
 from tidemark.protocol.errors import StorageError
@@ -247,6 +248,24 @@ def test_indexes_that_are_missing_or_wrong_change_no_answer(
         assert found == (1000 + offset, offset)
     log.append(batch(20, size=20))
     assert max_timestamp(log, end_offset=Offset(21)) == (1020, 20)
+
+
+@pytest.mark.parametrize("moved", [1, BATCH_BYTES, -BATCH_BYTES, 1 << 30])
+def test_an_entry_in_the_midst_of_an_index_that_is_wrong_changes_no_answer(moved: int) -> None:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    log = Log.open(files, DIRECTORY, LogSettings(index_interval_bytes=0))
+    for offset in range(10):
+        log.append(batch(offset, size=20))
+    log.close()
+    index = files.open(path(0, ".index"))
+    offset, position = ENTRY.unpack(index.pread(ENTRY_BYTES, 4 * ENTRY_BYTES))
+    assert position == offset * BATCH_BYTES
+    index.pwrite(ENTRY.pack(offset, position + moved), 4 * ENTRY_BYTES)
+    log = open_log(files, recovery_point=10)
+    for first in (offset - 1, offset, offset + 1):
+        read = log.read(Offset(first), bytes_max=1, end_offset=Offset(10)).read()
+        assert read == batch(first, size=20)
 
 
 def test_leftovers_of_interrupted_writes_are_removed() -> None:

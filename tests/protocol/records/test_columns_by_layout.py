@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.protocol.records.column_batches import columns_of, log_of
@@ -108,6 +108,7 @@ def test_records_of_one_length_are_read_where_they_lie(key: bytes | None, step_m
     headers=st.sampled_from([(), (("h", b"v"),)]),
     start=st.integers(0, 50),
 )
+@example(parts=[20, 30] * 10, times=[0], headers=(), start=0)
 def test_records_of_one_length_whose_fields_differ_are_the_records(
     parts: list[int],
     times: list[int],

@@ -42,11 +42,13 @@ _STATES: Final = (
     "PrepareEpochFence",
     "Dead",
 )
+_ENDED: Final = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 _COLUMNS: Final = (
     Column("transactional_id"),
     Column("state"),
     Column("producer_id"),
     Column("coordinator"),
+    Column("open_for"),
     Column("partition"),
     Column("offset"),
     Column("silent_for"),
@@ -77,22 +79,27 @@ def list_(session: Session, states: tuple[str, ...], form: Form) -> None:
     A transaction hangs if it is open in a partition and no coordinator is going to end it: readers
     of committed records stop there. `tidemark txn abort` ends it.
     """
-    listed, hanging = session.run(lambda client: _look(client, states))
-    rows = [_listed_row(each) for each in listed] + [_hanging_row(each) for each in hanging]
-    print_rows(rows, _COLUMNS, form)
+    print_rows(session.run(lambda client: _look(client, states)), _COLUMNS, form)
 
 
-async def _look(
-    client: Client, states: tuple[str, ...]
-) -> tuple[list[TransactionListing], list[HangingTransaction]]:
+async def _look(client: Client, states: tuple[str, ...]) -> list[dict[str, Json]]:
     known = [each for each in states if each != _HANGS]
-    listed = []
+    rows: list[dict[str, Json]] = []
     if known or not states:
-        listed = await client.admin.list_transactions(states=known)
-    hanging = []
+        rows += await _listed_rows(client, known)
     if not states or _HANGS in states:
-        hanging = await client.admin.find_hanging_transactions(await _partitions(client))
-    return listed, hanging
+        partitions = await _partitions(client)
+        hanging = await client.admin.find_hanging_transactions(partitions)
+        rows += [_hanging_row(each) for each in hanging]
+    return rows
+
+
+async def _listed_rows(client: Client, states: Sequence[str]) -> list[dict[str, Json]]:
+    listed = await client.admin.list_transactions(states=states)
+    described = await client.admin.describe_transactions(
+        each for each in listed if each.state not in _ENDED
+    )
+    return [_listed_row(each, described.get(each.transactional_id)) for each in listed]
 
 
 async def _partitions(client: Client, topic: str | None = None) -> list[TopicPartition]:
@@ -103,12 +110,15 @@ async def _partitions(client: Client, topic: str | None = None) -> list[TopicPar
     return [at for each in topics for at in partitions_of(each)]
 
 
-def _listed_row(listed: TransactionListing) -> dict[str, Json]:
+def _listed_row(
+    listed: TransactionListing, found: TransactionDescription | None
+) -> dict[str, Json]:
     return {
         "transactional_id": listed.transactional_id,
         "state": listed.state,
         "producer_id": listed.producer_id,
         "coordinator": listed.coordinator,
+        "open_for": None if found is None else _since(found.started_ms),
         "partition": None,
         "offset": None,
         "silent_for": None,
@@ -122,7 +132,8 @@ def _described_row(found: TransactionDescription) -> dict[str, Json]:
             producer_id=found.producer_id,
             state=found.state,
             coordinator=found.coordinator.node_id,
-        )
+        ),
+        found,
     )
 
 
@@ -132,6 +143,7 @@ def _hanging_row(hanging: HangingTransaction) -> dict[str, Json]:
         "state": _HANGS,
         "producer_id": hanging.producer_id,
         "coordinator": None,
+        "open_for": None,
         "partition": str(hanging.partition),
         "offset": hanging.start,
         "silent_for": _since(hanging.last_timestamp_ms),

@@ -11,6 +11,7 @@ from tidemark.client.descriptions import BrokerDescription
 from tidemark.client.lookups import ask_leaders
 from tidemark.client.network import address_of
 from tidemark.client.producer_descriptions import ProducerDescription
+from tidemark.client.retries import may_pass
 from tidemark.client.transaction_descriptions import (
     HangingTransaction,
     PreparedTransaction,
@@ -38,7 +39,7 @@ from tidemark.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from tidemark.protocol.types import Offset, ProducerId, TopicPartition
+from tidemark.protocol.types import NodeId, Offset, ProducerId, TopicPartition
 
 _FENCE_TIMEOUT_MS = 60_000
 """Of a session that nobody goes on with; it has to be within any broker's limit."""
@@ -94,6 +95,32 @@ class TransactionAdmin(ProducerAdmin):
             return _description(state, coordinator)
 
         return await on_coordinator(self._network, transactional_id, ask, kind=TRANSACTION)
+
+    async def describe_transactions(
+        self, listed: Iterable[TransactionListing]
+    ) -> dict[str, TransactionDescription]:
+        """What their coordinators say of those that were listed, by transactional id: a request to
+        each broker. Those whose coordinator has changed or gone since are left out."""
+        by_coordinator: dict[int, list[str]] = {}
+        for each in listed:
+            by_coordinator.setdefault(each.coordinator, []).append(each.transactional_id)
+        found: dict[str, TransactionDescription] = {}
+        for node, transactional_ids in by_coordinator.items():
+            coordinator = self._network.view.brokers.get(NodeId(node))
+            if coordinator is None:
+                continue
+            request = DescribeTransactionsRequest(transactional_ids=transactional_ids)
+            try:
+                connection = await self._network.pool.connection(address_of(coordinator))
+                answer = await connection.request(request, DescribeTransactionsResponse)
+            except (OSError, RequestError) as error:
+                if not may_pass(error):
+                    raise
+                continue
+            for state in answer.transaction_states:
+                if state.error_code == ErrorCode.NONE:
+                    found[state.transactional_id] = _description(state, coordinator)
+        return found
 
     async def end_transaction(self, opened: PreparedTransaction, *, commit: bool) -> None:
         """Commit or abort what a producer has left open (`Producer.prepare_transaction`).

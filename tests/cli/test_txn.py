@@ -1,6 +1,7 @@
 """`tidemark txn`, against a broker."""
 
 import json
+import re
 
 import pytest
 from confluent_kafka import KafkaException
@@ -33,6 +34,7 @@ def test_an_open_one_is_listed_described_and_aborted(
     client.flush(10)
     (row,) = [each for each in rows(command) if each["transactional_id"] == topic]
     assert (row["state"], row["partition"]) == ("Ongoing", None)
+    assert re.fullmatch(r"\d+ s", str(row["open_for"]))
     assert topic not in [each["transactional_id"] for each in rows(command, "-s", "Empty")]
     described = json.loads(command("txn", "describe", topic, "-o", "json").out)
     assert described["partitions"] == [{"topic": topic, "partition": 0}]
@@ -48,6 +50,8 @@ def test_an_open_one_is_listed_described_and_aborted(
     send(heir, topic, "read")
     heir.commit_transaction(10)
     assert read(tidemark_session.bootstrap, topic) == ["read"]
+    (row,) = [each for each in rows(command) if each["transactional_id"] == topic]
+    assert row["open_for"] is None
 
 
 def test_one_that_hangs_is_marked_and_ended_by_its_partition(

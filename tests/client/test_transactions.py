@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -88,6 +89,25 @@ async def test_what_a_producer_has_prepared_is_ended_by_somebody_else(
     assert await committed(client, topic) == ([b"prepared"] if commit else [])
     with pytest.raises(RequestError):
         await client.admin.end_transaction(prepared, commit=not commit)
+
+
+async def test_those_that_were_listed_are_described_by_who_coordinates_them(
+    client: Client, topic: str
+) -> None:
+    await client.admin.create_topic(topic)
+    async with client.producer(transactional_id=topic) as producer, producer.transaction():
+        await producer.send(topic, b"a", partition=0)
+        await producer.flush()
+        (listed,) = [
+            each
+            for each in await client.admin.list_transactions()
+            if each.transactional_id == topic
+        ]
+        elsewhere = replace(listed, transactional_id=f"{topic}-2", coordinator=77)
+        forgotten = replace(listed, transactional_id=f"{topic}-3")
+        described = await client.admin.describe_transactions([forgotten, elsewhere, listed])
+        assert described == {topic: await client.admin.describe_transaction(topic)}
+        assert described[topic].partitions == {TopicPartition(topic, 0)}
 
 
 async def test_a_producer_that_begins_aborts_what_was_prepared(client: Client, topic: str) -> None:

@@ -83,6 +83,10 @@ def _measure(questions: list[str], context: Context) -> list[Row]:
         except Exception as error:  # the others' figures are not lost for it
             context.failures.append(f"{question}: {type(error).__name__}: {error}")
             console.print(context.failures[-1], style="red", soft_wrap=True, markup=False)
+        except (KeyboardInterrupt, BaseExceptionGroup):  # nor are those before it
+            left_out = ", ".join(questions[number - 1 :])
+            context.failures.append(f"interrupted; not measured, or not to the end: {left_out}")
+            break
         took[question] = round(time.monotonic() - began, 1)
         console.print(f"  {question} took {took[question]:.0f} s")
     context.details["seconds"] = took

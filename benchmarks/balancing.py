@@ -53,9 +53,9 @@ def measure(directory: Path) -> Iterator[Row]:
     yield Row(question=question, case="moves", value=len(plan.moves), unit="moves", runs=1)
     yield Row(
         question=question,
-        case=f"writes that failed, of {load.sent:,}",
+        case="writes that failed",
         value=load.failed,
-        unit="writes",
+        unit=f"of {load.sent:,}",
         runs=1,
         aim=0.0,
         at_most=True,

@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks.harness import LIMIT, aim_of, figure
 from benchmarks.matrix.measured import UNITS
 from benchmarks.report.kept import Ran, Result, newest_rows
+from benchmarks.report.over_time import over_time
 
 _COLUMNS: Final = (
     ("bytes", "MB/s"),
@@ -38,7 +39,7 @@ def page(results: Sequence[Result], pictures: Sequence[tuple[str, str]]) -> str:
         parts += [_workloads(matrix), _limits(matrix)]
     if others is not None:
         parts.append(_side_by_side(others))
-    parts += [_calls(results), _else(results), _runs(results)]
+    parts += [_calls(results), _else(results), over_time(results), _runs(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -11,12 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.harness import Row
-from benchmarks.report.kept import Ran, Result, newest_rows
+from benchmarks.report.kept import Ran, Result
+from benchmarks.report.over_time import aimed_at, large_runs, of_runs
 
 _REACHED, _MISSED = "#2a9d8f", "#e76f51"
 _COLOURS: Final = ("#264653", "#2a9d8f", "#e9c46a", "#f4a261", "#e76f51", "#8d99ae", "#6d597a")
 _FAR: Final = 200.0  # percent of an aim; what is beyond it is drawn so long
 _DPI: Final = 90
+_LABEL_MAX: Final = 115
 _CURVES: Final = (
     ("base", "acknowledged"),
     ("100 connections", "acknowledged"),
@@ -37,13 +39,12 @@ def save(results: Sequence[Result], directory: Path) -> Iterator[tuple[str, str]
         (r for r in results if r.workloads and all(w.target == "tidemark" for w in r.workloads)),
         None,
     )
-    aims = [row for row, _ in newest_rows(results) if row.aim is not None]
+    aims = list(aimed_at(results).values())
     if aims:
+        size = (11.0, 1 + 0.24 * len(aims))
         yield (
             "Figures to reach",
-            _drawn(
-                directory, "aims.png", (9, 1 + 0.26 * len(aims)), lambda figure: _aims(figure, aims)
-            ),
+            _drawn(directory, "aims.png", size, lambda figure: _aims(figure, aims, results)),
         )
     if matrix is None:
         return
@@ -64,18 +65,29 @@ def _drawn(directory: Path, name: str, size: tuple[float, float], draw: Draw) ->
     return name
 
 
-def _aims(figure: Figure, rows: Sequence[Row]) -> None:
+def _aims(figure: Figure, rows: Sequence[Row], results: Sequence[Result]) -> None:
+    """The newest figure of each as a bar, those of the large runs as dots."""
     axes = figure.subplots()
+    runs = large_runs(results)
     for place, row in enumerate(reversed(rows)):
-        assert row.aim is not None
-        found = row.value if row.ratio is None else row.ratio
-        share = 100 * (row.aim / found if row.at_most else found / row.aim) if found else _FAR
-        axes.barh(place, min(share, _FAR), color=_REACHED if row.reached else _MISSED)
-    labels = [f"{row.question}: {row.case}"[:90] for row in reversed(rows)]
+        axes.barh(place, _share(row), color=_REACHED if row.reached else _MISSED)
+        shares = [_share(each) for each in of_runs(row, runs) if each is not None]
+        axes.plot(shares, [place] * len(shares), ".", color="black", markersize=3)
+    labels = [f"{row.question}: {row.case}"[:_LABEL_MAX] for row in reversed(rows)]
     axes.set_yticks(range(len(rows)), labels, fontsize=6)
     axes.axvline(100, color="black", linewidth=1)
     axes.set_xlim(0, _FAR)
-    axes.set_xlabel("% of the aim (longer is better, the line is the aim)")
+    axes.margins(y=0.01)
+    axes.set_xlabel("% of the aim: bars of the newest run, dots of all")
+
+
+def _share(row: Row) -> float:
+    """In percent of the aim, as far as it is drawn."""
+    assert row.aim is not None
+    found = row.value if row.ratio is None else row.ratio
+    if not found:
+        return _FAR
+    return min(100 * (row.aim / found if row.at_most else found / row.aim), _FAR)
 
 
 def _throughput(figure: Figure, result: Result) -> None:

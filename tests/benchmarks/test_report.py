@@ -11,6 +11,7 @@ from benchmarks.matrix.measured import Measured
 from benchmarks.matrix.workload import WORKLOADS, chosen
 from benchmarks.questions import QUESTIONS, Context, asked
 from benchmarks.report.kept import newest_first, newest_rows
+from benchmarks.report.over_time import over_time
 from benchmarks.report.page import page
 from benchmarks.report.pictures import save as save_pictures
 from tidemark.client.histogram import Histogram
@@ -81,6 +82,24 @@ def test_the_page_tells_what_was_reached_and_what_was_missed(tmp_path: Path) -> 
     assert "| produce | 16 KB | 70 MB/s ± 10% |  | ≥ 60 | reached | of-a |" in text
     assert "| produce | plain | 1 MB/s |  | of-a |" in text
     assert "![Aims](aims.png)" in text
+
+
+def test_aims_are_told_from_run_to_run_with_todays_aim(tmp_path: Path) -> None:
+    of_limit = {"against": "the loop", "aim": 0.8}
+    keep(tmp_path, "1", [row(70, aim=50), row(1, "held to nothing", aim=0.5)])
+    keep(tmp_path, "2", [row(50, aim=60), row(2, "held to nothing", ratio=0.7, **of_limit)])
+    keep(tmp_path, "3", [row(65, aim=60), row(2, "held to nothing", ratio=0.9, **of_limit)])
+    keep(tmp_path, "4", [row(1, "plain")])
+    text = over_time(newest_first(tmp_path))
+    assert "| aim | of-3 0.20 s | of-2 0.20 s | of-1 0.20 s |" in text
+    assert "| produce | 1 MB | ≥ 60 | 65 | **50** | 70 |" in text
+    assert "| produce | held to nothing | ≥ 80% | 90% | **70%** |  |" in text
+    assert "| **reached** | | | 2 of 2 | 0 of 2 | 1 of 1 |" in text
+
+
+def test_one_run_is_compared_with_nothing(tmp_path: Path) -> None:
+    keep(tmp_path, "1", [row(70, aim=50)])
+    assert not over_time(newest_first(tmp_path))
 
 
 def test_the_page_has_all_workloads_and_pictures_of_them(tmp_path: Path) -> None:

@@ -383,8 +383,9 @@ MUTATIONS = (
     Mutation(
         name="what a former process may have cut is synced before the log goes on elsewhere",
         file="partitions/storage/log_appending.py",
-        old="        if self._is_ragged or self._active.writer is None:\n",
-        new="        if self._is_ragged:\n",
+        old="        if self._active.writer is None:\n"
+        "            self._open_writer()\n        sealed",
+        new="        sealed",
         killed_by="tests/partitions/storage/test_unsynced_ends.py"
         "::test_what_was_cut_off_does_not_come_back_in_the_midst_of_the_log[-sync_all]",
     ),

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from tidemark.broker.config import Address, BrokerSettings
 from tidemark.broker.http import bind_http
 from tidemark.broker.network.accepting import BoundListener, bind
+from tidemark.broker.network.server_tls import ServerTls
 from tidemark.broker.peers import BoundPeerListener, bind_peers
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.values import dataclass
@@ -38,13 +39,20 @@ def open_listening(settings: BrokerSettings) -> Iterator[Listening]:
     """Everything that the settings say to listen on, until the block ends.
 
     Raises `OSError`, whose `strerror` names every address that is not to be had, and its option:
-    two brokers with defaults clash three times.
+    two brokers with defaults clash three times; `ConfigError` for a certificate that cannot be
+    shown.
     """
+    listeners = settings.client_listeners()
+    tls = ServerTls(settings) if any(each.speaks_tls for each in listeners) else None
     with ExitStack() as sockets:
         binding = _Binding()
         clients = [
-            binding.attempt(_CLIENTS, listener.address, partial(bind, listener))
-            for listener in settings.client_listeners()
+            binding.attempt(
+                _CLIENTS,
+                listener.address,
+                partial(bind, listener, tls if listener.speaks_tls else None),
+            )
+            for listener in listeners
         ]
         peers = binding.attempt(
             _PEERS,

@@ -97,8 +97,8 @@ def serve(
       ready node=1 kafka=127.0.0.1:9092 http=127.0.0.1:9644 peers=127.0.0.1:9093
 
     These addresses are this machine's own. Others are for a network that you trust: what is said is
-    not encrypted, clients are asked who they are only if there are users, and whoever reaches the
-    address for other brokers can pose as one.
+    not encrypted unless the listener is called SSL or SASL_SSL, clients are asked who they are only
+    if there are users, and whoever reaches the address for other brokers can pose as one.
 
     Every setting is also an environment variable, such as TIDEMARK_NUM_PARTITIONS.
     """

@@ -17,6 +17,8 @@ class SecurityProtocol(Enum):
 
     PLAINTEXT = "PLAINTEXT"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SSL = "SSL"
+    SASL_SSL = "SASL_SSL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,11 @@ class Listener:
 
     @property
     def requires_sasl(self) -> bool:
-        return self.protocol is SecurityProtocol.SASL_PLAINTEXT
+        return self.protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+    @property
+    def speaks_tls(self) -> bool:
+        return self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
     def shown_to(self, *, local_host: str, bound_port: int) -> Address:
         """The address to give to a client that reached this listener at `local_host`.

@@ -79,18 +79,24 @@ def _security_problems(settings: BrokerSettings) -> Iterator[str]:
         protocol = protocols.get(endpoint.name, endpoint.name)
         if protocol in _PROTOCOLS:
             continue
-        if protocol in ("SSL", "SASL_SSL"):
-            yield (
-                f"listener {endpoint.name} asks for TLS, which is not offered: "
-                "put a TLS proxy in front, or use PLAINTEXT or SASL_PLAINTEXT"
-            )
-        else:
-            yield (
-                f"listener {endpoint.name} has no protocol: add {endpoint.name}:PLAINTEXT or "
-                f"{endpoint.name}:SASL_PLAINTEXT to listener.security.protocol.map"
-            )
+        yield (
+            f"listener {endpoint.name} has no protocol: add {endpoint.name}:PLAINTEXT, or "
+            "SASL_PLAINTEXT, SSL or SASL_SSL, to listener.security.protocol.map"
+        )
         return
-    if not settings.users and any(each.requires_sasl for each in settings.client_listeners()):
+    listeners = settings.client_listeners()
+    if any(each.speaks_tls for each in listeners):
+        if settings.ssl_certificate_location is None:
+            yield (
+                "a listener speaks TLS and there is no certificate: name its file, in PEM, with "
+                "ssl.certificate.location"
+            )
+        if settings.ssl_client_auth != "none" and settings.ssl_ca_location is None:
+            yield (
+                f"ssl.client.auth is {settings.ssl_client_auth}: name those who sign the clients' "
+                "certificates with ssl.ca.location"
+            )
+    if not settings.users and any(each.requires_sasl for each in listeners):
         yield "a listener asks for SASL and there are no users: nobody could connect; add users"
 
 

@@ -45,6 +45,16 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    type: ConfigType = ConfigType.STRING
+
+    def parse(self, text: str) -> Path:
+        if not text.strip():
+            raise ValueError("the path of a file")
+        return Path(text.strip()).expanduser()
+
+
+@dataclass(frozen=True, slots=True)
 class AddressText:
     type: ConfigType = ConfigType.STRING
 

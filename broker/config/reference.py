@@ -80,9 +80,31 @@ password = "correct horse battery staple"
 ```
 
 A client then says `security.protocol=SASL_PLAINTEXT`, its mechanism, name and password. SCRAM keeps
-the password off the network; nothing here encrypts the rest, so across a network that is not
-yours put a TLS proxy in front. Keep the file readable for the broker alone (`chmod 600`), or
-give the users by `TIDEMARK_USERS=name:password,…`; an option would show in the process list.
+the password off the network; across a network that is not yours the rest wants TLS. Keep the file
+readable for the broker alone (`chmod 600`), or give the users by `TIDEMARK_USERS=name:password,…`;
+an option would show in the process list.
+
+## TLS
+
+A listener called `SSL`, or `SASL_SSL` where clients have to prove who they are too, speaks TLS 1.2
+and 1.3:
+
+```toml
+listeners = "SASL_SSL://:9092"
+advertised.listeners = "SASL_SSL://kafka.example.com:9092"
+ssl.certificate.location = "/etc/tidemark/fullchain.pem"
+ssl.key.location = "/etc/tidemark/privkey.pem"
+
+[[users]]
+name = "ada"
+password = "correct horse battery staple"
+```
+
+What is advertised has to be a name that the certificate has. Clients then say
+`security.protocol=SASL_SSL`, and `ssl.ca.location` where a CA of your own has signed it. A
+certificate that is renewed in its file is shown to who connects from then on, without a restart.
+With `ssl.client.auth=required` only clients with a certificate by `ssl.ca.location` are let in.
+Between brokers nothing is encrypted.
 """
 
 _TOPIC_DEFAULTS = """\

@@ -35,6 +35,7 @@ class BadInput(StrEnum):
     RECORDS_TOO_LARGE = "records_too_large"
     NOT_AUTHENTICATED = "not_authenticated"
     FAILED_AUTHENTICATION = "failed_authentication"
+    FAILED_TLS = "failed_tls"
 
 
 class ConnectionEnd(StrEnum):

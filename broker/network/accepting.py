@@ -17,6 +17,7 @@ from typing import Final
 
 from tidemark.broker.config import Address, Listener
 from tidemark.broker.network.reactor import READABLE, Reactor
+from tidemark.broker.network.server_tls import ServerTls
 from tidemark.broker.network.timers import Timers
 from tidemark.protocol.values import dataclass
 
@@ -47,6 +48,7 @@ class BoundListener:
 
     listener: Listener
     socket: socket.socket
+    tls: ServerTls | None = None
 
     @property
     def address(self) -> Address:
@@ -172,10 +174,10 @@ class Accepting:
             self._paused.pop()
 
 
-def bind(listener: Listener) -> BoundListener:
+def bind(listener: Listener, tls: ServerTls | None = None) -> BoundListener:
     """Bind a listener's socket. Raises `OSError`: the port is taken, or the address not ours."""
     host = listener.address.host or "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.create_server((host, listener.address.port), family=family, backlog=BACKLOG)
     bound.setblocking(False)
-    return BoundListener(listener=listener, socket=bound)
+    return BoundListener(listener=listener, socket=bound, tls=tls)

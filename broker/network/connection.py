@@ -21,7 +21,7 @@ from tidemark.broker.network.calls import Answered, Call
 from tidemark.broker.network.reactor import READABLE, WRITABLE
 from tidemark.broker.network.receive_buffer import ReceiveBuffer
 from tidemark.broker.network.requests import Line, NotNow, Session, Unanswerable
-from tidemark.broker.network.send_queue import Part, SendQueue
+from tidemark.broker.network.send_queue import Part, SendQueue, Wire
 from tidemark.partitions.storage.refusals import was_not_asked
 from tidemark.protocol.errors import FrameTooLarge, ProtocolError, UnsupportedVersion
 from tidemark.protocol.values import dataclass
@@ -85,7 +85,7 @@ class Connection:
         self._shared = shared
         self._requests_max = shared.limits.requests_max  # 0 once no more may be taken
         self._response_bytes_max = shared.limits.response_bytes_max
-        self._socket = client
+        self._socket: Wire = client
         self._descriptor = client.fileno()
         self._received = ReceiveBuffer(
             frame_bytes_max=shared.limits.frame_bytes_max, budget=shared.budget

@@ -20,7 +20,9 @@ from tidemark.broker.network.reactor import Reactor
 from tidemark.broker.network.receive_buffer import MemoryBudget
 from tidemark.broker.network.requests import Session
 from tidemark.broker.network.same_machine import send_unpaced_if_near
+from tidemark.broker.network.server_tls import ServerTls
 from tidemark.broker.network.timers import Timers
+from tidemark.broker.network.tls_connection import TlsConnection
 from tidemark.broker.network.turn import Turn
 
 SWEEP_SECONDS: Final = 1.0
@@ -65,6 +67,7 @@ class Connections:
         self._starved: dict[Connection, None] = {}
         # Who holds memory while others starve: since when, and how much it had sent by then.
         self._holding: dict[Connection, tuple[float, int]] = {}
+        self._tls = set[ServerTls]()
         self._ids = itertools.count(1)
         self._accepting = Accepting(reactor, timers, take=self._take, refused=self._refused)
 
@@ -77,6 +80,8 @@ class Connections:
 
     def listen(self, bound: BoundListener) -> None:
         """Take clients from a listener."""
+        if bound.tls is not None:
+            self._tls.add(bound.tls)
         self._accepting.listen(bound)
 
     def _take(self, client: socket.socket, client_host: str, bound: BoundListener) -> None:
@@ -120,7 +125,11 @@ class Connections:
             listener_name=bound.listener.name,
             requires_sasl=bound.listener.requires_sasl,
         )
-        self._open[Connection(client, session, self)] = None
+        if bound.tls is None:
+            connection = Connection(client, session, self)
+        else:
+            connection = TlsConnection(client, session, self, bound.tls.context)
+        self._open[connection] = None
 
     def forget(self, connection: Connection, reason: ConnectionEnd) -> None:
         """For a connection that has closed."""
@@ -140,6 +149,8 @@ class Connections:
             self.turn.run(self._sweep_once)
 
     def _sweep_once(self) -> None:
+        for tls in self._tls:
+            tls.renew()
         now = self.now
         for connection in list(self._open):
             if connection.was_active:

@@ -8,12 +8,12 @@ larger than the first size comes out of a budget that all connections share.
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from tidemark.broker.network.send_queue import Wire
 from tidemark.protocol.errors import FrameTooLarge
 
 FIRST_BYTES: Final = 16 * 1024
@@ -80,7 +80,7 @@ class ReceiveBuffer:
     def is_large(self) -> bool:
         return self.capacity_bytes > FIRST_BYTES
 
-    def receive(self, client: socket.socket) -> int | None:
+    def receive(self, client: Wire) -> int | None:
         """Receive what is there, as far as there is room; 0 is the end of the stream.
 
         `None` when a larger buffer is needed and the budget has no more: try again later.
@@ -96,7 +96,7 @@ class ReceiveBuffer:
             self._wanted_bytes = max(self._wanted_bytes, wanted)
         return received
 
-    def gather(self, client: socket.socket) -> int:
+    def gather(self, client: Wire) -> int:
         """Receive what else is there, as far as there is room for it; how much that was. More room
         is made of memory that nobody is likely to need. Raises `OSError` as `receive` does."""
         gathered = 0

@@ -9,7 +9,6 @@ either: what lies behind a header in one packet is copied more slowly.
 from __future__ import annotations
 
 import os
-import socket
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeAlias
@@ -31,6 +30,16 @@ class FileSlice(Protocol):
 
 
 Part: TypeAlias = bytes | FileSlice
+
+
+class Wire(Protocol):
+    """What a connection sends to and receives from: a socket, not blocking, or TLS over one."""
+
+    def fileno(self) -> int: ...
+    def recv_into(self, buffer: memoryview, /) -> int: ...
+    def send(self, data: bytes | memoryview, /) -> int: ...
+    def sendmsg(self, parts: list[bytes], /) -> int: ...
+    def close(self) -> None: ...
 
 
 class SendQueue:
@@ -59,7 +68,7 @@ class SendQueue:
             self.size_bytes += size
             self._parts.append(part)
 
-    def send(self, client: socket.socket) -> bool:
+    def send(self, client: Wire) -> bool:
         """Send as much as the socket takes, and a turn allows; whether all is gone.
 
         Raises `OSError` when the connection is broken.
@@ -87,7 +96,7 @@ class SendQueue:
             pass
         return not self._parts
 
-    def _send_bytes(self, client: socket.socket, first: bytes) -> int:
+    def _send_bytes(self, client: Wire, first: bytes) -> int:
         if self._at:
             return client.send(memoryview(first)[self._at :])
         if len(self._parts) == 1:
@@ -99,11 +108,11 @@ class SendQueue:
             together.append(part)
         return client.sendmsg(together)
 
-    def _send_slice(self, client: socket.socket, part: FileSlice) -> int:
+    def _send_slice(self, client: Wire, part: FileSlice) -> int:
         size = len(part) - self._at
         sent = os.sendfile(client.fileno(), part.fileno(), part.position + self._at, size)
         if sent == 0:
-            raise OSError("a log file ended before the slice of it that was to be sent")
+            raise file_ended()
         return sent
 
     def _advance(self, sent: int) -> None:
@@ -129,3 +138,7 @@ class SendQueue:
                 part.release()
         self._parts.clear()
         self._at = self.size_bytes = self.memory_bytes = 0
+
+
+def file_ended() -> OSError:
+    return OSError("a log file ended before the slice of it that was to be sent")

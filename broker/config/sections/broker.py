@@ -61,8 +61,8 @@ class Identity:
         "listener.security.protocol.map",
         Pairs(),
         (),
-        "The protocol of each listener that is not named after one: `PLAINTEXT` or "
-        "`SASL_PLAINTEXT`.",
+        "The protocol of each listener that is not named after one: `PLAINTEXT`, "
+        "`SASL_PLAINTEXT`, `SSL` or `SASL_SSL`.",
         section=_SECTION,
     )
     broker_rack: str | None = setting(

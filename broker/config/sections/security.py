@@ -1,12 +1,14 @@
 """Who may connect."""
 
+from pathlib import Path
 from typing import Final
 
 import attrs
 
 from tidemark.broker.config.fields import setting
+from tidemark.broker.config.kinds import File, Optionally, Text
 from tidemark.broker.config.users import User, Users
-from tidemark.partitions.state_machines.config_table import ListOf
+from tidemark.partitions.state_machines.config_table import ListOf, OneOf
 
 _SECTION: Final = "Security"
 
@@ -29,4 +31,44 @@ class Security:
         "asks for SASL.",
         section=_SECTION,
         is_secret=True,
+    )
+    ssl_certificate_location: Path | None = setting(  # noqa: RUF009 # makes an attrs field
+        "ssl.certificate.location",
+        Optionally(File()),
+        None,
+        "What listeners with TLS (`SSL`, `SASL_SSL`) show of themselves: a file in PEM, the "
+        "certificate first and then those that signed it. It is read again when it changes.",
+        section=_SECTION,
+        aliases=("ssl.keystore.location",),
+    )
+    ssl_key_location: Path | None = setting(  # noqa: RUF009 # as above
+        "ssl.key.location",
+        Optionally(File()),
+        None,
+        "The certificate's key, in PEM; without it, the certificate's file has it too.",
+        section=_SECTION,
+    )
+    ssl_key_password: str | None = setting(
+        "ssl.key.password",
+        Optionally(Text()),
+        None,
+        "The password of an encrypted key.",
+        section=_SECTION,
+        is_secret=True,
+    )
+    ssl_client_auth: str = setting(
+        "ssl.client.auth",
+        OneOf(("none", "requested", "required")),
+        "none",
+        "Whether clients have to show a certificate too. Who they are is not taken from it: users "
+        "are those of SASL.",
+        section=_SECTION,
+    )
+    ssl_ca_location: Path | None = setting(  # noqa: RUF009 # as above
+        "ssl.ca.location",
+        Optionally(File()),
+        None,
+        "Who signs the clients' certificates: a file in PEM.",
+        section=_SECTION,
+        aliases=("ssl.truststore.location",),
     )

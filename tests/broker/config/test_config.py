@@ -238,7 +238,16 @@ def test_users_come_from_tables_or_from_text_and_passwords_do_not_show(tmp_path:
         ({"listeners": ""}, "listeners is empty"),
         ({"listeners": ":1,:2"}, "listeners has PLAINTEXT more than once"),
         ({"listeners": "PLAINTEXT://:1,OUTSIDE://:2"}, "listener OUTSIDE has no protocol"),
-        ({"listeners": "SSL://:1"}, "listener SSL asks for TLS"),
+        ({"listeners": "SSL://:1"}, "a listener speaks TLS and there is no certificate"),
+        (
+            {
+                "listeners": "SSL://:1",
+                "ssl.certificate.location": "c.pem",
+                "ssl.client.auth": "required",
+            },
+            "ssl.client.auth is required: name those who sign",
+        ),
+        ({"listeners": "SASL_SSL://:1", "ssl.keystore.location": "c"}, "a listener asks for SASL"),
         ({"advertise": "OUTSIDE://here:1"}, "advertised.listeners names OUTSIDE"),
         ({"advertise": "0.0.0.0:1"}, "advertised.listeners has 0.0.0.0:1: clients need a host"),
         ({"listeners": "SASL_PLAINTEXT://:1"}, "a listener asks for SASL and there are no users"),

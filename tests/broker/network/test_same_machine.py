@@ -49,7 +49,8 @@ def _control_of(connected: socket.socket) -> bytes:
 
 def _controls_by_peer(cluster: Cluster) -> dict[object, bytes]:
     sockets = [connection._socket for connection in cluster.broker.connections._open]
-    return {each.getpeername(): _control_of(each) for each in sockets}
+    plain = [each for each in sockets if isinstance(each, socket.socket)]
+    return {each.getpeername(): _control_of(each) for each in plain}
 
 
 def test_what_brokers_of_one_machine_tell_each_other_is_not_paced(connected: socket.socket) -> None:

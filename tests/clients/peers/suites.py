@@ -7,7 +7,9 @@ from typing import Final
 from tests.clients.peers.librdkafka import LibrdkafkaSuite
 from tests.clients.peers.pytest_suite import PytestSuite
 
-_NO_TLS: Final = "there is no TLS here: it is what a proxy or a private network is for"
+_NO_TLS: Final = (
+    "the tests are run against a listener without TLS; ours are in `tests/clients/test_tls.py`"
+)
 _NO_ACLS: Final = "there are no ACLs"
 _OWN_BROKER: Final = "the test starts a broker of its own, with SASL"
 

@@ -1,0 +1,108 @@
+"""A client whose bytes are encrypted: a `Connection` over a `TlsStream`."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+from tidemark.broker.metrics import BadInput, ConnectionEnd
+from tidemark.broker.network.connection import Connection
+from tidemark.broker.network.reactor import READABLE
+from tidemark.broker.network.requests import Session
+from tidemark.broker.network.send_queue import FileSlice, SendQueue, Wire, file_ended
+from tidemark.broker.network.tls_stream import TlsStream
+
+if TYPE_CHECKING:
+    from tidemark.broker.network.connections import Connections
+
+
+class TlsSendQueue(SendQueue):
+    """What comes from files is read and encrypted: the kernel cannot send it by itself."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: TlsStream) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def _send_slice(self, client: Wire, part: FileSlice) -> int:
+        at, size = part.position + self._at, len(part) - self._at
+        sent = self._stream.send_file(part.fileno(), at, size)
+        if sent == 0:
+            raise file_ended()
+        return sent
+
+
+class TlsConnection(Connection):
+    """One client's, by a listener that speaks TLS."""
+
+    __slots__ = ("_is_asked_again", "_stream")
+
+    def __init__(
+        self, client: socket.socket, session: Session, shared: Connections, tls: ssl.SSLContext
+    ) -> None:
+        super().__init__(client, session, shared)
+        self._stream = self._socket = TlsStream(client, tls)
+        self._out = TlsSendQueue(self._stream)
+        self._is_asked_again = False
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._out) or self._stream.unsent_bytes > 0
+
+    def _receive(self) -> None:
+        if not self._stream.is_open:
+            try:
+                self._stream.shake_hands()
+            except BlockingIOError:
+                self._is_blocked = self._stream.unsent_bytes > 0
+                self._update_interest()
+                return
+        super()._receive()
+
+    def _send(self) -> None:
+        super()._send()
+        # What was taken to be sent may be encrypted and still here.
+        self._is_blocked |= not self._stream.flush()
+
+    def _update_interest(self) -> None:
+        super()._update_interest()
+        if self._interest & READABLE and self._stream.has_received and not self._is_asked_again:
+            # The rest of what was received together: the socket is not readable for it.
+            self._is_asked_again = True
+            self._shared.turn.after(self._receive_rest)
+
+    def _receive_rest(self) -> None:
+        self._is_asked_again = False
+        if not self.is_closed and self._interest & READABLE and self._stream.has_received:
+            # What comes meanwhile waits for the next turn, or who sends fast would have them all.
+            self._stream.may_receive = False
+            self._guarded(self._receive)
+            self._stream.may_receive = True
+
+    def _end_by(self, error: Exception) -> None:
+        match error:
+            case ssl.SSLEOFError():
+                self.close(ConnectionEnd.BY_CLIENT)
+            case ssl.SSLError():
+                self._shared.metrics.bad_input[BadInput.FAILED_TLS].inc()
+                self._warn("failed TLS", _Failed(error))
+                self.close(ConnectionEnd.BAD_INPUT)
+            case _:
+                super()._end_by(error)
+
+
+class _Failed(Exception):
+    """What OpenSSL says, in words."""
+
+    def __init__(self, error: ssl.SSLError) -> None:
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        hint = ""
+        if "wrong version number" in reason or "http request" in reason:
+            hint = "; it does not speak TLS (security.protocol=SSL or SASL_SSL)"
+        elif "unknown ca" in reason or "bad certificate" in reason:
+            hint = "; it does not trust this broker's certificate (its ssl.ca.location)"
+        elif "did not return a certificate" in reason:
+            hint = "; it shows no certificate, and ssl.client.auth is required"
+        super().__init__(f"no TLS: {reason}{hint}")

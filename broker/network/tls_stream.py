@@ -1,0 +1,161 @@
+"""TLS over a socket that does not block: for who sends and receives, it is such a socket itself.
+
+What is received is decrypted from memory, and what is to be sent is encrypted into memory, where it
+stays until the socket takes it: nothing more is encrypted before. So a write is never begun twice
+with other bytes, which OpenSSL does not forgive, and a connection's memory is bounded.
+
+Two things are not as with a plain socket. What was received and not yet taken does not make the
+socket readable: see `has_received`. What was taken to be sent may be here still: `unsent_bytes`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+ENCRYPTED_BYTES_MAX: Final = 256 * 1024
+"""So much is taken to be sent at a time."""
+_RECEIVED_BYTES_MAX: Final = 256 * 1024
+# A whole record of TLS: 16 KiB, and header, nonce and tag.
+_RECORD_BYTES_MAX: Final = 16 * 1024 + 256
+
+
+class TlsStream:
+    """The broker's side of one connection."""
+
+    __slots__ = (
+        "_incoming",
+        "_is_used_up",
+        "_outgoing",
+        "_socket",
+        "_tls",
+        "_unsent",
+        "is_open",
+        "may_receive",
+    )
+
+    def __init__(self, client: socket.socket, context: ssl.SSLContext) -> None:
+        self._socket = client
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._unsent = memoryview(b"")
+        self._is_used_up = True  # nothing is made of what was received before more of it comes
+        self.is_open = False
+        """Whether the handshake is done."""
+        self.may_receive = True
+        """Whether the socket is asked for more once what came from it is used up."""
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def has_received(self) -> bool:
+        """Whether something may be taken at once, though the socket is not readable."""
+        return not self._is_used_up
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What is encrypted and waits for the socket to take it."""
+        return len(self._unsent) + self._outgoing.pending
+
+    def shake_hands(self) -> None:
+        """Go on with the handshake as far as that is possible.
+
+        Raises `BlockingIOError` until it is done, and `OSError`, of which `ssl.SSLError` is one.
+        """
+        while not self.is_open:
+            try:
+                self._tls.do_handshake()
+                self.is_open = True
+            except ssl.SSLWantReadError:
+                self._is_used_up = True
+                self.flush()
+                self._receive_some(_RECEIVED_BYTES_MAX)
+            except ssl.SSLError:
+                self.flush()  # the alert that says why
+                raise
+        self.flush()
+
+    def recv_into(self, view: memoryview) -> int:
+        """As a socket's; 0 is the end, also where it was not said."""
+        taken, size = 0, len(view)
+        while taken < size:
+            try:
+                count = _read_into(self._tls, view[taken:])
+            except ssl.SSLWantReadError:
+                self._is_used_up = True
+                if taken:
+                    break
+                self._receive_some(max(size, _RECORD_BYTES_MAX))
+                continue
+            except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                count = 0
+            if not count:
+                self._is_used_up = True
+                break
+            taken += count
+        return taken
+
+    def _receive_some(self, size: int) -> None:
+        """Raises `BlockingIOError` if nothing is there."""
+        if not self.may_receive:
+            raise BlockingIOError
+        received = self._socket.recv(min(size, _RECEIVED_BYTES_MAX))
+        if received:
+            self._incoming.write(received)
+        else:
+            self._incoming.write_eof()
+        self._is_used_up = False
+
+    def send(self, data: bytes | memoryview) -> int:
+        """As a socket's: how much was taken. Raises `BlockingIOError` while what was taken before
+        has not been sent."""
+        if not self.flush():
+            raise BlockingIOError
+        rest = memoryview(data)[:ENCRYPTED_BYTES_MAX]
+        taken = len(rest)
+        while rest:
+            rest = rest[self._tls.write(rest) :]
+        self.flush()
+        return taken
+
+    def sendmsg(self, parts: Sequence[bytes]) -> int:
+        """As a socket's."""
+        return self.send(b"".join(parts))
+
+    def send_file(self, descriptor: int, position: int, size: int) -> int:
+        """Send from a file, which is read for it: how much was taken; 0 if it ends there."""
+        if not self.flush():
+            raise BlockingIOError
+        return self.send(os.pread(descriptor, min(size, ENCRYPTED_BYTES_MAX), position))
+
+    def flush(self) -> bool:
+        """Send what is encrypted, as far as the socket takes it; whether all is gone."""
+        while self.unsent_bytes:
+            if not self._unsent:
+                self._unsent = memoryview(self._outgoing.read())
+            try:
+                sent = self._socket.send(self._unsent)
+            except BlockingIOError:
+                return False
+            self._unsent = self._unsent[sent:]
+        return True
+
+    def close(self) -> None:
+        """Say that this is the end, if the socket takes that, and close it."""
+        if self.is_open and not self.unsent_bytes:
+            with suppress(OSError):
+                self._tls.unwrap()
+            with suppress(OSError):
+                self.flush()
+        self._socket.close()
+
+
+def _read_into(tls: ssl.SSLObject, view: memoryview) -> int:
+    # With a buffer it tells how much there was; the stubs know only what it does without.
+    return tls.read(len(view), view)  # type: ignore[return-value, unused-ignore]

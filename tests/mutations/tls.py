@@ -1,0 +1,70 @@
+"""TLS: a connection that neither stands still nor goes round for ever, and shows what it should."""
+
+from tests.mutations import Mutation
+
+_STREAM = "broker/network/tls_stream.py"
+_CONNECTION = "broker/network/tls_connection.py"
+_SERVER = "broker/network/server_tls.py"
+_OF_STREAM = "tests/broker/network/test_tls_stream.py::"
+_OF_LISTENER = "tests/broker/network/test_tls.py::"
+_OF_CLIENTS = "tests/clients/test_tls.py::test_what_a_client_writes_it_reads"
+
+MUTATIONS = (
+    Mutation(
+        name="a handshake that waits for more has nothing to go on with",
+        file=_STREAM,
+        old="                self._is_used_up = True\n                self.flush()\n",
+        new="                self.flush()\n",
+        killed_by=f"{_OF_STREAM}test_hands_are_shaken_however_the_bytes_come",
+    ),
+    Mutation(
+        name="nothing is encrypted before what was encrypted has gone",
+        file=_STREAM,
+        old="        if not self.flush():\n            raise BlockingIOError\n        rest",
+        new="        self.flush()\n        rest",
+        killed_by=f"{_OF_STREAM}"
+        "test_what_is_sent_comes_byte_for_byte_through_a_socket_that_takes_little",
+    ),
+    Mutation(
+        name="the rest of what has come is taken without asking for more",
+        file=_STREAM,
+        old="        if not self.may_receive:\n",
+        new="        if False:\n",
+        killed_by=f"{_OF_STREAM}test_what_has_come_is_taken_without_asking_the_socket_for_more",
+    ),
+    Mutation(
+        name="what was received and not taken is taken though the socket is silent",
+        file=_CONNECTION,
+        old="            self._shared.turn.after(self._receive_rest)\n",
+        new="            self._is_asked_again = False\n",
+        killed_by=f"{_OF_LISTENER}test_the_rest_of_a_record_is_taken_though_the_socket_is_silent",
+    ),
+    Mutation(
+        name="what is encrypted and not sent waits for the socket",
+        file=_CONNECTION,
+        old="        self._is_blocked |= not self._stream.flush()\n",
+        new="        self._stream.flush()\n",
+        killed_by=f"{_OF_LISTENER}test_an_answer_that_is_read_late_comes_whole",
+    ),
+    Mutation(
+        name="a stop waits for what is encrypted and not sent",
+        file=_CONNECTION,
+        old="        return bool(self._out) or self._stream.unsent_bytes > 0\n",
+        new="        return bool(self._out)\n",
+        killed_by=f"{_OF_LISTENER}test_a_stop_sends_what_is_encrypted",
+    ),
+    Mutation(
+        name="who has to show a certificate is not served without",
+        file=_SERVER,
+        old="    context.verify_mode = _CLIENT_AUTH[settings.ssl_client_auth]\n",
+        new="",
+        killed_by=f"{_OF_LISTENER}test_clients_show_a_certificate_where_one_is_required",
+    ),
+    Mutation(
+        name="a certificate that cannot be read leaves the one before it",
+        file=_SERVER,
+        old="        except ConfigError as error:\n",
+        new="        except KeyError as error:\n",
+        killed_by=f"{_OF_LISTENER}test_a_certificate_that_was_renewed_is_shown_to_who_comes_then",
+    ),
+)

@@ -39,7 +39,8 @@ def test_news_are_repeated_until_they_are_confirmed() -> None:
 
 def test_newer_news_of_the_same_group_are_not_confirmed_with_the_older() -> None:
     beats = Heartbeats(1, beat_of)
-    beats.add_news(KEYS[0], [B])
+    for key in KEYS[:2]:
+        beats.add_news(key, [B])
     first = beats.make(B, 0.0)
     beats.add_news(KEYS[0], [B])
     assert first.sequence == (1 << 32) + 1

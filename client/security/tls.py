@@ -6,13 +6,17 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache
 from socket import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tidemark.protocol.errors import ConfigError
 from tidemark.protocol.values import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
+
+
+_OF_ANOTHER_NAME: Final = frozenset({62, 64})
+"""X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
 
 class UntrustedBroker(ConnectionError):
@@ -97,9 +101,12 @@ def handshake_errors(address: object) -> Iterator[None]:
     try:
         yield
     except ssl.SSLCertVerificationError as error:
+        hint = "name the CA that signed it (ssl.ca.location)"
+        if error.verify_code in _OF_ANOTHER_NAME:
+            hint = "connect by a name that it has, and have the broker advertise that"
+        message = error.verify_message.rstrip(".")
         raise UntrustedBroker(
-            f"{address}: its certificate is not trusted: {error.verify_message}; name the CA that"
-            " signed it (ssl.ca.location)"
+            f"{address}: its certificate is not trusted: {message}; {hint}"
         ) from error
     except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
         raise

@@ -42,8 +42,9 @@ class TlsConnection(Connection):
     def __init__(
         self, client: socket.socket, session: Session, shared: Connections, tls: ssl.SSLContext
     ) -> None:
+        stream = TlsStream(client, tls)  # first, for it may fail
         super().__init__(client, session, shared)
-        self._stream = self._socket = TlsStream(client, tls)
+        self._stream = self._socket = stream
         self._out = TlsSendQueue(self._stream)
         self._is_asked_again = False
 

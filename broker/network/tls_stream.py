@@ -2,7 +2,9 @@
 
 What is received is decrypted from memory, and what is to be sent is encrypted into memory, where it
 stays until the socket takes it: nothing more is encrypted before. So a write is never begun twice
-with other bytes, which OpenSSL does not forgive, and a connection's memory is bounded.
+with other bytes, which OpenSSL does not forgive. Of OpenSSL's two buffers, which never shrink, each
+holds a record, and is as large from the first: what grows later comes to lie behind buffers of
+requests in the heap, and keeps their memory from going back.
 
 Two things are not as with a plain socket. What was received and not yet taken does not make the
 socket readable: see `has_received`. What was taken to be sent may be here still: `unsent_bytes`.
@@ -17,11 +19,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-ENCRYPTED_BYTES_MAX: Final = 256 * 1024
-"""So much is taken to be sent at a time."""
-_RECEIVED_BYTES_MAX: Final = 256 * 1024
-# A whole record of TLS: 16 KiB, and header, nonce and tag.
-_RECORD_BYTES_MAX: Final = 16 * 1024 + 256
+_RECORD_CONTENT_MAX: Final = 16 * 1024
+RECORD_BYTES_MAX: Final = _RECORD_CONTENT_MAX + 256
+"""A record of TLS with its header, nonce and tag, and then some."""
+_AT_A_TIME: Final = 256 * 1024
+"""So much is received or sent in one go, a record after the other."""
+_NOTHING: Final = memoryview(b"")
 
 
 class TlsStream:
@@ -31,6 +34,7 @@ class TlsStream:
         "_incoming",
         "_is_used_up",
         "_outgoing",
+        "_received",
         "_socket",
         "_tls",
         "_unsent",
@@ -42,8 +46,12 @@ class TlsStream:
         self._socket = client
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
+        for memory in (self._incoming, self._outgoing):
+            memory.write(bytes(RECORD_BYTES_MAX))
+            memory.read()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._unsent = memoryview(b"")
+        self._received = _NOTHING  # and not given to OpenSSL
+        self._unsent = _NOTHING
         self._is_used_up = True  # nothing is made of what was received before more of it comes
         self.is_open = False
         """Whether the handshake is done."""
@@ -73,9 +81,9 @@ class TlsStream:
                 self._tls.do_handshake()
                 self.is_open = True
             except ssl.SSLWantReadError:
-                self._is_used_up = True
-                self.flush()
-                self._receive_some(_RECEIVED_BYTES_MAX)
+                if not self._feed():
+                    self.flush()
+                    self._receive_some(_AT_A_TIME)
             except ssl.SSLError:
                 self.flush()  # the alert that says why
                 raise
@@ -88,10 +96,11 @@ class TlsStream:
             try:
                 count = _read_into(self._tls, view[taken:])
             except ssl.SSLWantReadError:
-                self._is_used_up = True
+                if self._feed():
+                    continue
                 if taken:
                     break
-                self._receive_some(max(size, _RECORD_BYTES_MAX))
+                self._receive_some(max(size, RECORD_BYTES_MAX))
                 continue
             except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
                 count = 0
@@ -99,29 +108,43 @@ class TlsStream:
                 self._is_used_up = True
                 break
             taken += count
+        self.flush()  # what the protocol itself answers, to a new key
         return taken
 
     def _receive_some(self, size: int) -> None:
         """Raises `BlockingIOError` if nothing is there."""
         if not self.may_receive:
             raise BlockingIOError
-        received = self._socket.recv(min(size, _RECEIVED_BYTES_MAX))
+        received = self._socket.recv(min(size, _AT_A_TIME))
         if received:
-            self._incoming.write(received)
+            self._received = memoryview(received)
+            self._feed()
         else:
             self._incoming.write_eof()
-        self._is_used_up = False
+            self._is_used_up = False
+
+    def _feed(self) -> bool:
+        """Give what was received to OpenSSL, which has used up what it had; whether there was
+        any."""
+        received = self._received
+        self._is_used_up = not received
+        if not received:
+            return False
+        self._incoming.write(received[:RECORD_BYTES_MAX])
+        self._received = received[RECORD_BYTES_MAX:] or _NOTHING
+        return True
 
     def send(self, data: bytes | memoryview) -> int:
         """As a socket's: how much was taken. Raises `BlockingIOError` while what was taken before
         has not been sent."""
         if not self.flush():
             raise BlockingIOError
-        rest = memoryview(data)[:ENCRYPTED_BYTES_MAX]
-        taken = len(rest)
-        while rest:
-            rest = rest[self._tls.write(rest) :]
-        self.flush()
+        rest = memoryview(data)[:_AT_A_TIME]
+        taken = 0
+        while taken < len(rest):
+            taken += self._tls.write(rest[taken : taken + _RECORD_CONTENT_MAX])
+            if not self.flush():
+                break
         return taken
 
     def sendmsg(self, parts: Sequence[bytes]) -> int:
@@ -132,7 +155,7 @@ class TlsStream:
         """Send from a file, which is read for it: how much was taken; 0 if it ends there."""
         if not self.flush():
             raise BlockingIOError
-        return self.send(os.pread(descriptor, min(size, ENCRYPTED_BYTES_MAX), position))
+        return self.send(os.pread(descriptor, min(size, _AT_A_TIME), position))
 
     def flush(self) -> bool:
         """Send what is encrypted, as far as the socket takes it; whether all is gone."""
@@ -143,7 +166,7 @@ class TlsStream:
                 sent = self._socket.send(self._unsent)
             except BlockingIOError:
                 return False
-            self._unsent = self._unsent[sent:]
+            self._unsent = self._unsent[sent:] or _NOTHING
         return True
 
     def close(self) -> None:

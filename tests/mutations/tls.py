@@ -13,15 +13,15 @@ MUTATIONS = (
     Mutation(
         name="a handshake that waits for more has nothing to go on with",
         file=_STREAM,
-        old="                self._is_used_up = True\n                self.flush()\n",
-        new="                self.flush()\n",
+        old="        self._is_used_up = not received\n",
+        new="        self._is_used_up = False\n",
         killed_by=f"{_OF_STREAM}test_hands_are_shaken_however_the_bytes_come",
     ),
     Mutation(
         name="nothing is encrypted before what was encrypted has gone",
         file=_STREAM,
-        old="        if not self.flush():\n            raise BlockingIOError\n        rest",
-        new="        self.flush()\n        rest",
+        old="            if not self.flush():\n                break\n        return taken\n",
+        new="            self.flush()\n        return taken\n",
         killed_by=f"{_OF_STREAM}"
         "test_what_is_sent_comes_byte_for_byte_through_a_socket_that_takes_little",
     ),

@@ -240,8 +240,8 @@ class Connection:
                 break
         if frames and not self.is_closed:
             received.put_back(frames)
-        if self._out.size_bytes and not self._flush_is_due:
-            self._flush_later()
+        if self._out.size_bytes and not self._flush_is_due and not self._is_blocked:
+            self._flush_later()  # or else when the socket takes more
         if not self._flush_is_due:
             self._update_interest()
 

@@ -26,9 +26,17 @@ MUTATIONS = (
         "test_what_is_sent_comes_byte_for_byte_through_a_socket_that_takes_little",
     ),
     Mutation(
+        name="who reads nothing is not asked again and again whether it does",
+        file="broker/network/connection.py",
+        old=" and not self._flush_is_due and not self._is_blocked:\n",
+        new=" and not self._flush_is_due:\n",
+        killed_by="tests/broker/network/test_late_readers.py"
+        "::test_others_are_served_while_a_part_of_a_request_waits_behind_unread_answers",
+    ),
+    Mutation(
         name="the rest of what has come is taken without asking for more",
         file=_STREAM,
-        old="        if not self.may_receive:\n",
+        old="        if self.may_receive <= 0:\n",
         new="        if False:\n",
         killed_by=f"{_OF_STREAM}test_what_has_come_is_taken_without_asking_the_socket_for_more",
     ),
